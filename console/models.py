@@ -1,0 +1,247 @@
+"""What is stored?  Tables only; they decide nothing, and only ``console.store`` writes execution tables.
+
+Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned or
+distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came in goes out.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+
+class Project(models.Model):
+    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN."""
+
+    name = models.CharField(max_length=80, unique=True)
+    account_id = models.CharField(max_length=12, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    """What a member may do; each role includes the ones before it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    EDITOR = "editor"
+    OWNER = "owner"
+
+
+class Membership(models.Model):
+    """A person's role in a project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "user"], name="one_role_per_project")
+        ]
+
+
+class AccessKey(models.Model):
+    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
+
+    key_id = models.CharField(max_length=32, primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    created_ms = models.BigIntegerField()
+    disabled_ms = models.BigIntegerField(null=True)
+    last_used_ms = models.BigIntegerField(null=True)
+
+
+class LoginLink(models.Model):
+    """A one-time login link; only the SHA-256 of its token is stored."""
+
+    token_hash = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    expires_ms = models.BigIntegerField()
+    used_ms = models.BigIntegerField(null=True)
+
+
+class Definition(models.Model):
+    """A definition's text under its SHA-256; immutable, shared by machines and executions."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    text = models.TextField()
+
+
+class StateMachine(models.Model):
+    """A state machine: name, role, and the definition that new executions start with."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=256, unique=True)
+    type = models.CharField(max_length=10, default="STANDARD")
+    status = models.CharField(max_length=10, default="ACTIVE")
+    role_arn = models.CharField(max_length=256)
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    revision_id = models.CharField(max_length=36, default="")  # empty until the first real update
+    logging = models.TextField(default="")  # JSON text as given, empty for the default; so the next two
+    tracing = models.TextField(default="")
+    encryption = models.TextField(default="")
+    created_ms = models.BigIntegerField()
+    updated_ms = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Execution(models.Model):
+    """What the world sees of an execution. Status, output, error, cause and stop are written once."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    state_machine = models.ForeignKey(StateMachine, null=True, on_delete=models.SET_NULL)
+    state_machine_arn = models.CharField(max_length=256)
+    arn = models.CharField(max_length=512, unique=True)
+    name = models.CharField(max_length=80)
+    status = models.CharField(max_length=16, default="RUNNING")
+    role_arn = models.CharField(max_length=256)
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    revision_id = models.CharField(max_length=36, default="")
+    machine_updated_ms = models.BigIntegerField()  # the machine's updateDate when this was started
+    input = models.TextField()
+    output = models.TextField(null=True)  # noqa: DJ001 - absent is not the empty text, here and below
+    error = models.TextField(null=True)  # noqa: DJ001
+    cause = models.TextField(null=True)  # noqa: DJ001
+    start_ms = models.BigIntegerField()
+    stop_ms = models.BigIntegerField(null=True)
+    started_by = models.CharField(max_length=150, default="")  # user name, "" when unknown
+    trace_header = models.CharField(max_length=256, default="")
+    redrive_count = models.IntegerField(default=0)
+    redrive_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["state_machine", "-start_ms", "-id"], name="execution_by_machine"),
+            models.Index(fields=["project", "-start_ms", "-id"], name="execution_by_project"),
+            models.Index(fields=["state_machine", "status", "-start_ms"], name="execution_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunRow(models.Model):
+    """How far an execution has come: the engine's snapshot, fenced by ``version``.
+
+    ``parked``: the reason why the engine refused to go on (an engine bug), "" normally.
+    """
+
+    execution = models.OneToOneField(Execution, primary_key=True, on_delete=models.CASCADE)
+    version = models.IntegerField(default=0)
+    next_event = models.IntegerField(default=1)
+    snapshot = models.TextField(default="")  # empty: not started
+    failures = models.IntegerField(default=0)  # steps in a row that raised or killed their worker
+    parked = models.TextField(default="")
+
+
+class RunValue(models.Model):
+    """Write-once texts of a run: items of a Map, outputs of finished branches and iterations."""
+
+    pk = models.CompositePrimaryKey("execution_id", "key")
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE)
+    key = models.CharField(max_length=64)
+    text = models.TextField()
+
+
+class HistoryEvent(models.Model):
+    """One line of an execution's history, append-only. ``details``: JSON text, "" for types without."""
+
+    pk = models.CompositePrimaryKey("execution_id", "event_id")
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    event_id = models.IntegerField()
+    previous = models.IntegerField()
+    at_ms = models.BigIntegerField()
+    type = models.CharField(max_length=32)
+    state = models.CharField(max_length=80, default="")
+    details = models.TextField(default="")
+
+
+class InboxMessage(models.Model):
+    """A message that came in and no step has taken yet. ``body``: JSON text of its fields."""
+
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE)
+    kind = models.CharField(max_length=20)
+    body = models.TextField(default="{}")
+    created_ms = models.BigIntegerField()
+
+
+class Timer(models.Model):
+    """An armed timer of the engine."""
+
+    pk = models.CompositePrimaryKey("execution_id", "name")
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    name = models.CharField(max_length=64)
+    due_ms = models.BigIntegerField(db_index=True)
+
+
+class Activity(models.Model):
+    """An activity that workers poll."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=256, unique=True)
+    created_ms = models.BigIntegerField()
+
+
+class TaskRow(models.Model):
+    """A scheduled task, open until ``closed_ms``. Its number is the id of its ...Scheduled event.
+
+    ``status``: scheduled (nobody has it), started (a worker or a call has it), closed.
+    ``token_hash``: SHA-256 of the task token, which is stored nowhere in clear.
+    """
+
+    pk = models.CompositePrimaryKey("execution_id", "task")
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)
+    task = models.IntegerField()
+    kind = models.CharField(max_length=10)  # lambda | activity | service
+    resource = models.CharField(max_length=512)
+    service = models.CharField(max_length=80, default="")
+    action = models.CharField(max_length=120, default="")
+    pattern = models.CharField(max_length=20, default="")
+    state = models.CharField(max_length=80)
+    input = models.TextField()
+    credentials = models.TextField(default="")
+    attempt = models.IntegerField(default=0)
+    entered_event = models.IntegerField(default=0)
+    status = models.CharField(max_length=10, default="scheduled")
+    token_hash = models.CharField(max_length=64, unique=True)
+    timeout_s = models.IntegerField(null=True)
+    heartbeat_s = models.IntegerField(null=True)
+    timeout_due_ms = models.BigIntegerField(null=True)
+    heartbeat_due_ms = models.BigIntegerField(null=True)
+    scheduled_ms = models.BigIntegerField()
+    started_ms = models.BigIntegerField(null=True)
+    heartbeat_ms = models.BigIntegerField(null=True)
+    closed_ms = models.BigIntegerField(null=True)
+    worker = models.CharField(max_length=80, default="")
+    dispatches = models.IntegerField(default=0)  # above 1: sent again after a worker was lost
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["status", "kind", "scheduled_ms"], name="task_to_dispatch"),
+            models.Index(fields=["resource", "status", "scheduled_ms"], name="task_by_activity"),
+            models.Index(fields=["timeout_due_ms"], name="task_timeout"),
+            models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
+        ]
+
+
+class AuditEntry(models.Model):
+    """Who did what to what, append-only; never a payload."""
+
+    at_ms = models.BigIntegerField()
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE)
+    actor = models.CharField(max_length=150)
+    key_id = models.CharField(max_length=32, default="")
+    action = models.CharField(max_length=64)
+    target = models.CharField(max_length=512)
+    reason = models.CharField(max_length=256, default="")
+    request_id = models.CharField(max_length=36, default="")

@@ -1,0 +1,81 @@
+"""What may an expression look at, and what does every compiled expression offer?
+
+Paths, payload templates, intrinsic calls and JSONata expressions are all compiled to objects with one
+method, ``evaluate(scope)``. Values are plain JSON values (dict, list, str, int, float, bool, None) and
+are never changed in place: everyone may share them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Mapping
+
+Json = Any  # a JSON value; ``Any`` because every consumer narrows it by rule
+
+
+class _Absent:
+    """The type of ``ABSENT``."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""No value at all, as opposed to JSON ``null``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Everything an expression can see.
+
+    ``input``: what ``$`` means (JSONPath) or ``$states.input`` (JSONata).
+    ``context``: makes the context object (``$$``, ``$states.context``) when somebody asks for it.
+    ``variables``: name -> value, inner scopes already laid over outer ones.
+    ``result``, ``error_output``: ``$states.result`` and ``$states.errorOutput``, else ``ABSENT``.
+    ``rng``: makes the random source of this step when somebody asks for it.
+    """
+
+    input: Json
+    context: Callable[[], dict[str, Json]]
+    variables: Mapping[str, Json]
+    rng: Callable[[], random.Random]
+    result: Json = ABSENT
+    error_output: Json = ABSENT
+
+
+class Expression(Protocol):
+    """Anything compiled."""
+
+    def evaluate(self, scope: Scope) -> Json:
+        """Return the value; raise ``StatesError`` (usually ``InterpreterError``) if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    value: Json
+
+    def evaluate(self, scope: Scope) -> Json:  # noqa: ARG002 - the protocol's signature
+        """Return the constant."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """The path ``$``."""
+
+    def evaluate(self, scope: Scope) -> Json:
+        """Return the whole input."""
+        return scope.input
+
+
+ROOT: Final = _Root()
+"""The default of InputPath and OutputPath; compared by identity to skip work."""
+NOTHING: Final = Literal({})
+"""What a ``null`` InputPath or OutputPath yields."""

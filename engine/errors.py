@@ -1,0 +1,105 @@
+"""What can go wrong, and by whose fault?
+
+Three branches, by who has to act:
+
+* ``DefinitionError`` - the caller sent a definition that is not a state machine.
+* ``StatesError`` - the execution failed in a way the language knows; it feeds Retry and Catch.
+* ``EngineBug`` - ours; the step is refused and the execution is parked and shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALL = "States.ALL"
+TASK_FAILED = "States.TaskFailed"
+TIMEOUT = "States.Timeout"
+HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
+RUNTIME = "States.Runtime"
+DATA_LIMIT_EXCEEDED = "States.DataLimitExceeded"
+QUERY_EVALUATION = "States.QueryEvaluationError"
+EXCEED_TOLERATED_FAILURE = "States.ExceedToleratedFailureThreshold"
+ITEM_READER_FAILED = "States.ItemReaderFailed"
+RESULT_WRITER_FAILED = "States.ResultWriterFailed"
+
+# ASL: "States.ALL ... cannot catch States.DataLimitExceeded or States.Runtime".
+_BEYOND_ALL = frozenset({RUNTIME, DATA_LIMIT_EXCEEDED})
+
+
+class EngineError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class JsonTextError(EngineError):
+    """The text is not JSON as RFC 8259 has it, or is nested or sized beyond the cap."""
+
+
+class DefinitionError(EngineError):
+    """The definition has errors; ``diagnostics`` lists every one of them."""
+
+    def __init__(self, diagnostics: Sequence[object]) -> None:
+        """Keep the diagnostics (``engine.Diagnostic``) in the order they were found."""
+        super().__init__("; ".join(str(one) for one in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+class EngineBug(EngineError):
+    """The engine met a situation its own rules exclude; the step must not be committed."""
+
+
+class StatesError(EngineError):
+    """An error as the language has it: a name, and perhaps a cause. Either may be absent.
+
+    ``located`` tells that the cause must not get the interpreter's prefix ("An error occurred while
+    executing the state ..."); errors that tasks report carry their own words.
+    """
+
+    def __init__(self, name: str | None, cause: str | None = None) -> None:
+        """Name and cause as they appear in history events."""
+        super().__init__(f"{name}: {cause}")
+        self.name = name
+        self.cause = cause
+
+
+class InterpreterError(StatesError):
+    """The interpreter could not go on; the runtime prefixes the cause with state and event id."""
+
+    def __init__(self, cause: str, name: str = RUNTIME) -> None:
+        """Cause without the prefix; the name is ``States.Runtime`` unless said otherwise."""
+        super().__init__(name, cause)
+
+
+class QueryEvaluationError(InterpreterError):
+    """A JSONata expression failed; ``location`` is the field as ``Output/total``."""
+
+    def __init__(self, cause: str, location: str | None = None) -> None:
+        """``location`` goes into the ``EvaluationFailed`` event; None leaves it out."""
+        super().__init__(cause, QUERY_EVALUATION)
+        self.location = location
+
+
+def matches(error_equals: Sequence[str], name: str | None) -> bool:
+    """Tell whether a Retrier or Catcher with these names takes an error of that name.
+
+    ``States.Runtime`` is taken by nothing, not even by its own name (recorded from the service);
+    ``States.DataLimitExceeded`` only by its own name; ``States.TaskFailed`` is a wildcard for
+    everything but timeouts; a missed heartbeat is also a ``States.Timeout``.
+    """
+    if name == RUNTIME:
+        return False
+    return any(_takes(wanted, name) for wanted in error_equals)
+
+
+def _takes(wanted: str, name: str | None) -> bool:
+    if wanted == name:
+        return True
+    if name in _BEYOND_ALL:
+        return False
+    if wanted == ALL:
+        return True
+    if wanted == TASK_FAILED:
+        return name not in (TIMEOUT, HEARTBEAT_TIMEOUT)
+    return wanted == TIMEOUT and name == HEARTBEAT_TIMEOUT

@@ -1,0 +1,73 @@
+"""What shall the shell do?  Commands go out with a step and are carried out after it is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.language.model import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """Call a function, offer an activity task, or call a service.
+
+    ``task``: id of the Scheduled event. ``attempt``: 0 first, then one more a retry.
+    ``input``: JSON text: the effective input (Lambda ARN, activity) or the arguments (service).
+    ``timeout_seconds``/``heartbeat_seconds``: None for none; for activities they count from TaskStarted.
+    ``token_wanted``: the arguments contain ``TOKEN_PLACEHOLDER`` where the shell must put the task token.
+    """
+
+    task: int
+    kind: str  # lambda | activity | service
+    resource: str  # the Resource ARN as written
+    state: str
+    input: str
+    attempt: int = 0
+    entered_event: int = 0
+    service: str = ""
+    action: str = ""
+    pattern: Pattern = Pattern.REQUEST_RESPONSE
+    timeout_seconds: int | None = None
+    heartbeat_seconds: int | None = None
+    credentials: str | None = None  # JSON text of the evaluated Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTask:
+    """Nobody waits for the task any more; close its token, stop its job where that is possible."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Send ``TimerFired(timer)`` at ``due_ms`` (epoch milliseconds), never earlier."""
+
+    timer: str
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """The timer is no longer wanted."""
+
+    timer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """The budget of the step was used up; send ``Continue``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The execution ended. ``status``: SUCCEEDED, FAILED, TIMED_OUT or ABORTED."""
+
+    status: str
+    output: str | None = None
+    error: str | None = None
+    cause: str | None = None
+    stop_ms: int = 0
+
+
+Command = RunTask | CancelTask | SetTimer | CancelTimer | Proceed | Finish

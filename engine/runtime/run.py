@@ -1,0 +1,196 @@
+"""How far has an execution come?
+
+A ``Run`` is a frozen snapshot: live lines of control (frames), open Parallel and Map states (groups) and
+counters. Only what is live is in it. What must be kept but not rewritten at every step - the items of a
+Map, the outputs of finished branches and iterations - are *values*: texts written once under a key, read
+through ``Run.values`` and dropped when their group ends. So the cost of a step does not grow with the past.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.runtime.commands import Command
+    from engine.runtime.events import Event
+
+FORMAT = 1
+"""Version of the snapshot text; every format ever written must load."""
+
+
+class Values(Protocol):
+    """Write-once texts of a run, by key."""
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return the texts under these keys, in that order."""
+        ...
+
+
+class DictValues(dict[str, str]):
+    """Values in memory."""
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return the texts under these keys, in that order."""
+        return [self[key] for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The outside world at the time of a step: ``now_ms`` (epoch milliseconds) and a random seed."""
+
+    now_ms: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of control.
+
+    ``path``: state and branch index of each surrounding Parallel or Map, outermost first.
+    ``cursor``: the event that the next event of this line points back to.
+    ``phase``: what it does: ``ready`` (enter the state), ``again`` (retry the work, no new StateEntered),
+    ``task``, ``timer``, ``backoff`` or ``group`` (what it waits for).
+    ``waits_for``: id of the task (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "".
+    ``tries``: retries made, one count a Retrier; ``retry_count``: their sum in this visit.
+    ``variables``: JSON text of the variables assigned in this scope, "" for none.
+    ``started_event``: ...Started event of the open task, 0 before it.
+    """
+
+    id: int
+    path: tuple[tuple[str, int], ...]
+    state: str
+    input: str
+    cursor: int
+    group: int = 0
+    index: int = 0
+    phase: str = "ready"
+    waits_for: int = 0
+    timer: str = ""
+    entered_event: int = 0
+    entered_ms: int = 0
+    started_event: int = 0
+    submitted: bool = False
+    tries: tuple[int, ...] = ()
+    retry_count: int = 0
+    variables: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An open Parallel or inline Map: ``total`` children, of which ``started`` and ``done`` so far.
+
+    ``start_event``: its ...StateStarted event. ``last_event``: where ...StateSucceeded will point back to.
+    ``limit``: concurrency, 0 for none.
+    """
+
+    id: int
+    owner: int
+    kind: str  # parallel | map
+    total: int
+    start_event: int
+    last_event: int
+    started: int = 0
+    done: int = 0
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Snapshot of one execution. ``ready``: frames that can go on without the outside world."""
+
+    about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
+    frames: Mapping[int, Frame]
+    groups: Mapping[int, Group]
+    ready: tuple[int, ...] = ()
+    next_event: int = 1
+    next_id: int = 1
+    last_ms: int = 0
+    status: str = "NEW"
+    values: Values = field(default_factory=DictValues, compare=False, repr=False)
+
+    def dumps(self) -> str:
+        """Return the snapshot as JSON text (without the values)."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "about": self.about,
+                "frames": [_sparse(frame) for frame in self.frames.values()],
+                "groups": [_sparse(group) for group in self.groups.values()],
+                "ready": self.ready,
+                "next_event": self.next_event,
+                "next_id": self.next_id,
+                "last_ms": self.last_ms,
+                "status": self.status,
+            },
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+
+    @classmethod
+    def loads(cls, text: str, values: Values) -> Run:
+        """Read a snapshot back; raise ``ValueError`` on a format this version does not know."""
+        raw = json.loads(text)
+        if raw.pop("format") != FORMAT:
+            msg = f"snapshot format: got {json.loads(text)['format']}, wanted {FORMAT}"
+            raise ValueError(msg)
+        frames = [_frame(one) for one in raw.pop("frames")]
+        groups = [Group(**one) for one in raw.pop("groups")]
+        return cls(
+            frames={frame.id: frame for frame in frames},
+            groups={group.id: group for group in groups},
+            ready=tuple(raw.pop("ready")),
+            values=values,
+            **raw,
+        )
+
+
+NEW_RUN = Run(about={}, frames={}, groups={})
+"""The run of an execution that has not started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The result of one ``advance``.
+
+    ``kept``: values to write. ``dropped``: prefixes of values that are no longer needed.
+    An empty step (nothing happened) has no events, no commands and the same run.
+    """
+
+    run: Run
+    events: tuple[Event, ...] = ()
+    commands: tuple[Command, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+
+
+_FRAME_DEFAULTS = {one.name: one.default for one in (*fields(Frame), *fields(Group))}
+
+
+def _sparse(record: Frame | Group) -> dict[str, Any]:
+    """Leave out what has its default value."""
+    pairs = ((one.name, getattr(record, one.name)) for one in fields(record))
+    return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
+
+
+def _frame(raw: dict[str, Any]) -> Frame:
+    raw["path"] = tuple((state, index) for state, index in raw.get("path", ()))
+    raw["tries"] = tuple(raw.get("tries", ()))
+    return Frame(**raw)
+
+
+__all__ = [
+    "FORMAT",
+    "NEW_RUN",
+    "DictValues",
+    "Frame",
+    "Group",
+    "Moment",
+    "Run",
+    "Step",
+    "Values",
+    "replace",
+]
