@@ -1,0 +1,108 @@
+"""The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
+
+``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run`` runs a whole
+machine in memory, ``graph`` and ``paint`` say what to draw.
+"""
+
+from __future__ import annotations
+
+from engine.errors import (
+    DefinitionError,
+    EngineBug,
+    EngineError,
+    InterpreterError,
+    JsonTextError,
+    QueryEvaluationError,
+    StatesError,
+)
+from engine.graph import Graph, graph, paint
+from engine.jsontext import byte_size, dumps, loads
+from engine.language import Diagnostic, check, parse
+from engine.language.model import Machine, Pattern, QueryLanguage, Resource
+from engine.runtime.advance import BUDGET, advance
+from engine.runtime.commands import (
+    CancelTask,
+    CancelTimer,
+    Command,
+    Finish,
+    Proceed,
+    RunTask,
+    SetTimer,
+)
+from engine.runtime.context import iso
+from engine.runtime.events import DETAILS, Event
+from engine.runtime.memory import Result, run
+from engine.runtime.messages import (
+    Continue,
+    Message,
+    Redrive,
+    Start,
+    Stop,
+    TaskFailed,
+    TaskStarted,
+    TaskSubmitted,
+    TaskSucceeded,
+    TaskTimedOut,
+    TimerFired,
+)
+from engine.runtime.payload import MAX_BYTES
+from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
+from engine.runtime.tokens import task_token
+from engine.runtime.turn import MAX_EVENTS
+
+__all__ = [
+    "BUDGET",
+    "DETAILS",
+    "MAX_BYTES",
+    "MAX_EVENTS",
+    "NEW_RUN",
+    "CancelTask",
+    "CancelTimer",
+    "Command",
+    "Continue",
+    "DefinitionError",
+    "Diagnostic",
+    "DictValues",
+    "EngineBug",
+    "EngineError",
+    "Event",
+    "Finish",
+    "Graph",
+    "InterpreterError",
+    "JsonTextError",
+    "Machine",
+    "Message",
+    "Moment",
+    "Pattern",
+    "Proceed",
+    "QueryEvaluationError",
+    "QueryLanguage",
+    "Redrive",
+    "Resource",
+    "Result",
+    "Run",
+    "RunTask",
+    "SetTimer",
+    "Start",
+    "StatesError",
+    "Step",
+    "Stop",
+    "TaskFailed",
+    "TaskStarted",
+    "TaskSubmitted",
+    "TaskSucceeded",
+    "TaskTimedOut",
+    "TimerFired",
+    "Values",
+    "advance",
+    "byte_size",
+    "check",
+    "dumps",
+    "graph",
+    "iso",
+    "loads",
+    "paint",
+    "parse",
+    "run",
+    "task_token",
+]

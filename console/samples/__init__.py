@@ -1,0 +1,102 @@
+"""Which state machines does a new installation start with?
+
+The definitions are files beside this one; ``MACHINES`` says what each is called, what it shows in
+one line, and with which input to try it. Their functions are in ``console.samples.functions``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample. ``file``: its definition in this package; ``value``: the suggested input."""
+
+    name: str
+    file: str
+    description: str
+    value: Any = None
+
+    @property
+    def definition(self) -> str:
+        """Return the definition's text."""
+        return files(__name__).joinpath(f"{self.file}.asl.json").read_text(encoding="utf-8")
+
+    @property
+    def input(self) -> str:
+        """Return the suggested input as indented JSON text."""
+        value = {} if self.value is None else self.value
+        return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+_ORDER = {
+    "orderId": "4711",
+    "region": "Europe",
+    "customer": {"name": "Ana", "email": "ana@example.com", "regular": True},
+    "items": [
+        {"sku": "A-123", "quantity": 2},
+        {"sku": "B-456", "quantity": 1, "fragile": True},
+        {"sku": "C-789", "quantity": 5},
+    ],
+    "card": {"number": "4242"},
+    "total": 130,
+}
+
+MACHINES: tuple[Sample, ...] = (
+    Sample("HelloWorld", "hello-world", "One Pass state that answers a greeting."),
+    Sample(
+        "LookupCustomerInfo",
+        "lookup-customer-info",
+        "Looks up address and phone number of a customer at the same time.",
+        {"customerId": "C-1001"},
+    ),
+    Sample(
+        "FunWithMath",
+        "fun-with-math",
+        "Two activities work in parallel: the sum and the difference of two numbers.",
+        [3, 2],
+    ),
+    Sample(
+        "MapRetryWhole",
+        "map-retry-whole",
+        "A Map whose Retry starts all items again until the random one succeeds.",
+    ),
+    Sample(
+        "MapRetryFailedItems",
+        "map-retry-failed-items",
+        "A Map that succeeds, and a second Map over the items that failed.",
+    ),
+    Sample("ParallelWaits", "parallel-waits", "Two branches wait 20 and 10 seconds."),
+    Sample("PutMessage", "put-message", "One Task that stores a message."),
+    Sample("Wait", "wait", "Waits 20 seconds, then stores a message."),
+    Sample(
+        "ShowAxis", "show-axis", "A Pass state adds a fixed result to its input.", {"name": "x"}
+    ),
+    Sample("Choice", "choice", "Succeeds when choice is 1, fails otherwise.", {"choice": 1}),
+    Sample(
+        "Retry", "retry", "A branch that always fails is retried four times, 45 seconds in all."
+    ),
+    Sample("Catch", "catch", "A branch that always fails is caught by a fallback state."),
+    Sample(
+        "CreateAccount",
+        "create-account",
+        "A function's exception (the account exists already) is caught by its name.",
+        {"user": "ana"},
+    ),
+    Sample(
+        "VendingMachine",
+        "vending-machine",
+        "Pays out drink and change in parallel once the deposit is enough.",
+        {"deposit": 200, "drink": {"name": "Green tea", "price": 150}},
+    ),
+    Sample(
+        "OrderProcessing",
+        "order-processing",
+        "An order from the check of its items to its delivery: Choice, Parallel, Map, Catch.",
+        _ORDER,
+    ),
+)

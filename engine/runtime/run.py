@@ -40,10 +40,16 @@ class DictValues(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The outside world at the time of a step: ``now_ms`` (epoch milliseconds) and a random seed."""
+    """The outside world at the time of a step.
+
+    ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task tokens.
+    ``missing_activities``: ARNs of the machine's activities that do not exist.
+    """
 
     now_ms: int
     seed: int = 0
+    token_key: bytes = b""
+    missing_activities: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,254 @@
+"""What does a machine look like as a picture, and which colour has each state?
+
+``graph(machine)`` draws what is defined; ``paint(graph, events)`` tells what happened. Neither
+knows pixels: boxes get opaque ids (``n1`` ... ``nk``) in the order of the definition.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+from engine.language.model import (
+    Choice,
+    Fail,
+    Map,
+    Parallel,
+    Pass,
+    Succeed,
+    Task,
+    Wait,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from engine.language.model import Block, Machine, Resource, State
+    from engine.runtime.events import Event
+
+TOP = "b0"
+"""The id of the group that is the machine itself."""
+
+_COMPARISONS = {"LessThanEquals": "<=", "GreaterThanEquals": ">=", "LessThan": "<"} | {
+    "GreaterThan": ">",
+    "Equals": "==",
+    "Matches": "matches",
+}
+_KINDS = {"IsNull": "null", "IsPresent": "present", "IsNumeric": "a number"} | {
+    "IsString": "a string",
+    "IsBoolean": "a boolean",
+    "IsTimestamp": "a timestamp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One state. ``group``: the group it stands in; ``ends``: its line of control may end here.
+
+    ``detail``: what it does in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
+    ``text``: its definition as indented JSON.
+    """
+
+    id: str
+    name: str
+    type: str
+    group: str
+    ends: bool
+    detail: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A transition; ``label`` says on what condition or error.
+
+    ``kind``: ``next``, ``choice``, ``default`` or ``catch``.
+    """
+
+    source: str
+    target: str
+    kind: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A ``StartAt`` and its states: the machine (owner ""), a branch, or a Map's item processor."""
+
+    id: str
+    owner: str
+    start: str
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The whole picture; ``by_name`` finds a state's node id, ``by_id`` its node."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    groups: tuple[Group, ...]
+    by_name: Mapping[str, str]
+    by_id: Mapping[str, Node]
+
+
+def graph(machine: Machine) -> Graph:
+    """Return the picture of a machine, every state included, nested ones too."""
+    drawing = _Drawing()
+    drawing.block(machine.block, json.loads(machine.text), owner="", index=0)
+    nodes = tuple(drawing.nodes)
+    return Graph(
+        nodes=nodes,
+        edges=tuple(drawing.edges),
+        groups=tuple(drawing.groups),
+        by_name={node.name: node.id for node in nodes},
+        by_id={node.id: node for node in nodes},
+    )
+
+
+def paint(picture: Graph, events: Iterable[Event]) -> dict[str, str]:
+    """Return node id -> status from *all* events of an execution.
+
+    Statuses: ``running``, ``succeeded``, ``caught``, ``failed``, ``aborted``; a state that was not
+    entered is absent. A state that runs many times (loop, Map) shows its latest visit, and over
+    concurrent iterations the most telling one. ``engine.trace.Trace`` does the same piece by piece.
+    """
+    from engine.trace import Trace  # noqa: PLC0415 - trace needs this module's types
+
+    trace = Trace(picture)
+    trace.feed(events)
+    return trace.statuses()
+
+
+class _Drawing:
+    """Collects nodes, edges and groups while walking the machine."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        self.groups: list[Group] = []
+
+    def block(self, block: Block, raw: Mapping[str, Any], *, owner: str, index: int) -> None:
+        group = f"b{len(self.groups)}"
+        first = len(self.nodes)
+        ids = {name: f"n{first + place + 1}" for place, name in enumerate(block.states)}
+        self.groups.append(Group(group, owner, ids[block.start_at], index))
+        self.nodes += [
+            _node(ids[name], group, state, raw["States"][name])
+            for name, state in block.states.items()
+        ]
+        for name, state in block.states.items():
+            text = raw["States"][name]
+            self.edges += [
+                Edge(ids[name], ids[target], kind, label)
+                for target, kind, label in _ways(state, text)
+            ]
+            for place, (inner, inner_raw) in enumerate(_inner(state, text)):
+                self.block(inner, inner_raw, owner=ids[name], index=place)
+
+
+def _node(node_id: str, group: str, state: State, raw: Mapping[str, Any]) -> Node:
+    return Node(
+        id=node_id,
+        name=state.name,
+        type=type(state).__name__,
+        group=group,
+        ends=_ends(state),
+        detail=_detail(state, raw),
+        text=json.dumps(raw, indent=2, ensure_ascii=False),
+    )
+
+
+def _ends(state: State) -> bool:
+    match state:
+        case Succeed() | Fail():
+            return True
+        case Choice():
+            return False
+        case _:
+            return state.next is None
+
+
+def _inner(state: State, raw: Mapping[str, Any]) -> list[tuple[Block, Mapping[str, Any]]]:
+    match state:
+        case Parallel(branches=branches):
+            return list(zip(branches, raw["Branches"], strict=True))
+        case Map(processor=processor):
+            return [(processor, raw.get("ItemProcessor") or raw["Iterator"])]
+        case _:
+            return []
+
+
+def _ways(state: State, raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (target, kind, label) of every transition out of a state."""
+    match state:
+        case Choice(rules=rules, default=default):
+            for rule, text in zip(rules, raw["Choices"], strict=True):
+                yield rule.next, "choice", condition_words(text)
+            if default is not None:
+                yield default, "default", "default"
+        case Task() | Parallel() | Map():
+            if state.next is not None:
+                yield state.next, "next", ""
+            for catcher in state.recovery.catch:
+                yield catcher.next, "catch", ", ".join(catcher.error_equals)
+        case Pass() | Wait():
+            if state.next is not None:
+                yield state.next, "next", ""
+        case Succeed() | Fail():
+            return
+        case _:
+            assert_never(state)
+
+
+def _detail(state: State, raw: Mapping[str, Any]) -> str:
+    match state:
+        case Task(resource=resource):
+            return _resource_words(resource)
+        case Wait(field=field):
+            return f"{raw[field]} s" if field == "Seconds" else f"until {raw[field]}"
+        case Parallel(branches=branches):
+            return f"{len(branches)} branch{'' if len(branches) == 1 else 'es'}"
+        case Map(distributed=distributed):
+            return "each item" if distributed is None else "each item, distributed"
+        case Fail():
+            return str(raw.get("Error", ""))
+        case _:
+            return ""
+
+
+def _resource_words(resource: Resource) -> str:
+    if resource.kind == "service":
+        return f"{resource.service}: {resource.action}{resource.pattern.value}"
+    return f"{resource.kind}: {resource.arn.rpartition(':')[2]}"
+
+
+def condition_words(rule: Mapping[str, Any]) -> str:
+    """Return a Choice rule in a short readable form: ``$.total > 100 and $.vip is present``."""
+    if "Condition" in rule:
+        return str(rule["Condition"]).removeprefix("{%").removesuffix("%}").strip()
+    for word in ("And", "Or"):
+        if word in rule:
+            return f" {word.lower()} ".join(_part(one) for one in rule[word])
+    if "Not" in rule:
+        return f"not {_part(rule['Not'])}"
+    operator = next((key for key in rule if key not in _BESIDE), "")
+    return _comparison(str(rule.get("Variable", "")), operator, rule.get(operator))
+
+
+_BESIDE = frozenset({"Variable", "Next", "Comment", "Assign", "Output"})
+
+
+def _part(rule: Mapping[str, Any]) -> str:
+    words = condition_words(rule)
+    return f"({words})" if "And" in rule or "Or" in rule else words
+
+
+def _comparison(variable: str, operator: str, value: Any) -> str:
+    if operator in _KINDS:
+        return f"{variable} is {'' if value else 'not '}{_KINDS[operator]}"
+    name = operator.removesuffix("Path")
+    sign = next((sign for suffix, sign in _COMPARISONS.items() if name.endswith(suffix)), operator)
+    shown = value if operator.endswith("Path") else json.dumps(value, ensure_ascii=False)
+    return f"{variable} {sign} {shown}"

@@ -1,0 +1,188 @@
+"""What does an execution do next?  The only place where it decides anything.
+
+``advance`` is pure: the same machine, run, message and moment give the same step. It works through a
+ready queue, never by recursion, and goes as far as it can without the outside world.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
+from engine.language.model import Map
+from engine.runtime import commands, flow, groups, messages, recovery
+from engine.runtime.payload import Payload
+from engine.runtime.run import Frame, Moment, Run, Step
+from engine.runtime.states import ENTER, map_, task, wait
+from engine.runtime.turn import MAX_EVENTS, HistoryFullError, Turn
+
+if TYPE_CHECKING:
+    from engine.language.model import Machine
+    from engine.runtime.messages import Message
+
+BUDGET = 500
+"""How many states one step enters before it gives way: about 1,000 events a commit."""
+EXECUTION_TIMER = "execution"
+_OPEN = ("NEW", "RUNNING")
+
+
+def advance(
+    machine: Machine, run: Run, message: Message, moment: Moment, *, budget: int = BUDGET
+) -> Step:
+    """Take one message as far as it goes; with ``budget`` 0 a ``Start`` only writes event 1.
+
+    A message nobody waits for gives an empty step: no events, no commands, the same run.
+    """
+    if run.status not in _OPEN or (run.status == "NEW") != isinstance(message, messages.Start):
+        return Step(run)
+    turn = Turn(machine, run, moment, budget)
+    try:
+        _receive(turn, message)
+        _work(turn)
+    except HistoryFullError:
+        _history_full(turn)
+    if not turn.events and not turn.commands:
+        return Step(run)
+    return turn.step()
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+
+def _receive(turn: Turn, message: Message) -> None:
+    match message:
+        case messages.Start():
+            _start(turn, message)
+        case messages.Stop():
+            _stop(turn, message)
+        case messages.TimerFired(timer=timer):
+            _timer_fired(turn, timer)
+        case (
+            messages.TaskStarted()
+            | messages.TaskSubmitted()
+            | messages.TaskSucceeded()
+            | messages.TaskFailed()
+            | messages.TaskTimedOut()
+        ):
+            _task_message(turn, message)
+        case messages.Continue():
+            pass
+        case messages.Redrive():
+            raise EngineBug("redrive of an execution that is still open")
+
+
+def _start(turn: Turn, start: messages.Start) -> None:
+    about = {name: getattr(start, name) for name in start.__slots__}
+    turn.about = {name: value for name, value in about.items() if value is not None}
+    turn.status = "RUNNING"
+    details = {"input": start.input, "roleArn": start.role_arn}
+    if start.alias_arn:
+        details["stateMachineAliasArn"] = start.alias_arn
+    if start.version_arn:
+        details["stateMachineVersionArn"] = start.version_arn
+    turn.record("ExecutionStarted", 0, details)
+    if turn.machine.timeout_seconds is not None:
+        due = start.start_ms + turn.machine.timeout_seconds * 1000
+        turn.command(commands.SetTimer(EXECUTION_TIMER, due))
+    # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
+    first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
+    turn.frames[first.id] = first
+    turn.ready.append(first.id)
+
+
+def _stop(turn: Turn, stop: messages.Stop) -> None:
+    details = {"error": stop.error, "cause": stop.cause}
+    present = {key: value for key, value in details.items() if value is not None}
+    turn.record("ExecutionAborted", 0, present)
+    groups.stop_everything(turn)
+    turn.finish("ABORTED", error=stop.error, cause=stop.cause)
+
+
+def _timer_fired(turn: Turn, timer: str) -> None:
+    if timer == EXECUTION_TIMER:
+        _execution_timed_out(turn)
+        return
+    frame = next((one for one in turn.frames.values() if one.timer == timer), None)
+    if frame is None:
+        return
+    if frame.phase == "backoff":
+        turn.keep(frame, phase="ready", timer="")
+        turn.ready.append(frame.id)
+    else:
+        _guarded(turn, frame, wait.resume, messages.TimerFired(timer))
+
+
+def _execution_timed_out(turn: Turn) -> None:
+    """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
+    turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
+    groups.stop_everything(turn)
+    seconds = turn.machine.timeout_seconds or 0
+    turn.finish("TIMED_OUT", stop_ms=turn.about["start_ms"] + seconds * 1000)
+
+
+def _task_message(turn: Turn, message: Any) -> None:
+    number = message.task
+    for frame in turn.frames.values():
+        if frame.waits_for == number and frame.phase == "task":
+            _guarded(turn, frame, task.resume, message)
+            return
+
+
+# -- the ready queue -------------------------------------------------------------------------------
+
+
+def _work(turn: Turn) -> None:
+    while turn.ready and turn.budget > 0:
+        frame = turn.frames.get(turn.ready.popleft())
+        if frame is None:
+            continue
+        if frame.phase == "begin":
+            frame = _begin(turn, frame)
+        if frame is not None and frame.phase == "ready":
+            _guarded(turn, frame, _enter)
+    if turn.ready and turn.status == "RUNNING":
+        turn.command(commands.Proceed())
+
+
+def _begin(turn: Turn, frame: Frame) -> Frame | None:
+    """Enter the first state of the machine or of an iteration and let it act at once."""
+    payload = Payload(frame.input)
+    if frame.group:
+        owner = turn.frames[turn.groups[frame.group].owner]
+        state = turn.state(owner)
+        if not isinstance(state, Map):
+            raise EngineBug("only iterations of a Map begin later than their group")
+        try:
+            payload = map_.item_input(turn, frame, owner, state)
+        except StatesError as error:
+            groups.selector_failed(turn, frame, owner, error)
+            groups.settle(turn)
+            return None
+    entered = flow.enter(turn, frame, turn.block(frame).start_at, payload)
+    turn.ready.pop()  # it acts now, not when its turn comes
+    return entered
+
+
+def _enter(turn: Turn, frame: Frame) -> None:
+    state = turn.state(frame)
+    ENTER[type(state)](turn, frame, state)
+
+
+def _guarded(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
+    """Run a state's code; an error of the language goes to Retry, Catch and up."""
+    try:
+        if message is None:
+            action(turn, frame)
+        else:
+            action(turn, frame, turn.state(frame), message)
+    except StatesError as error:
+        recovery.state_failed(turn, turn.frames[frame.id], error)
+    groups.settle(turn)
+
+
+def _history_full(turn: Turn) -> None:
+    cause = f"The execution reached the maximum number of history events ({MAX_EVENTS})."
+    groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
+
+
+__all__ = ["BUDGET", "Moment", "Run", "Step", "advance"]

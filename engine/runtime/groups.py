@@ -1,0 +1,224 @@
+"""How do lines of control split and join?  Parallel branches and inline Map iterations.
+
+A group is open while its children run. Its owner - the frame in the Parallel or Map state - waits. The
+first child that fails closes the group at once: its siblings are stopped, and the error becomes the owner's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
+from engine.language.model import Map, Parallel, Task, Wait
+from engine.runtime import flow, recovery
+from engine.runtime.payload import Payload
+from engine.runtime.run import Frame, Group
+from engine.runtime.turn import output_key
+
+if TYPE_CHECKING:
+    from engine.data.expression import Json
+    from engine.runtime.turn import Turn
+
+INLINE_CONCURRENCY = 40
+"""AWS: an inline Map runs at most about 40 iterations at a time, whatever MaxConcurrency says."""
+
+
+# -- opening ---------------------------------------------------------------------------------------
+
+
+def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -> None:
+    """Start every branch with its own copy of the input."""
+    frame = turn.emit(frame, "ParallelStateStarted")
+    group = _open(turn, frame, Group(0, frame.id, "parallel", len(state.branches), 0, 0))
+    for index, block in enumerate(state.branches):
+        child = _child(turn, frame, group, index, frame.cursor, index)
+        flow.enter(turn, child, block.start_at, payload)
+    turn.groups[group.id] = replace(group, started=group.total)
+
+
+def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
+    """Start as many iterations as may run at once."""
+    frame = turn.emit(frame, "MapStateStarted", {"length": len(items)})
+    limit = min(limit or INLINE_CONCURRENCY, INLINE_CONCURRENCY)
+    group = _open(turn, frame, Group(0, frame.id, "map", len(items), 0, 0, limit=limit))
+    turn.items[group.id] = items
+    for _ in range(min(limit, group.total)):
+        group = _start_iteration(turn, group, frame.cursor)
+    if not group.total:
+        _join(turn, group)
+
+
+def _open(turn: Turn, frame: Frame, group: Group) -> Group:
+    """Give the group a number and let the owner wait for it."""
+    group = replace(
+        group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor
+    )
+    turn.groups[group.id] = group
+    turn.outputs[group.id] = {}
+    turn.keep(frame, phase="group", waits_for=group.id, started_event=frame.cursor, timer="")
+    return group
+
+
+def _child(
+    turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int
+) -> Frame:
+    frame = Frame(
+        id=turn.new_id(),
+        path=(*owner.path, (owner.state, branch)),
+        state="",
+        input="",
+        cursor=cursor,
+        group=group.id,
+        index=index,
+    )
+    turn.frames[frame.id] = frame
+    return frame
+
+
+def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
+    """Write MapIterationStarted and queue the iteration; its first state is entered when its turn comes."""
+    owner = turn.frames[group.owner]
+    index = group.started
+    details = {"name": owner.state, "index": index}
+    number = turn.record("MapIterationStarted", previous, details, owner.state)
+    child = _child(turn, owner, group, index, number, 0)
+    turn.keep(child, phase="begin")
+    turn.ready.append(child.id)
+    group = replace(group, started=index + 1)
+    turn.groups[group.id] = group
+    return group
+
+
+# -- a line ends -----------------------------------------------------------------------------------
+
+
+def settle(turn: Turn) -> None:
+    """Take every line that ended to its group or, if it is the last one, to the execution's end."""
+    while turn.line_ends:
+        frame, outcome = turn.line_ends.popleft()
+        if frame.id not in turn.frames:
+            continue  # stopped meanwhile with its group
+        if isinstance(outcome, Payload):
+            _line_ended(turn, frame, outcome)
+        else:
+            _line_failed(turn, frame, outcome)
+
+
+def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
+    """A line of control came to its end with this output."""
+    if not frame.group:
+        turn.record("ExecutionSucceeded", frame.cursor, {"output": payload.text})
+        turn.finish("SUCCEEDED", output=payload.text)
+        return
+    group = turn.groups[frame.group]
+    last = frame.cursor
+    if group.kind == "map":
+        name = turn.frames[group.owner].state
+        details = {"name": name, "index": frame.index}
+        last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
+    turn.outputs.setdefault(group.id, {})[frame.index] = payload.text
+    turn.remove(frame)
+    group = replace(group, done=group.done + 1, last_event=last)
+    turn.groups[group.id] = group
+    if group.started < group.total:
+        _start_iteration(turn, group, frame.cursor)
+    elif group.done == group.total:
+        _join(turn, group)
+
+
+def _join(turn: Turn, group: Group) -> None:
+    """All children are done: the outputs, in index order, are the owner's result."""
+    owner = turn.frames[group.owner]
+    state = turn.state(owner)
+    if not isinstance(state, Parallel | Map):
+        msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
+        raise EngineBug(msg)
+    result = Payload.array(_outputs(turn, group))
+    turn.close_group(group)
+    turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
+    owner = turn.keep(owner, cursor=group.last_event, phase="ready", waits_for=0)
+    try:
+        flow.complete(turn, owner, state, state.data, result)
+    except StatesError as error:
+        recovery.state_failed(turn, owner, error)
+
+
+def _outputs(turn: Turn, group: Group) -> list[str]:
+    here = turn.outputs.get(group.id, {})
+    stored = [index for index in range(group.total) if index not in here]
+    texts = turn.before.values.many([output_key(group.id, index) for index in stored])
+    found = {**here, **dict(zip(stored, texts, strict=True))}
+    return [found[index] for index in range(group.total)]
+
+
+# -- a child fails ---------------------------------------------------------------------------------
+
+
+def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
+    """A line of control failed and nothing in it took the error."""
+    if not frame.group:
+        fail_execution(turn, frame.cursor, error)
+        return
+    group = turn.groups[frame.group]
+    owner = turn.frames[group.owner]
+    failing = frame.cursor
+    if group.kind == "map":
+        details = {"name": owner.state, "index": frame.index}
+        turn.record("MapIterationFailed", failing, details, owner.state)
+    if isinstance(turn.state(frame), Task):
+        turn.record("TaskStateAborted", failing, None, frame.state)
+    turn.remove(frame)
+    _abort_group(turn, group, failing)
+    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    recovery.state_failed(turn, owner, error)
+
+
+def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> None:
+    """An iteration's ItemSelector failed: the Map fails, as a whole."""
+    group = turn.groups[frame.group]
+    failing = frame.cursor
+    turn.remove(frame)
+    _abort_group(turn, group, failing)
+    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    recovery.state_failed(turn, owner, error)
+
+
+def _abort_group(turn: Turn, group: Group, failing: int) -> None:
+    """Stop every child that is still open; each abort points at the event that failed."""
+    owner = turn.frames[group.owner]
+    for child in [one for one in turn.frames.values() if one.group == group.id]:
+        if group.kind == "map":
+            details = {"name": owner.state, "index": child.index}
+            turn.record("MapIterationAborted", failing, details, owner.state)
+        _abort(turn, child, failing)
+    turn.close_group(group)
+
+
+def _abort(turn: Turn, frame: Frame, failing: int) -> None:
+    state = turn.state(frame) if frame.state else None
+    inner = turn.groups.get(frame.waits_for) if frame.phase == "group" else None
+    if inner is not None:
+        _abort_group(turn, inner, failing)
+    if isinstance(state, Task | Wait | Parallel | Map):
+        turn.record(type(state).__name__ + "StateAborted", failing, None, frame.state)
+    turn.remove(frame)
+
+
+# -- the execution's end ---------------------------------------------------------------------------
+
+
+def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
+    """Write ExecutionFailed. A missed heartbeat is told as a timeout [recorded]."""
+    name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
+    details = {"error": name, "cause": error.cause}
+    present = {key: value for key, value in details.items() if value is not None}
+    turn.record("ExecutionFailed", previous, present)
+    stop_everything(turn)
+    turn.finish("FAILED", error=name, cause=error.cause)
+
+
+def stop_everything(turn: Turn) -> None:
+    """Cancel whatever is still awaited."""
+    for frame in tuple(turn.frames.values()):
+        turn.remove(frame)

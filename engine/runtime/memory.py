@@ -1,0 +1,163 @@
+"""How does one run a state machine in memory, without a server or a database?
+
+For unit tests of one's own state machines::
+
+    result = engine.run(definition, '{"n": 1}', tasks={"AddOne": lambda n: {"n": n["n"] + 1}})
+    assert result.status == "SUCCEEDED"
+
+Time does not pass: waits and retry pauses are skipped by moving the clock to the next timer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine import jsontext
+from engine.errors import EngineBug, StatesError
+from engine.language import parse
+from engine.runtime import commands, messages
+from engine.runtime.advance import advance
+from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.language.model import Machine
+    from engine.runtime.events import Event
+
+_START_MS = 1_700_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended. ``output``: JSON value or None; ``events``: the whole history; ``slept``: seconds."""
+
+    status: str
+    output: Any
+    error: str | None
+    cause: str | None
+    events: tuple[Event, ...]
+    slept: float
+
+
+def run(
+    definition: str | Mapping[str, Any],
+    data: Any = None,
+    tasks: Mapping[str, Callable[[Any], Any]] | None = None,
+    *,
+    seed: int = 0,
+    max_steps: int = 100_000,
+) -> Result:
+    """Run a definition to its end and return what came of it.
+
+    ``definition``: ASL as text or as the parsed object. ``data``: the input as a JSON value.
+    ``tasks``: what stands for the outside world: by state name, by function or activity name, or by
+    Resource; a callable gets the effective input and returns the result, or raises: a ``StatesError`` as it
+    is, anything else as the exception's class name and text. Raises ``DefinitionError`` for a bad definition
+    and ``KeyError`` naming the Resource when a task is called that is not in ``tasks``.
+    """
+    text = definition if isinstance(definition, str) else jsontext.dumps(definition)
+    runner = _Runner(parse(text), tasks or {}, seed)
+    runner.send(_start({} if data is None else data))
+    for _ in range(max_steps):
+        if runner.finish is not None:
+            return runner.result(runner.finish)
+        runner.next()
+    msg = f"not done after {max_steps} steps"
+    raise EngineBug(msg)
+
+
+def _start(data: Any) -> messages.Start:
+    arn = "arn:aws:states:us-east-1:123456789012"
+    return messages.Start(
+        execution_arn=f"{arn}:execution:memory:run",
+        execution_name="run",
+        state_machine_arn=f"{arn}:stateMachine:memory",
+        state_machine_name="memory",
+        role_arn="arn:aws:iam::123456789012:role/memory",
+        input=jsontext.dumps(data),
+        start_ms=_START_MS,
+    )
+
+
+@dataclass
+class _Runner:
+    """A shell without I/O: carries commands out at once, and time by moving the clock."""
+
+    machine: Machine
+    tasks: Mapping[str, Callable[[Any], Any]]
+    seed: int
+    now_ms: int = _START_MS
+    run: Run = NEW_RUN
+    finish: commands.Finish | None = None
+    events: list[Event] = field(default_factory=list)
+    inbox: deque[messages.Message] = field(default_factory=deque)
+    timers: list[tuple[int, str]] = field(default_factory=list)
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self.run = replace(self.run, values=DictValues())
+
+    def send(self, message: messages.Message) -> None:
+        """Take a message and carry out what follows from it."""
+        self.steps += 1
+        moment = Moment(self.now_ms, self.seed * 1_000_003 + self.steps, b"memory")
+        step = advance(self.machine, self.run, message, moment)
+        self.run = step.run
+        self.events.extend(step.events)
+        values = self.run.values
+        if isinstance(values, DictValues):
+            values.update(step.kept)
+        for command in step.commands:
+            self._carry_out(command)
+
+    def next(self) -> None:
+        """Handle the next message, or move the clock to the next timer."""
+        if self.inbox:
+            self.send(self.inbox.popleft())
+        elif self.timers:
+            due, timer = heapq.heappop(self.timers)
+            self.now_ms = max(self.now_ms, due)
+            self.send(messages.TimerFired(timer))
+        else:
+            raise EngineBug("the execution waits for nothing and has not ended")
+
+    def result(self, finish: commands.Finish) -> Result:
+        """Return the outcome."""
+        output = None if finish.output is None else jsontext.loads(finish.output)
+        slept = (self.now_ms - _START_MS) / 1000
+        events = tuple(self.events)
+        return Result(finish.status, output, finish.error, finish.cause, events, slept)
+
+    def _carry_out(self, command: commands.Command) -> None:
+        match command:
+            case commands.RunTask():
+                self.inbox.append(self._call(command))
+            case commands.SetTimer(timer=timer, due_ms=due):
+                heapq.heappush(self.timers, (due, timer))
+            case commands.CancelTimer(timer=timer):
+                self.timers = [one for one in self.timers if one[1] != timer]
+                heapq.heapify(self.timers)
+            case commands.Proceed():
+                self.inbox.append(messages.Continue())
+            case commands.Finish():
+                self.finish = command
+            case commands.CancelTask():
+                pass  # a task of this runner is over as soon as it is called
+
+    def _call(self, task: commands.RunTask) -> messages.Message:
+        names = (task.state, task.resource.rsplit(":", 1)[-1], task.resource)
+        found = next((self.tasks[name] for name in names if name in self.tasks), None)
+        if found is None:
+            msg = f"task {task.resource} of state {task.state}: not among {sorted(self.tasks)}"
+            raise KeyError(msg)
+        try:
+            value = found(jsontext.loads(task.input))
+        except StatesError as error:
+            return messages.TaskFailed(task.task, error.name, error.cause)
+        except Exception as error:  # noqa: BLE001 - a function's own error is the task's error
+            return messages.TaskFailed(task.task, type(error).__name__, str(error))
+        return messages.TaskSucceeded(task.task, jsontext.dumps(value))

@@ -1,0 +1,66 @@
+"""How is a JSON value carried between states without parsing or writing it more often than needed?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from engine import jsontext
+from engine.data.expression import ABSENT
+from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_BYTES = 262_144
+"""AWS: input, output, arguments and result are at most 256 KiB of UTF-8 JSON text."""
+
+
+class Payload:
+    """A JSON value as text, as parsed value, or both; each is made from the other when first asked for.
+
+    Neither is ever changed in place. A value that came in as text keeps exactly that text.
+    """
+
+    __slots__ = ("_text", "_value")
+
+    def __init__(self, text: str | None, value: Any = ABSENT) -> None:
+        """One of the two must be given."""
+        self._text = text
+        self._value = value
+
+    @classmethod
+    def of(cls, value: Any) -> Payload:
+        """Carry a parsed value."""
+        return cls(None, value)
+
+    @classmethod
+    def array(cls, texts: Iterable[str]) -> Payload:
+        """Carry the array of these JSON texts, without parsing them."""
+        return cls("[" + ",".join(texts) + "]")
+
+    @property
+    def text(self) -> str:
+        """The JSON text."""
+        if self._text is None:
+            self._text = jsontext.dumps(self._value)
+        return self._text
+
+    @property
+    def value(self) -> Any:
+        """The parsed value."""
+        if self._value is ABSENT:
+            self._value = json.loads(self._text or "null")
+        return self._value
+
+
+def limited(payload: Payload, name: str) -> Payload:
+    """Return the payload if it is at most 256 KiB, else raise ``States.DataLimitExceeded`` naming ``name``."""
+    text = payload.text
+    if len(text) * 4 > MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise StatesError(
+            DATA_LIMIT_EXCEEDED,
+            f"The state/task '{name}' returned a result with a size exceeding "
+            "the maximum number of bytes service limit.",
+        )
+    return payload

@@ -1,0 +1,44 @@
+"""Choice: the first rule that holds says where to go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import InterpreterError
+from engine.language.model import QueryLanguage
+from engine.runtime import flow
+
+if TYPE_CHECKING:
+    from engine.language.model import Choice, DataFlow
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+# Three independent recordings: not the documented States.NoChoiceMatched.
+_NO_WAY_OUT = "Failed to transition out of the state. The state does not point to a next state."
+
+
+def enter(turn: Turn, frame: Frame, state: Choice) -> None:
+    """Find the rule, and leave by it or by the default."""
+    payload = flow.selected(turn, frame, state.data)
+    seen = flow.scope(turn, frame, payload.value)
+    for rule in state.rules:
+        if rule.condition.holds(seen):
+            _leave(turn, frame, state, rule.data, rule.next)
+            return
+    if state.default is None:
+        raise InterpreterError(_NO_WAY_OUT)
+    _leave(turn, frame, state, state.data, state.default)
+
+
+def _leave(turn: Turn, frame: Frame, state: Choice, taken: DataFlow, following: str) -> None:
+    """Leave with the taken rule's Assign and Output; a JSONata rule without Output takes the state's."""
+    payload = flow.selected(turn, frame, state.data)
+    if state.language is QueryLanguage.JSONATA:
+        data = taken if taken.output is not None else state.data
+        payload = flow.passed(turn, frame, state, data)
+    else:
+        payload = flow.outgoing(turn, frame, state.data, payload)
+    values = flow.assigned(
+        turn, frame, state, taken, flow.selected(turn, frame, state.data), plain=True
+    )
+    flow.leave(turn, frame, payload, values, following)

@@ -1,0 +1,31 @@
+"""Fail: ends its line of control with an error; both texts are optional."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import InterpreterError, StatesError
+from engine.runtime import flow
+
+if TYPE_CHECKING:
+    from engine.data.expression import Expression
+    from engine.language.model import Fail
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+
+def enter(turn: Turn, frame: Frame, state: Fail) -> None:
+    """Fail the line; a Fail state has neither Retry nor Catch of its own."""
+    error = _text(turn, frame, state.error, "Error")
+    cause = _text(turn, frame, state.cause, "Cause")
+    turn.end_line(frame, StatesError(error, cause))
+
+
+def _text(turn: Turn, frame: Frame, expression: Expression | None, field: str) -> str | None:
+    if expression is None:
+        return None
+    value = expression.evaluate(flow.scope(turn, frame, turn.input(frame).value))
+    if not isinstance(value, str):
+        msg = f"The {field} field of the Fail state does not evaluate to a string: {value!r}"
+        raise InterpreterError(msg)
+    return value

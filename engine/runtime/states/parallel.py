@@ -1,0 +1,19 @@
+"""Parallel: every branch runs with its own copy of the effective input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.runtime import flow, groups
+from engine.runtime.payload import limited
+
+if TYPE_CHECKING:
+    from engine.language.model import Parallel
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+
+def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
+    """Open the group of branches."""
+    payload = limited(flow.effective_input(turn, frame, state.data), state.name)
+    groups.open_parallel(turn, frame, state, payload)

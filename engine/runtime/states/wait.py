@@ -1,0 +1,115 @@
+"""Wait: the line of control sleeps for seconds, or until a moment."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from engine import jsontext
+from engine.data.expression import ABSENT, Json
+from engine.errors import InterpreterError, QueryEvaluationError
+from engine.language.model import QueryLanguage
+from engine.runtime import flow
+from engine.runtime.states.numbers import unexpected_type, whole_number
+
+if TYPE_CHECKING:
+    from engine.language.model import Wait
+    from engine.runtime.messages import Message
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+_MAX_MS = 366 * 24 * 3600 * 1000  # AWS: an execution, and so a wait, lasts at most a year
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def enter(turn: Turn, frame: Frame, state: Wait) -> None:
+    """Arm the timer, or go on at once if the moment has come."""
+    due_ms = _due(turn, frame, state)
+    if due_ms <= turn.now_ms:
+        _go_on(turn, frame, state)
+    elif due_ms - turn.now_ms > _MAX_MS:
+        msg = "Wait state delay is too long."
+        raise InterpreterError(msg)
+    else:
+        turn.set_timer(frame, due_ms, "timer")
+
+
+def resume(turn: Turn, frame: Frame, state: Wait, message: Message) -> None:  # noqa: ARG001
+    """The timer fired."""
+    _go_on(turn, turn.keep(frame, phase="ready", timer=""), state)
+
+
+def _go_on(turn: Turn, frame: Frame, state: Wait) -> None:
+    payload = flow.selected(turn, frame, state.data)
+    values = flow.assigned(turn, frame, state, state.data, payload, plain=True)
+    leaving = flow.passed(turn, frame, state, state.data)
+    flow.leave(turn, frame, leaving, values, state.next)
+
+
+def _due(turn: Turn, frame: Frame, state: Wait) -> int:
+    value = _value(turn, frame, state)
+    if state.field in ("Timestamp", "TimestampPath"):
+        moment = parse_timestamp(value)
+        if moment is None:
+            raise _bad_timestamp(state, value)
+        return moment
+    return turn.now_ms + _seconds(state, value) * 1000
+
+
+def _value(turn: Turn, frame: Frame, state: Wait) -> Json:
+    seen = flow.scope(turn, frame, flow.selected(turn, frame, state.data).value)
+    if state.path is None:
+        return state.until.evaluate(seen)
+    found = getattr(state.until, "found", state.until.evaluate)
+    value = found(seen)
+    if value is ABSENT or value is None:
+        msg = f"The {state.field} parameter does not reference an input value: {state.path}"
+        raise InterpreterError(msg)
+    return value
+
+
+def _seconds(state: Wait, value: Json) -> int:
+    if state.language is QueryLanguage.JSONATA:
+        if not whole_number(value) or value < 0:
+            raise unexpected_type(state.until, state.field, "number", value)
+        return int(value)
+    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value, re.ASCII):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        what = "cannot be parsed as a long value"
+    elif value < 0:
+        what = "references a negative value"
+    else:
+        return value
+    msg = f"The {state.field} parameter {what}: {state.path} == {shown}"
+    raise InterpreterError(msg)
+
+
+def parse_timestamp(text: Json) -> int | None:
+    """Return epoch milliseconds of an RFC 3339 text (upper-case T, offset), or None if it is none.
+
+    AWS ignores the part below a second.
+    """
+    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    offset = "+00:00" if match[3] == "Z" else match[3]
+    try:
+        return int(datetime.fromisoformat(match[1] + offset).timestamp()) * 1000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bad_timestamp(state: Wait, value: Json) -> InterpreterError:
+    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    form = "ISO-8601 extended offset date-time format string"
+    if state.language is QueryLanguage.JSONATA:
+        msg = f"The Timestamp field cannot be parsed as an {form}: {shown}"
+        return QueryEvaluationError(msg, "Timestamp")
+    return InterpreterError(
+        f"The {state.field} parameter does not reference a valid {form}: {state.path} == {shown}"
+    )

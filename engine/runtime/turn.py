@@ -1,0 +1,221 @@
+"""What does one ``advance`` work on?  The workspace between a frozen Run and the Step made of it.
+
+A turn owns copies of the run's maps and appends events and commands; it decides nothing. The decisions
+are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and ``states``, which use
+each other in the order states -> groups -> recovery -> flow -> turn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.runtime import commands as out
+from engine.runtime.context import context_object
+from engine.runtime.events import Event
+from engine.runtime.payload import Payload
+from engine.runtime.run import Frame, Group, Moment, Run, Step
+from engine.runtime.variables import Variables
+
+if TYPE_CHECKING:
+    from engine.data.expression import Json
+    from engine.errors import StatesError
+    from engine.language.model import Block, Machine, State
+
+MAX_EVENTS = 25_000
+"""AWS: an execution's history has at most 25,000 events; the last one is its end."""
+
+
+class HistoryFullError(Exception):
+    """The next event would be number 25,000 and is not the execution's end."""
+
+
+class Turn:
+    """The workspace of one step."""
+
+    def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
+        """``budget``: how many states may be entered before the turn gives way."""
+        self.machine = machine
+        self.before = run
+        self.moment = moment
+        self.now_ms = max(moment.now_ms, run.last_ms)
+        self.budget = budget
+        self.about = run.about
+        self.status = run.status
+        self.frames = dict(run.frames)
+        self.groups = dict(run.groups)
+        self.ready = deque(run.ready)
+        self.next_event = run.next_event
+        self.next_id = run.next_id
+        self.events: list[Event] = []
+        self.commands: list[out.Command] = []
+        self.dropped: list[str] = []
+        self.items: dict[int, list[Json]] = {}  # group -> items, while they are not stored yet
+        self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output of this turn
+        self.variables = Variables(self)
+        self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
+        self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
+        self._inputs: dict[int, Payload] = {}
+        self._items_read: dict[tuple[int, int], Json] = {}
+        self._rng: random.Random | None = None
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def block(self, frame: Frame) -> Block:
+        """Return the machine level, branch or item processor in which the frame runs."""
+        block = self.machine.block
+        for name, index in frame.path:
+            owner: Any = block.states[name]
+            block = owner.branches[index] if hasattr(owner, "branches") else owner.processor
+        return block
+
+    def state(self, frame: Frame) -> State:
+        """Return the state the frame is in."""
+        return self.block(frame).states[frame.state]
+
+    def input(self, frame: Frame) -> Payload:
+        """Return the frame's raw state input."""
+        payload = self._inputs.get(frame.id)
+        if payload is None:
+            payload = self._inputs[frame.id] = Payload(frame.input)
+        return payload
+
+    def item(self, group: Group, index: int) -> Json:
+        """Return item ``index`` of a Map."""
+        if group.id in self.items:
+            return self.items[group.id][index]
+        key = (group.id, index)
+        if key not in self._items_read:
+            text = self.before.values.many([item_key(group.id, index)])[0]
+            self._items_read[key] = Payload(text).value
+        return self._items_read[key]
+
+    def rng(self) -> random.Random:
+        """Return the random source of this step."""
+        if self._rng is None:
+            self._rng = random.Random(self.moment.seed)  # noqa: S311 - not for secrets
+        return self._rng
+
+    def context(self, frame: Frame, token: str | None = None) -> dict[str, Json]:
+        """Return the context object as the frame sees it."""
+        return context_object(self, frame, token)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def record(
+        self, kind: str, previous: int, details: dict[str, Any] | None = None, state: str = ""
+    ) -> int:
+        """Append an event and return its id; raise ``HistoryFullError`` where only the end fits."""
+        number = self.next_event
+        if number >= MAX_EVENTS and kind not in _ENDS:
+            raise HistoryFullError
+        self.next_event = number + 1
+        self.events.append(Event(number, previous, self.now_ms, kind, details, state))
+        return number
+
+    def emit(self, frame: Frame, kind: str, details: dict[str, Any] | None = None) -> Frame:
+        """Append an event to the frame's chain and return the frame with its cursor moved."""
+        number = self.record(kind, frame.cursor, details, frame.state)
+        return self.keep(frame, cursor=number)
+
+    def keep(self, frame: Frame, **changes: Any) -> Frame:
+        """Store the frame with these changes and return it."""
+        frame = replace(frame, **changes)
+        self.frames[frame.id] = frame
+        return frame
+
+    def new_id(self) -> int:
+        """Return a number no frame or group of this execution has had."""
+        self.next_id += 1
+        return self.next_id - 1
+
+    def set_input(self, frame: Frame, payload: Payload) -> None:
+        """Remember the parsed form of the frame's input for the rest of the turn."""
+        self._inputs[frame.id] = payload
+
+    def end_line(self, frame: Frame, outcome: Payload | StatesError) -> None:
+        """Say that a line of control ended; ``groups.settle`` takes it from there."""
+        self.line_ends.append((frame, outcome))
+
+    def command(self, command: out.Command) -> None:
+        """Ask the shell for something."""
+        self.commands.append(command)
+
+    def set_timer(self, frame: Frame, due_ms: int, phase: str) -> Frame:
+        """Arm the frame's one timer and let the frame wait for it."""
+        timer = f"{phase}-{frame.id}-{self.next_event}"
+        self.command(out.SetTimer(timer, due_ms))
+        return self.keep(frame, phase=phase, timer=timer)
+
+    def remove(self, frame: Frame) -> None:
+        """Forget a line of control, and what it was waiting for."""
+        del self.frames[frame.id]
+        self._inputs.pop(frame.id, None)
+        if frame.timer:
+            self.command(out.CancelTimer(frame.timer))
+        if frame.phase == "task":
+            self.command(out.CancelTask(frame.waits_for))
+
+    def close_group(self, group: Group) -> None:
+        """Forget a group and the values kept for it."""
+        del self.groups[group.id]
+        self.items.pop(group.id, None)
+        self.outputs.pop(group.id, None)
+        if group.id in self.before.groups:
+            self.dropped.append(f"{group.id}/")
+
+    def finish(self, status: str, **ending: Any) -> None:
+        """End the execution: nothing is live afterwards."""
+        for group in tuple(self.groups.values()):
+            self.close_group(group)
+        self.frames.clear()
+        self.ready.clear()
+        self.status = status
+        self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
+
+    # -- the result --------------------------------------------------------------------------------
+
+    def step(self) -> Step:
+        """Freeze the workspace."""
+        run = Run(
+            about=self.about,
+            frames=self.frames,
+            groups=self.groups,
+            ready=tuple(self.ready),
+            next_event=self.next_event,
+            next_id=self.next_id,
+            last_ms=self.now_ms if self.events else self.before.last_ms,
+            status=self.status,
+            values=self.before.values,
+        )
+        return Step(
+            run, tuple(self.events), tuple(self.commands), self._kept(), tuple(self.dropped)
+        )
+
+    def _kept(self) -> dict[str, str]:
+        """Return the texts of open groups that the next turn will want and that are not stored yet."""
+        kept = {}
+        for number, items in self.items.items():
+            for index, item in enumerate(items):
+                kept[item_key(number, index)] = Payload.of(item).text
+        for number, texts in self.outputs.items():
+            for index, text in texts.items():
+                kept[output_key(number, index)] = text
+        return kept
+
+
+_ENDS = frozenset(
+    {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
+)
+
+
+def item_key(group: int, index: int) -> str:
+    """Return the key under which an item is kept."""
+    return f"{group}/i/{index}"
+
+
+def output_key(group: int, index: int) -> str:
+    """Return the key under which the output of a finished branch or iteration is kept."""
+    return f"{group}/o/{index}"

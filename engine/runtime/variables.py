@@ -1,0 +1,78 @@
+"""Which variables does a line of control see, and what does an ``Assign`` change?
+
+Every Parallel branch and Map iteration opens a scope. It sees the outer ones, which cannot change while
+it is open (their line waits), and writes only its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from engine import jsontext
+from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
+from engine.runtime.payload import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.data.expression import Json, Scope
+    from engine.language.model import Assign
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+_MAX_ALL = 10 * 1024 * 1024  # AWS: all variables of an execution together
+
+
+class Variables:
+    """The variables of a turn, parsed once a frame."""
+
+    def __init__(self, turn: Turn) -> None:
+        """Read from the turn's frames when asked."""
+        self._turn = turn
+        self._own: dict[int, dict[str, Json]] = {}
+
+    def own(self, frame: Frame) -> dict[str, Json]:
+        """Return what the frame's own scope has assigned."""
+        values = self._own.get(frame.id)
+        if values is None:
+            values = json.loads(frame.variables) if frame.variables else {}
+            self._own[frame.id] = values
+        return values
+
+    def visible(self, frame: Frame) -> Mapping[str, Json]:
+        """Return all the frame sees, inner scopes over outer ones."""
+        own = self.own(frame)
+        if not frame.group:
+            return own
+        owner = self._turn.frames[self._turn.groups[frame.group].owner]
+        outer = self.visible(owner)
+        return {**outer, **own} if own else outer
+
+    def evaluate(self, assign: Assign, scope: Scope) -> dict[str, Json]:
+        """Return name -> value, every expression seeing the values at entry."""
+        return {name: target.evaluate(scope) for name, target in assign.targets.items()}
+
+    def put(self, frame: Frame, values: dict[str, Json]) -> tuple[Frame, dict[str, str]]:
+        """Store the values in the frame's scope; return the frame and name -> JSON text."""
+        texts = {name: jsontext.dumps(value) for name, value in values.items()}
+        _check(frame.state, texts)
+        own = {**self.own(frame), **values}
+        self._own[frame.id] = own
+        text = jsontext.dumps(own)
+        if len(text) > _MAX_ALL:
+            raise _too_large(frame.state)
+        return self._turn.keep(frame, variables=text), texts
+
+
+def _check(state: str, texts: Mapping[str, str]) -> None:
+    if sum(jsontext.byte_size(text) for text in texts.values()) > MAX_BYTES:
+        raise _too_large(state)
+
+
+def _too_large(state: str) -> StatesError:
+    return StatesError(
+        DATA_LIMIT_EXCEEDED,
+        f"The variables assigned by the state '{state}' exceed the maximum number of bytes "
+        "service limit.",
+    )

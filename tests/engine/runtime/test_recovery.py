@@ -1,0 +1,142 @@
+"""Do Retry and Catch do what the language says, on each state type that has them?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import engine
+from tests.engine.runtime.harness import Sim, machine, task
+
+FAILING = {
+    "Task": lambda **more: task(**more),
+    "Parallel": lambda **more: {"Type": "Parallel", "Branches": [machine("X", X=task())], **more},
+    "Map": lambda **more: {
+        "Type": "Map",
+        "ItemsPath": "$.items",
+        "ItemProcessor": machine("X", X=task()),
+        **more,
+    },
+}
+INPUT = {"items": [1], "keep": True}
+
+
+def build(kind: str, **more: Any) -> Sim:
+    """Return an execution whose first state fails when its task fails."""
+    state = FAILING[kind](**more, Next="Done")
+    definition = machine("A", A=state, Done={"Type": "Pass"}, Saved={"Type": "Pass"})
+    return Sim(definition, INPUT)
+
+
+def fail(sim: Sim, error: str = "Boom", cause: str | None = "it broke") -> None:
+    """Fail whatever task is open."""
+    sim.fail(next(iter(sim.tasks.values())).state, error, cause)
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_catch_merges_the_error_into_the_raw_input(kind: str) -> None:
+    """ResultPath of a Catcher puts Error and Cause beside what came in."""
+    catch = [{"ErrorEquals": ["Boom"], "Next": "Saved", "ResultPath": "$.error"}]
+    sim = build(kind, Catch=catch)
+    fail(sim)
+    assert sim.output == {**INPUT, "error": {"Error": "Boom", "Cause": "it broke"}}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_retries_come_with_growing_pauses_and_then_the_catch(kind: str) -> None:
+    """Interval 3 and rate 2 give pauses of 3, 6, 12 s; when attempts are used up Catch is tried."""
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "BackoffRate": 2.0}]
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "Saved"}]
+    sim = build(kind, Retry=retry, Catch=catch)
+    pauses = []
+    for _ in range(3):
+        fail(sim)
+        pauses.append((next(iter(sim.timers.values())) - sim.now_ms) // 1000)
+        sim.fire()
+    fail(sim)
+    assert pauses == [3, 6, 12]
+    assert sim.output == {"Error": "Boom", "Cause": "it broke"}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_success_after_a_retry_ends_well(kind: str) -> None:
+    """The second attempt's result is the state's result."""
+    sim = build(kind, Retry=[{"ErrorEquals": ["Boom"]}])
+    fail(sim)
+    sim.fire()
+    sim.succeed(next(iter(sim.tasks.values())).state, 7)
+    assert sim.output == (7 if kind == "Task" else [7])
+
+
+def test_each_retrier_counts_for_itself() -> None:
+    """Attempts of one Retrier do not use up those of another."""
+    retry = [
+        {"ErrorEquals": ["A"], "MaxAttempts": 1, "IntervalSeconds": 1},
+        {"ErrorEquals": ["B"], "MaxAttempts": 1, "IntervalSeconds": 1},
+    ]
+    sim = build("Task", Retry=retry)
+    for error in ("A", "B"):
+        fail(sim, error)
+        sim.fire()
+    fail(sim, "A")
+    assert sim.finish.status == "FAILED"
+    assert sim.types.count("LambdaFunctionScheduled") == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "taken"),
+    [
+        ("Boom", ["States.TaskFailed"], True),
+        ("States.Timeout", ["States.TaskFailed"], False),
+        ("States.HeartbeatTimeout", ["States.Timeout"], True),
+        ("States.Runtime", ["States.Runtime"], False),
+        ("States.Runtime", ["States.ALL"], False),
+        ("States.DataLimitExceeded", ["States.ALL"], False),
+        ("States.DataLimitExceeded", ["States.DataLimitExceeded"], True),
+        (None, ["States.ALL"], True),
+        ("boom", ["Boom"], False),
+    ],
+)
+def test_error_names_match_as_documented(name: str | None, wanted: list[str], taken: bool) -> None:
+    """Which error is taken by which ErrorEquals."""
+    assert engine.errors.matches(wanted, name) is taken
+
+
+def test_max_delay_and_jitter_bound_the_pause() -> None:
+    """MaxDelaySeconds caps the pause and FULL jitter draws below it."""
+    retry = [
+        {
+            "ErrorEquals": ["Boom"],
+            "IntervalSeconds": 10,
+            "BackoffRate": 10,
+            "MaxDelaySeconds": 20,
+            "JitterStrategy": "FULL",
+        }
+    ]
+    sim = build("Task", Retry=retry)
+    for ceiling in (10, 20, 20):
+        fail(sim)
+        assert 0 <= next(iter(sim.timers.values())) - sim.now_ms <= ceiling * 1000
+        sim.fire()
+
+
+@pytest.mark.parametrize("heartbeat", [True, False])
+def test_timeouts_are_told_alike_but_matched_by_name(heartbeat: bool) -> None:
+    """Both are shown as States.Timeout without a cause; only the heartbeat has its own name."""
+    catch = [{"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "Saved"}]
+    sim = build("Task", Catch=catch)
+    sim.send(engine.TaskTimedOut(sim.task("A"), heartbeat=heartbeat))
+    timed_out = next(e for e in sim.events if e.type == "LambdaFunctionTimedOut")
+    assert timed_out.details == {"error": "States.Timeout"}
+    assert sim.finish.status == ("SUCCEEDED" if heartbeat else "FAILED")
+
+
+def test_result_over_the_limit_fails_the_task() -> None:
+    """262,144 bytes pass, one more fails with States.DataLimitExceeded naming the function."""
+    for size, status in ((262_142, "SUCCEEDED"), (262_143, "FAILED")):
+        sim = build("Task")
+        sim.succeed("A", "x" * size)
+        assert sim.finish.status == status
+    assert sim.finish.error == "States.DataLimitExceeded"
+    assert "function:work'" in sim.finish.cause

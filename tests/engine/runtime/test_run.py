@@ -1,0 +1,180 @@
+"""Is a run resumable at every step, in order, and cheap?"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import engine
+from tests.engine.runtime.harness import Sim, activity, machine, task
+
+
+@st.composite
+def definitions(draw: st.DrawFn, depth: int = 0) -> dict[str, Any]:
+    """Small machines of every state type; names are unique in the whole machine."""
+    counter = draw(st.shared(st.builds(lambda: iter(range(10_000))), key="names"))
+    names = [f"S{next(counter)}" for _ in range(draw(st.integers(1, 3)))]
+    states = {name: draw(one_state(depth)) for name in names}
+    for name, after in zip(names, [*names[1:], None], strict=True):
+        if states[name]["Type"] in ("Succeed", "Fail"):
+            continue
+        states[name] |= {"Next": after} if after else {"End": True}
+    return {"StartAt": names[0], "States": states}
+
+
+@st.composite
+def one_state(draw: st.DrawFn, depth: int) -> dict[str, Any]:
+    """One state without its transition."""
+    kinds = ["pass", "task", "activity", "wait"] + (["parallel", "map"] if depth < 2 else [])
+    kind = draw(st.sampled_from(kinds))
+    retry = {"Retry": [{"ErrorEquals": ["Boom"], "MaxAttempts": draw(st.integers(0, 2))}]}
+    inner = definitions(depth + 1)
+    match kind:
+        case "pass":
+            return {"Type": "Pass"}
+        case "wait":
+            return {"Type": "Wait", "Seconds": draw(st.integers(0, 5))}
+        case "task":
+            return task(**retry)
+        case "activity":
+            return activity()
+        case "parallel":
+            branches = draw(st.lists(inner, min_size=1, max_size=3))
+            return {"Type": "Parallel", "Branches": branches, **retry}
+        case _:
+            return {
+                "Type": "Map",
+                "ItemsPath": "$$.Execution.Input",
+                "MaxConcurrency": draw(st.integers(0, 2)),
+                "ItemProcessor": draw(inner),
+            }
+
+
+def drive(sim: Sim, seed: int) -> None:
+    """Answer tasks and fire timers in an order drawn from the seed until the execution ends."""
+    order = random.Random(seed)
+    for _ in range(2_000):
+        if sim.finish is not None:
+            return
+        choices: list[Any] = sorted(sim.tasks) + (["timer"] if sim.timers else [])
+        pick = order.choice(choices)
+        if pick == "timer":
+            sim.fire()
+            continue
+        message = engine.TaskSucceeded(pick, "{}")
+        if order.random() < 0.15:
+            message = engine.TaskFailed(pick, "Boom", "c")
+        del sim.tasks[pick]
+        sim.send(message)
+        assert sim.send(message).events == (), "a duplicate changed something"
+    raise AssertionError("did not end")
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(definition=definitions(), items=st.integers(0, 4), seed=st.integers(0, 1_000_000))
+def test_any_machine_under_any_schedule(definition: dict[str, Any], items: int, seed: int) -> None:
+    """Ids run 1..n, chains lead back, one terminal event ends it, and a reloaded run ends the same."""
+    plain = Sim(definition, list(range(items)))
+    reloaded = Sim(definition, list(range(items)), reload=True)
+    for sim in (plain, reloaded):
+        drive(sim, seed)
+    assert plain.events == reloaded.events
+    assert plain.finish == reloaded.finish
+    assert [event.id for event in plain.events] == list(range(1, len(plain.events) + 1))
+    assert all(event.previous < event.id for event in plain.events)
+    ends = [event.id for event in plain.events if event.type in _TERMINAL]
+    assert ends == [len(plain.events)]
+    assert not plain.run.frames
+    assert not plain.run.groups
+    assert not plain.values
+    entered = sum(event.type.endswith("StateEntered") for event in plain.events)
+    exited = sum(event.type.endswith("StateExited") for event in plain.events)
+    assert exited <= entered
+    assert plain.finish.status != "SUCCEEDED" or "Parallel" in str(definition) or exited == entered
+
+
+_TERMINAL = {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
+
+
+@pytest.mark.parametrize("kind", ["Parallel", "Map"])
+def test_outputs_come_in_order_whatever_finishes_first(kind: str) -> None:
+    """Results are ordered by branch or item, not by time."""
+    if kind == "Map":
+        state = {"Type": "Map", "ItemProcessor": machine("X", X=task())}
+    else:
+        branches = [machine(f"X{n}", **{f"X{n}": task()}) for n in range(4)]
+        state = {"Type": "Parallel", "Branches": branches}
+    sim = Sim(machine("A", A=state), [0, 1, 2, 3], reload=True)
+    numbers = sorted(sim.tasks)
+    for number in reversed(numbers):
+        sim.tasks.pop(number)
+        sim.send(engine.TaskSucceeded(number, str(numbers.index(number))))
+    assert sim.output == [0, 1, 2, 3]
+
+
+def test_map_at_its_concurrency() -> None:
+    """Never more iterations than MaxConcurrency are open, and the next starts when one ends."""
+    state = {"Type": "Map", "MaxConcurrency": 2, "ItemProcessor": machine("X", X=task())}
+    sim = Sim(machine("A", A=state), list(range(5)), reload=True)
+    for done in range(5):
+        assert len(sim.tasks) == min(2, 5 - done)
+        sim.succeed("X", done)
+    assert sim.output == [0, 1, 2, 3, 4]
+
+
+def test_iterations_cost_the_same_in_a_large_map() -> None:
+    """What is written for one iteration does not grow with the number of items."""
+
+    def written(items: int) -> float:
+        state = {"Type": "Map", "MaxConcurrency": 4, "ItemProcessor": machine("X", X=task())}
+        sim = Sim(machine("A", A=state, ), list(range(items)))
+        while sim.finish is None:
+            sim.succeed("X", 1)
+        return sim.written / items
+
+    assert written(800) < 1.2 * written(100)
+
+
+def test_endless_loop_gives_way() -> None:
+    """A step enters a bounded number of states and asks to be continued."""
+    definition = machine("A", A={"Type": "Pass", "Next": "B"}, B={"Type": "Pass", "Next": "A"})
+    parsed = engine.parse(json.dumps(definition))
+    moment = engine.Moment(0)
+    start = engine.runtime.memory._start({})
+    step = engine.advance(parsed, engine.NEW_RUN, start, moment, budget=100)
+    assert step.commands == (engine.Proceed(),)
+    assert len(step.events) == 1 + 200
+    more = engine.advance(parsed, step.run, engine.Continue(), moment, budget=100)
+    assert len(more.events) == 200
+
+
+def test_a_start_without_budget_writes_event_one_only() -> None:
+    """What StartExecution commits: ExecutionStarted and the wish to proceed."""
+    parsed = engine.parse(json.dumps(machine("A", A={"Type": "Pass"}) | {"TimeoutSeconds": 9}))
+    start = engine.runtime.memory._start({})
+    step = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0), budget=0)
+    assert [event.type for event in step.events] == ["ExecutionStarted"]
+    timer = engine.SetTimer("execution", start.start_ms + 9000)
+    assert step.commands == (timer, engine.Proceed())
+
+
+def test_in_memory_runner_skips_time() -> None:
+    """``engine.run`` runs a whole machine with plain callables and without waiting."""
+    retry = [{"ErrorEquals": ["ValueError"], "IntervalSeconds": 60}]
+    calls: list[Any] = []
+
+    def flaky(value: Any) -> Any:
+        calls.append(value)
+        if len(calls) < 3:
+            raise ValueError("not yet")
+        return {"done": value}
+
+    wait = {"Type": "Wait", "Seconds": 3600, "Next": "A"}
+    result = engine.run(machine("W", W=wait, A=task(Retry=retry)), 5, {"A": flaky})
+    assert (result.status, result.output) == ("SUCCEEDED", {"done": 5})
+    assert result.slept == 3600 + 60 + 120

@@ -1,0 +1,136 @@
+"""Do imports point one way, and does the engine keep its hands off the world?"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ORDER = [
+    ("engine.errors", "engine.jsontext"),
+    ("engine.data",),
+    ("engine.language",),
+    ("engine.runtime",),
+    ("engine.graph", "engine.trace"),
+]
+IMPURE = {
+    "asyncio",
+    "datetime.datetime.now",
+    "django",
+    "httpx",
+    "multiprocessing",
+    "secrets",
+    "socket",
+    "sqlite3",
+    "threading",
+    "time",
+    "urllib",
+    "uuid",
+}
+# The JSONata evaluator runs in a child process, which needs a clock and pipes to be held to its limits.
+MAY_TOUCH_THE_WORLD = {"engine/data/jsonata.py", "engine/data/jsonata_child.py", "engine/data/jsonata_pool.py"}
+
+
+def modules(package: str) -> list[Path]:
+    """Return the source files of a package."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports(path: Path, *, typing_too: bool = True) -> set[str]:
+    """Return the dotted names a file imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    if not typing_too:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                for one in ast.walk(node):
+                    if isinstance(one, ast.ImportFrom) and one.module:
+                        names -= {one.module, *(f"{one.module}.{a.name}" for a in one.names)}
+    return names
+
+
+def layer(name: str) -> int | None:
+    """Return the place of a module in the order, None if it has none."""
+    for place, prefixes in enumerate(ORDER):
+        if any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes):
+            return place
+    return None
+
+
+def dotted(path: Path) -> str:
+    """Return a file's module name."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", modules("engine"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_engine_imports_point_down(path: Path) -> None:
+    """errors, jsontext <- data <- language <- runtime <- graph <- the door."""
+    own = layer(dotted(path))
+    if own is None:
+        return
+    for name in imports(path, typing_too=False):
+        other = layer(name)
+        assert other is None or other <= own, f"{dotted(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules("engine"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_engine_is_pure(path: Path) -> None:
+    """No clock, no network, no database, no Django, nothing of the console."""
+    if str(path.relative_to(ROOT)) in MAY_TOUCH_THE_WORLD:
+        return
+    roots = {name.split(".")[0] for name in imports(path)}
+    assert not roots & (IMPURE | {"console"})
+    assert ".now(" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", modules("console"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_console_uses_the_door_only(path: Path) -> None:
+    """The shell imports ``engine`` itself, never its inner modules."""
+    inner = {name for name in imports(path) if name.startswith("engine.")}
+    inner -= {name for name in inner if name.count(".") == 1 and name.split(".")[1] in _door()}
+    assert not inner
+
+
+def _door() -> set[str]:
+    tree = ast.parse((ROOT / "engine/__init__.py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise AssertionError("engine has no __all__")
+
+
+@pytest.mark.parametrize(
+    ("package", "forbidden"),
+    [
+        ("console/awsapi", ("console.web",)),
+        ("console/web", ("console.awsapi",)),
+        ("console/store", ("console.worker", "console.awsapi", "console.web")),
+        ("console/integrations", ("console.store", "console.worker", "console.awsapi", "console.web")),
+        ("console/worker", ("console.awsapi", "console.web")),
+    ],
+)
+def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
+    """models <- store <- worker, awsapi, web; integrations see the engine's door only."""
+    for path in modules(package):
+        for name in imports(path):
+            assert not name.startswith(forbidden), f"{dotted(path)} imports {name}"
+
+
+def test_only_the_store_writes_execution_tables() -> None:
+    """No ``.save(``, ``.create(`` or SQL on execution tables outside console.store."""
+    tables = ("Execution", "RunRow", "RunValue", "HistoryEvent", "InboxMessage", "Timer", "TaskRow")
+    for path in modules("console"):
+        place = str(path.relative_to(ROOT))
+        if place.startswith(("console/store", "console/migrations")):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for table in tables:
+            for verb in ("create(", "bulk_create(", "update_or_create("):
+                assert f"{table}.objects.{verb}" not in text, f"{place} writes {table}"
