@@ -137,9 +137,17 @@ class RunRow(models.Model):
     execution = models.OneToOneField(Execution, primary_key=True, on_delete=models.CASCADE)
     version = models.IntegerField(default=0)
     next_event = models.IntegerField(default=1)
-    snapshot = models.TextField(default="")  # empty: not started
-    failures = models.IntegerField(default=0)  # steps in a row that raised or killed their worker
+    snapshot = models.TextField(default="")
+    ready = models.BooleanField(default=True)  # can go on at once: its budget was used up
+    failures = models.IntegerField(default=0)  # steps in a row that raised
     parked = models.TextField(default="")
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["execution"], name="run_ready", condition=models.Q(ready=True)
+            ),
+        ]
 
 
 class RunValue(models.Model):

@@ -19,7 +19,7 @@ from engine.graph import Graph, graph, paint
 from engine.jsontext import byte_size, dumps, loads
 from engine.language import Diagnostic, check, parse
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
-from engine.runtime.advance import BUDGET, advance
+from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
     CancelTimer,
@@ -94,6 +94,7 @@ __all__ = [
     "TaskTimedOut",
     "TimerFired",
     "Values",
+    "abandon",
     "advance",
     "byte_size",
     "check",

@@ -77,7 +77,7 @@ class Trace:
         self.graph = graph
         self.last = 0
         self.visits: dict[str, list[Visit]] = {}
-        self.taken: set[tuple[str, str]] = set()
+        self.taken: dict[tuple[str, str], int] = {}  # (node, node) -> when last taken
         self._changed: dict[str, int] = {}  # node -> the event that changed it last
         self._root = Scope(TOP)
         self._where: list[Scope] = [self._root]  # event id -> the line of control it belongs to
@@ -124,7 +124,7 @@ class Trace:
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[Event]) -> None:
-        """Take more events. Of ``details`` only those of ``MapStateStarted`` are read (its length)."""
+        """Take more events; of ``details`` only ``MapStateStarted``'s length is read."""
         for event in events:
             node = self.graph.by_name.get(event.state, "")
             scope = self._scope(event, node)
@@ -192,7 +192,7 @@ class Trace:
         scope.attempts.pop(node, None)
         source = self._left.pop(event.previous, None)
         if source is not None:
-            self.taken.add((source.node, node))
+            self.taken[source.node, node] = event.id
             if (source.node, node) in self._only_caught:
                 source.status = CAUGHT
                 self._changed[source.node] = event.id

@@ -1,0 +1,1 @@
+"""The pages: how people see machines and executions in a browser."""

@@ -252,3 +252,4 @@ class Machine:
     comment: str | None = None
     timeout_seconds: int | None = None
     labels: tuple[str, ...] = field(default=())
+    activities: tuple[str, ...] = field(default=())  # ARNs of the activities it uses

@@ -46,6 +46,13 @@ def advance(
     return turn.step()
 
 
+def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
+    """End an execution that the engine itself cannot take further: FAILED, ``States.Runtime``."""
+    turn = Turn(machine, run, moment, 0)
+    groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
+    return turn.step()
+
+
 # -- messages --------------------------------------------------------------------------------------
 
 
@@ -185,4 +192,4 @@ def _history_full(turn: Turn) -> None:
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
 
 
-__all__ = ["BUDGET", "Moment", "Run", "Step", "advance"]
+__all__ = ["BUDGET", "abandon", "advance"]

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the snapshot text; every format ever written must load."""
+INLINE = 1024
+"""Inputs longer than this many characters are kept as values, so that no step writes them again."""
+
+
+def input_key(entered_event: int) -> str:
+    """Return the key of a long state input, by its ...StateEntered event; 0 is the execution's input."""
+    return f"in/{entered_event}/"
 
 
 class Values(Protocol):
@@ -123,8 +130,10 @@ class Run:
         return json.dumps(
             {
                 "format": FORMAT,
-                "about": self.about,
-                "frames": [_sparse(frame) for frame in self.frames.values()],
+                "about": _without_long_input(self.about),
+                "frames": [
+                    _without_long_input(_sparse(frame)) for frame in self.frames.values()
+                ],
                 "groups": [_sparse(group) for group in self.groups.values()],
                 "ready": self.ready,
                 "next_event": self.next_event,
@@ -136,6 +145,10 @@ class Run:
             ensure_ascii=False,
         )
 
+    def reading(self, values: Values) -> Run:
+        """Return the same run reading its values from elsewhere."""
+        return replace(self, values=values)
+
     @classmethod
     def loads(cls, text: str, values: Values) -> Run:
         """Read a snapshot back; raise ``ValueError`` on a format this version does not know."""
@@ -143,6 +156,7 @@ class Run:
         if raw.pop("format") != FORMAT:
             msg = f"snapshot format: got {json.loads(text)['format']}, wanted {FORMAT}"
             raise ValueError(msg)
+        _restore_inputs([raw["about"], *raw["frames"]], values)
         frames = [_frame(one) for one in raw.pop("frames")]
         groups = [Group(**one) for one in raw.pop("groups")]
         return cls(
@@ -180,6 +194,22 @@ def _sparse(record: Frame | Group) -> dict[str, Any]:
     """Leave out what has its default value."""
     pairs = ((one.name, getattr(record, one.name)) for one in fields(record))
     return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
+
+
+def _without_long_input(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Replace a long ``input`` by ``input_at``, the event under whose key it is kept."""
+    if len(record.get("input", "")) <= INLINE:
+        return record
+    short = {name: value for name, value in record.items() if name != "input"}
+    return {**short, "input_at": record.get("entered_event", 0)}
+
+
+def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
+    long = [record for record in records if "input_at" in record]
+    if long:
+        texts = values.many([input_key(record.pop("input_at")) for record in long])
+        for record, text in zip(long, texts, strict=True):
+            record["input"] = text
 
 
 def _frame(raw: dict[str, Any]) -> Frame:

@@ -16,7 +16,7 @@ from engine.runtime import commands as out
 from engine.runtime.context import context_object
 from engine.runtime.events import Event
 from engine.runtime.payload import Payload
-from engine.runtime.run import Frame, Group, Moment, Run, Step
+from engine.runtime.run import INLINE, Frame, Group, Moment, Run, Step, input_key
 from engine.runtime.variables import Variables
 
 if TYPE_CHECKING:
@@ -172,6 +172,7 @@ class Turn:
             self.close_group(group)
         self.frames.clear()
         self.ready.clear()
+        self.dropped = [""]
         self.status = status
         self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
 
@@ -190,19 +191,38 @@ class Turn:
             status=self.status,
             values=self.before.values,
         )
-        return Step(
-            run, tuple(self.events), tuple(self.commands), self._kept(), tuple(self.dropped)
-        )
+        kept = self._kept()  # says what to drop, too
+        return Step(run, tuple(self.events), tuple(self.commands), kept, tuple(self.dropped))
 
     def _kept(self) -> dict[str, str]:
         """Return the texts of open groups that the next turn will want and that are not stored yet."""
-        kept = {}
+        kept = self._long_inputs()
         for number, items in self.items.items():
             for index, item in enumerate(items):
                 kept[item_key(number, index)] = Payload.of(item).text
         for number, texts in self.outputs.items():
             for index, text in texts.items():
                 kept[output_key(number, index)] = text
+        return kept
+
+
+    def _long_inputs(self) -> dict[str, str]:
+        """Return the inputs that are too long for the snapshot and new in it; drop those gone from it."""
+        kept = {}
+        if not self.before.about and self.status == "RUNNING" and len(self.about["input"]) > INLINE:
+            kept[input_key(0)] = self.about["input"]
+        for frame in self.frames.values():
+            before = self.before.frames.get(frame.id)
+            same = before is not None and before.entered_event == frame.entered_event
+            if len(frame.input) > INLINE and not same:
+                kept[input_key(frame.entered_event)] = frame.input
+        if self.status != "RUNNING":
+            return kept
+        for before in self.before.frames.values():
+            now = self.frames.get(before.id)
+            gone = now is None or now.entered_event != before.entered_event
+            if gone and before.entered_event and len(before.input) > INLINE:
+                self.dropped.append(input_key(before.entered_event))
         return kept
 
 

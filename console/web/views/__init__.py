@@ -1,0 +1,1 @@
+"""What answers which URL: one module a noun."""

@@ -36,10 +36,10 @@ class Sim:
         step = engine.advance(self.machine, self.run, message, moment, budget=budget)
         again = engine.advance(self.machine, self.run, message, moment, budget=budget)
         assert again == step, "advance is not pure"
-        self.values.update(step.kept)
         for prefix in step.dropped:
             for key in [key for key in self.values if key.startswith(prefix)]:
                 del self.values[key]
+        self.values.update(step.kept)
         self.run = step.run
         text = self.run.dumps()
         self.written += len(text) + sum(map(len, step.kept.values()))

@@ -1,0 +1,64 @@
+"""How are ARNs made and taken apart?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from console.errors import InvalidArn, InvalidName
+
+_FORBIDDEN = re.compile(r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
+_MAX_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Arn:
+    """An ARN of this service, taken apart. ``rest``: what follows the resource type."""
+
+    text: str
+    partition: str
+    region: str
+    account: str
+    kind: str
+    rest: str
+
+
+def state_machine_arn(region: str, account: str, name: str) -> str:
+    """Return the ARN of a state machine."""
+    return f"arn:aws:states:{region}:{account}:stateMachine:{name}"
+
+
+def execution_arn(machine_arn: str, name: str) -> str:
+    """Return the ARN of an execution of a machine."""
+    return f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+
+
+def activity_arn(region: str, account: str, name: str) -> str:
+    """Return the ARN of an activity."""
+    return f"arn:aws:states:{region}:{account}:activity:{name}"
+
+
+def parse_arn(text: str, *kinds: str) -> Arn:
+    """Take an ARN apart; raise ``InvalidArn`` unless it is of this service and of one of ``kinds``."""
+    parts = text.split(":", 6)
+    if len(parts) < 2 or parts[0] != "arn":  # noqa: PLR2004 - "arn" and something
+        raise InvalidArn(f"Invalid Arn: 'Invalid ARN prefix: {text}'")
+    if len(parts) < 7 or parts[2] != "states" or not parts[6]:  # noqa: PLR2004 - seven parts
+        raise InvalidArn(f"Invalid Arn: '{text}'")
+    arn = Arn(text, parts[1], parts[3], parts[4], parts[5], parts[6])
+    if kinds and arn.kind not in kinds:
+        msg = f"Invalid Arn: 'Resource type not valid in this context: {arn.kind}'"
+        raise InvalidArn(msg)
+    return arn
+
+
+def check_name(name: str) -> None:
+    """Raise ``InvalidName`` for a machine, execution or activity name that AWS refuses."""
+    if not 1 <= len(name) <= _MAX_NAME or _FORBIDDEN.search(name):
+        raise InvalidName(f"Invalid Name: '{name}'")
+
+
+def check_role(role_arn: str) -> None:
+    """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
+    if not re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/.+", role_arn):
+        raise InvalidArn(f"Invalid Role Arn: '{role_arn}'")

@@ -1,0 +1,34 @@
+"""What time is it?  The database's time, so that machines with different clocks agree.
+
+On SQLite database and process share a clock. On PostgreSQL the difference is measured again every half
+minute and added to the local clock.
+"""
+
+from __future__ import annotations
+
+import time
+
+from django.db import connection
+
+_MEASURE_EVERY_S = 30.0
+_offset: tuple[float, float] | None = None  # (seconds to add, when measured on the monotonic clock)
+
+
+def now_ms() -> int:
+    """Return epoch milliseconds by the database's clock."""
+    if connection.vendor != "postgresql":
+        return time.time_ns() // 1_000_000
+    return int((time.time() + offset_s()) * 1000)
+
+
+def offset_s() -> float:
+    """Return how far the database's clock is ahead of this machine's, in seconds."""
+    global _offset  # noqa: PLW0603 - one measurement a process
+    if _offset is None or time.monotonic() - _offset[1] > _MEASURE_EVERY_S:
+        with connection.cursor() as cursor:
+            before = time.time()
+            cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
+            theirs = float(cursor.fetchone()[0])
+            middle = (before + time.time()) / 2
+        _offset = (theirs - middle, time.monotonic())
+    return _offset[0]

@@ -1,0 +1,161 @@
+"""How is a Lambda function called?  By what the operator registered under its name.
+
+``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks). ``module:callable``:
+called as ``callable(event, context)`` in this process. Registered in settings, never from a page.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from django.conf import settings
+
+import engine
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
+_MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
+_DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a Python callable gets as its second argument, named as Lambda names it."""
+
+    function_name: str
+    invoked_function_arn: str
+    aws_request_id: str
+    idempotency_key: str
+
+
+def call(task: Task) -> Outcome:
+    """Call the function of a task."""
+    name = function_name(task.resource)
+    target = settings.STEPYARD_FUNCTIONS.get(name)
+    if target is None:
+        request = uuid.uuid4()
+        return Failed(
+            "Lambda.ResourceNotFoundException",
+            f"Function not found: {task.resource} (Service: Lambda, Status Code: 404, "
+            f"Request ID: {request})",
+        )
+    if target.startswith(("http://", "https://")):
+        return _call_url(target, task)
+    return call_python(target, name, task)
+
+
+def function_name(arn: str) -> str:
+    """Return the function's name in an ARN, without version or alias."""
+    return arn.split(":")[_NAME_AT]
+
+
+# -- Python callables ------------------------------------------------------------------------------
+
+
+def call_python(target: str, name: str, task: Task) -> Outcome:
+    """Call a registered Python callable; an exception becomes the error Lambda would report."""
+    request = str(uuid.uuid4())
+    context = Context(name, task.resource, request, task.idempotency_key)
+    try:
+        result = _resolve(target)(engine.loads(task.input), context)
+        return Succeeded(engine.dumps(result))
+    except Exception as error:  # noqa: BLE001 - whatever the function raises is its error
+        return Failed(type(error).__name__, _report(error, request))
+
+
+@lru_cache(maxsize=512)
+def _resolve(target: str) -> Callable[[Any, Context], Any]:
+    module, _, attribute = target.partition(":")
+    found: Callable[[Any, Context], Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def _report(error: Exception, request: str) -> str:
+    """Return the JSON text of a failed function, as the Python runtime of Lambda writes it."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    return engine.dumps(
+        {
+            "errorMessage": str(error),
+            "errorType": type(error).__name__,
+            "requestId": request,
+            "stackTrace": [
+                f'  File "{frame.filename.rsplit("/", 1)[-1]}", line {frame.lineno}, '
+                f"in {frame.name}\n    {frame.line}\n"
+                for frame in frames
+            ],
+        }
+    )
+
+
+# -- HTTP ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _client() -> httpx.Client:
+    """Return the one HTTP client: no redirects, no proxy from the environment."""
+    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
+    return httpx.Client(follow_redirects=False, trust_env=False, limits=limits)
+
+
+def _call_url(url: str, task: Task) -> Outcome:
+    headers = {
+        "Content-Type": "application/json",
+        "X-Amz-Invocation-Type": "RequestResponse",
+        "Stepyard-Idempotency-Key": task.idempotency_key,
+    }
+    timeout = httpx.Timeout(task.timeout_s or _DEFAULT_TIMEOUT_S, connect=10)
+    request = {"content": task.input.encode(), "headers": headers, "timeout": timeout}
+    try:
+        with _client().stream("POST", url, **request) as answer:  # type: ignore[arg-type]
+            body = _read(answer)
+            return _outcome(answer, body)
+    except httpx.TimeoutException:
+        return Failed("Sandbox.Timedout", f"{url} did not answer within {timeout.read} seconds")
+    except (httpx.HTTPError, ValueError) as error:
+        cause = f"Unable to execute HTTP request: {url}: {error}"
+        return Failed("Lambda.SdkClientException", cause)
+
+
+def _read(answer: httpx.Response) -> str:
+    """Return the body as text; raise ``ValueError`` beyond what Lambda may answer."""
+    body = bytearray()
+    for chunk in answer.iter_bytes():
+        body += chunk
+        if len(body) > _MAX_ANSWER:
+            msg = f"the answer is larger than {_MAX_ANSWER} bytes"
+            raise ValueError(msg)
+    return body.decode("utf-8")
+
+
+def _outcome(answer: httpx.Response, body: str) -> Outcome:
+    if answer.is_error:
+        cause = f"the function's endpoint answered {answer.status_code}: {body[:1000]}"
+        return Failed("Lambda.ServiceException", cause)
+    reported = _error_type(body)
+    if "X-Amz-Function-Error" in answer.headers or reported:
+        return Failed(reported or "Lambda.Unknown", body)
+    try:
+        engine.loads(body or "null")
+    except engine.JsonTextError as error:
+        return Failed("Lambda.Unknown", f"the function's answer is not JSON: {error}")
+    return Succeeded(body or "null")
+
+
+def _error_type(body: str) -> str | None:
+    """Return the error type if the body is a function's error report (the emulator sets no header)."""
+    try:
+        value = engine.loads(body)
+    except engine.JsonTextError:
+        return None
+    if isinstance(value, dict) and "errorMessage" in value and "errorType" in value:
+        return str(value["errorType"])
+    return None

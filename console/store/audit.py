@@ -1,0 +1,38 @@
+"""Who did what to what?  One append-only row a change, never a payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.models import AuditEntry
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: a user name, the access key used if any, and the request's id."""
+
+    name: str = ""
+    key_id: str = ""
+    request_id: str = ""
+
+
+NOBODY = Actor()
+
+
+def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
+    """Write an audit row (inside the caller's transaction)."""
+    AuditEntry(
+        at_ms=clock.now_ms(),
+        project=project,
+        actor=actor.name,
+        key_id=actor.key_id,
+        action=action,
+        target=target,
+        reason=reason[:256],
+        request_id=actor.request_id,
+    ).save(force_insert=True)

@@ -1,0 +1,210 @@
+"""How are executions started, stopped and found?"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db.models import Q
+
+import engine
+from console import arns, clock
+from console.errors import (
+    ExecutionAlreadyExists,
+    ExecutionDoesNotExist,
+    InvalidExecutionInput,
+    StateMachineDeleting,
+)
+from console.models import Execution, RunRow, StateMachine
+from console.store import audit, history, hints, inbox, runs
+from console.store.values import StoredValues, save_values
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_STOP_TRIES = 200
+
+
+def start(
+    machine: StateMachine,
+    *,
+    name: str | None = None,
+    input: str = "{}",  # noqa: A002 - AWS's name of the field
+    trace_header: str = "",
+    actor: audit.Actor = audit.NOBODY,
+) -> Execution:
+    """Start an execution; durable when this returns (G1).
+
+    The same name with the same input while it runs returns the same execution. Raises InvalidName,
+    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting.
+    """
+    _check_input(input)
+    if name is not None:
+        arns.check_name(name)
+    name = name or str(uuid.uuid4())
+    arn = arns.execution_arn(machine.arn, name)
+    parsed = runs.machines.get(machine.definition_id)
+
+    def store() -> Execution:
+        current = StateMachine.objects.filter(pk=machine.pk, status="ACTIVE").exists()
+        if not current:
+            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+        found = Execution.objects.filter(arn=arn).first()
+        if found is not None:
+            if found.status == "RUNNING" and found.input == input:
+                return found
+            raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+        execution = _new(machine, name, arn, input, trace_header, actor)
+        execution.save(force_insert=True)
+        _first_step(execution, machine, parsed)
+        if actor.name:
+            audit.record(machine.project, actor, "StartExecution", arn)
+        return execution
+
+    return write(store)
+
+
+def _check_input(text: str) -> None:
+    if engine.byte_size(text) > settings.STEPYARD_MAX_PAYLOAD_BYTES:
+        limit = settings.STEPYARD_MAX_PAYLOAD_BYTES
+        msg = f"Invalid State Machine Execution Input: 'got more than {limit} bytes of UTF-8'"
+        raise InvalidExecutionInput(msg)
+    if not text.strip():
+        msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"
+        raise InvalidExecutionInput(msg)
+    try:
+        engine.loads(text)
+    except engine.JsonTextError as error:
+        raise InvalidExecutionInput(f"Invalid State Machine Execution Input: '{error}'") from None
+
+
+def _new(
+    machine: StateMachine, name: str, arn: str, text: str, trace_header: str, actor: audit.Actor
+) -> Execution:
+    return Execution(
+        project_id=machine.project_id,
+        state_machine_id=machine.pk,
+        state_machine_arn=machine.arn,
+        arn=arn,
+        name=name,
+        role_arn=machine.role_arn,
+        definition_id=machine.definition_id,
+        revision_id=machine.revision_id,
+        machine_updated_ms=machine.updated_ms,
+        input=text,
+        start_ms=clock.now_ms(),
+        started_by=actor.name,
+        trace_header=trace_header,
+    )
+
+
+def _first_step(execution: Execution, machine: StateMachine, parsed: engine.Machine) -> None:
+    """Write event 1, the snapshot and the first work item (in the start's own transaction)."""
+    message = engine.Start(
+        execution_arn=execution.arn,
+        execution_name=execution.name,
+        state_machine_arn=machine.arn,
+        state_machine_name=machine.name,
+        role_arn=machine.role_arn,
+        input=execution.input,
+        start_ms=execution.start_ms,
+    )
+    moment = engine.Moment(execution.start_ms, secrets.randbits(63))
+    made = engine.advance(parsed, engine.NEW_RUN, message, moment, budget=0)
+    RunRow(
+        execution_id=execution.pk,
+        snapshot=made.run.dumps(),
+        next_event=made.run.next_event,
+        ready=True,
+    ).save(force_insert=True)
+    history.append(execution.pk, made.events)
+    values = StoredValues(execution.pk)
+    values.apply(made)
+    save_values(values)
+    runs.carry_out(execution.pk, execution.arn, made.commands)
+    hints.wake(execution.pk)
+
+
+# -- stopping --------------------------------------------------------------------------------------
+
+
+def stop(
+    execution: Execution,
+    *,
+    error: str | None = None,
+    cause: str | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> int:
+    """Stop an execution and return its stop date (epoch ms); stopping an ended one changes nothing.
+
+    Returns after the end is committed, whoever won the race (G11).
+    """
+
+    def ask() -> None:
+        status = Execution.objects.filter(pk=execution.pk).values_list("status", flat=True).first()
+        if status == "RUNNING":
+            inbox.post(execution.pk, engine.Stop(error, cause))
+            audit.record(execution.project, actor, "StopExecution", execution.arn, cause or "")
+
+    write(ask)
+    return _drive_to_end(execution.pk)
+
+
+def _drive_to_end(number: int) -> int:
+    """Step until the execution has ended; other threads may be doing the same."""
+    for attempt in range(_STOP_TRIES):
+        stop_ms = Execution.objects.filter(pk=number).values_list("stop_ms", flat=True).first()
+        if stop_ms is not None:
+            return stop_ms
+        try:
+            runs.step(number)
+        except runs.Fenced:
+            time.sleep(min(0.001 * attempt, 0.05))
+    msg = f"execution {number} did not take its Stop message in {_STOP_TRIES} tries"
+    raise engine.EngineBug(msg)
+
+
+def end_running(number: int) -> None:
+    """End an execution whose machine is being deleted."""
+    write(lambda: inbox.post(number, engine.Stop()))
+    _drive_to_end(number)
+
+
+# -- finding ---------------------------------------------------------------------------------------
+
+
+def get(project: Project, arn: str) -> Execution:
+    """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
+    parsed = arns.parse_arn(arn, "execution")
+    execution = (
+        Execution.objects.select_related("definition", "project")
+        .filter(project=project, arn=parsed.text)
+        .first()
+    )
+    if execution is None:
+        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
+    return execution
+
+
+def list_page(
+    machine: StateMachine,
+    *,
+    status: str | None = None,
+    after: tuple[int, int] | None = None,
+    limit: int = 100,
+) -> list[Execution]:
+    """Return up to ``limit`` executions, newest first, without payloads.
+
+    ``after``: (start_ms, id) of the last row of the page before.
+    """
+    rows = Execution.objects.filter(state_machine=machine)
+    if status:
+        rows = rows.filter(status=status)
+    if after:
+        start_ms, number = after
+        rows = rows.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
+    return list(rows.defer("input", "output", "cause").order_by("-start_ms", "-id")[:limit])

@@ -1,0 +1,41 @@
+"""How does a message wait for its execution?  As a row that the step which takes it deletes."""
+
+from __future__ import annotations
+
+import json
+
+from django.db import connection
+
+import engine
+from console import clock
+from console.store import hints
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        engine.TaskStarted,
+        engine.TaskSubmitted,
+        engine.TaskSucceeded,
+        engine.TaskFailed,
+        engine.TaskTimedOut,
+        engine.Stop,
+        engine.Redrive,
+    )
+}
+
+
+def post(execution_id: int, message: engine.Message) -> None:
+    """Put a message into an execution's inbox (inside the caller's transaction) and wake it."""
+    body = {name: getattr(message, name) for name in message.__slots__}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
+            " VALUES (%s, %s, %s, %s)",
+            [execution_id, type(message).__name__, json.dumps(body), clock.now_ms()],
+        )
+    hints.wake(execution_id)
+
+
+def message(kind: str, body: str) -> engine.Message:
+    """Make a message of its row."""
+    return _KINDS[kind](**json.loads(body))

@@ -1,0 +1,212 @@
+"""How are state machines kept?  Create, update, delete and look up, with AWS's rules of idempotence."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db.models import Q
+
+import engine
+from console import arns, clock
+from console.errors import (
+    InvalidDefinition,
+    MissingRequiredParameter,
+    StateMachineAlreadyExists,
+    StateMachineDeleting,
+    StateMachineDoesNotExist,
+    StateMachineLimitExceeded,
+)
+from console.models import Definition, Execution, StateMachine
+from console.store import audit, executions
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_MISSING = (
+    "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
+    "must be specified"
+)
+
+
+def create(
+    project: Project,
+    region: str,
+    *,
+    name: str,
+    definition: str,
+    role_arn: str,
+    type: str = "STANDARD",  # noqa: A002 - AWS's name of the field
+    logging: str = "",
+    tracing: str = "",
+    encryption: str = "",
+    actor: audit.Actor = audit.NOBODY,
+) -> StateMachine:
+    """Create a state machine, or return the one that is exactly the same.
+
+    Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
+    StateMachineDeleting, StateMachineLimitExceeded.
+    """
+    arns.check_name(name)
+    arns.check_role(role_arn)
+    arn = arns.state_machine_arn(region, project.account_id, name)
+    check_definition(definition, type)
+    wanted = (type, logging, tracing, encryption, _sha(definition))
+
+    def store() -> StateMachine:
+        found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
+        if found is not None:
+            return _same_or_refused(found, wanted)
+        limit = settings.STEPYARD_MAX_STATE_MACHINES
+        if StateMachine.objects.filter(project=project, region=region).count() >= limit:
+            msg = f"State Machine Limit Exceeded: '{limit}'"
+            raise StateMachineLimitExceeded(msg)
+        now_ms = clock.now_ms()
+        machine = StateMachine(
+            project=project,
+            region=region,
+            name=name,
+            arn=arn,
+            type=type,
+            role_arn=role_arn,
+            definition=_definition(definition),
+            logging=logging,
+            tracing=tracing,
+            encryption=encryption,
+            created_ms=now_ms,
+            updated_ms=now_ms,
+        )
+        machine.save(force_insert=True)
+        audit.record(project, actor, "CreateStateMachine", arn)
+        return machine
+
+    return write(store)
+
+
+def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachine:
+    if found.status == "DELETING":
+        raise StateMachineDeleting(f"State Machine is being deleted: '{found.arn}'")
+    there = (found.type, found.logging, found.tracing, found.encryption, found.definition_id)
+    if there != wanted:
+        raise StateMachineAlreadyExists(f"State Machine Already Exists: '{found.arn}'")
+    return found
+
+
+def update(
+    machine: StateMachine,
+    *,
+    definition: str | None = None,
+    role_arn: str | None = None,
+    logging: str | None = None,
+    tracing: str | None = None,
+    encryption: str | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> StateMachine:
+    """Change what is given; running executions keep what they were started with.
+
+    The revision id changes when something did. Raises MissingRequiredParameter if nothing is given,
+    InvalidDefinition, InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
+    """
+    if definition is None and role_arn is None and logging is None and tracing is None:
+        raise MissingRequiredParameter(_MISSING)
+    if definition is not None:
+        check_definition(definition, machine.type)
+    if role_arn is not None:
+        arns.check_role(role_arn)
+    fields: dict[str, Any] = {
+        "role_arn": role_arn,
+        "logging": logging,
+        "tracing": tracing,
+        "encryption": encryption,
+        "definition_id": None if definition is None else _sha(definition),
+    }
+
+    def store() -> StateMachine:
+        row = StateMachine.objects.filter(pk=machine.pk).first()
+        if row is None:
+            raise _missing(machine.arn)
+        if row.status == "DELETING":
+            raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
+        if definition is not None:
+            _definition(definition)
+        changed = {
+            name: value
+            for name, value in fields.items()
+            if value is not None and value != getattr(row, name)
+        }
+        row.updated_ms = clock.now_ms()
+        if changed:
+            row.revision_id = str(uuid.uuid4())
+        for name, value in changed.items():
+            setattr(row, name, value)
+        row.save()
+        audit.record(row.project, actor, "UpdateStateMachine", row.arn)
+        return row
+
+    return write(store)
+
+
+def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+    """Delete a machine; deleting a missing one succeeds. Running executions are ended.
+
+    Ended executions stay to be looked at. The name is free again as soon as this returns.
+    """
+
+    def mark() -> list[int]:
+        marked = StateMachine.objects.filter(project=project, arn=arn).update(status="DELETING")
+        if not marked:
+            return []
+        audit.record(project, actor, "DeleteStateMachine", arn)
+        running = Execution.objects.filter(state_machine__arn=arn, status="RUNNING")
+        return list(running.values_list("pk", flat=True))
+
+    for number in write(mark):
+        executions.end_running(number)
+    write(lambda: StateMachine.objects.filter(project=project, arn=arn, status="DELETING").delete())
+
+
+def get(project: Project, arn: str) -> StateMachine:
+    """Return a machine of the project; raise InvalidArn or StateMachineDoesNotExist."""
+    parsed = arns.parse_arn(arn, "stateMachine")
+    machine = (
+        StateMachine.objects.select_related("definition", "project")
+        .filter(project=project, arn=parsed.text)
+        .first()
+    )
+    if machine is None:
+        raise _missing(arn)
+    return machine
+
+
+def list_page(
+    project: Project, region: str, *, after: str = "", limit: int = 100
+) -> list[StateMachine]:
+    """Return up to ``limit`` machines by name, from the one after the name ``after``."""
+    machines = StateMachine.objects.filter(project=project, region=region)
+    return list(machines.filter(Q(name__gt=after)).order_by("name")[:limit])
+
+
+def check_definition(definition: str, type: str = "STANDARD") -> None:  # noqa: A002
+    """Raise ``InvalidDefinition`` in AWS's words if the definition has errors."""
+    try:
+        engine.parse(definition, type)
+    except engine.DefinitionError as error:
+        problems = ", ".join(str(one) for one in error.diagnostics)
+        msg = f"Invalid State Machine Definition: '{problems}'"
+        raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
+
+
+def _definition(text: str) -> Definition:
+    row, _ = Definition.objects.get_or_create(sha256=_sha(text), defaults={"text": text})
+    return row
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _missing(arn: str) -> StateMachineDoesNotExist:
+    return StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}'")

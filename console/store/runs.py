@@ -1,0 +1,301 @@
+"""How does a step become rows?  Load a run with its messages, advance, commit - fenced.
+
+The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``. So any
+number of threads and processes may try to step the same execution; one of them wins, nothing is doubled.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import connection
+
+import engine
+from console import clock
+from console.models import Activity
+from console.store import history, hints, inbox, tasks
+from console.store.values import StoredValues, save_values
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LOAD = (
+    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id"
+    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
+    " WHERE r.execution_id = %s"
+)
+_INBOX = (
+    "SELECT id, kind, body FROM console_inboxmessage WHERE execution_id = %s ORDER BY id LIMIT 100"
+)
+_DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
+_GUARD = (
+    "UPDATE console_runrow SET version = version + 1, snapshot = %s, next_event = %s, ready = %s,"
+    " failures = 0 WHERE execution_id = %s AND version = %s"
+)
+_FINISH = (
+    "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
+    " WHERE id = %s AND status = 'RUNNING'"
+)
+class Fenced(Exception):  # noqa: N818 - what happened, not an error of ours
+    """Somebody else committed a step of this execution first; nothing was written."""
+
+
+@dataclass
+class Loaded:
+    """A run with what came in for it. ``inbox``: row ids; ``timers``: names of due timers."""
+
+    execution_id: int
+    arn: str
+    version: int
+    run: engine.Run
+    values: StoredValues
+    machine: engine.Machine
+    messages: list[engine.Message]
+    inbox: list[int] = field(default_factory=list)
+    timers: list[str] = field(default_factory=list)
+
+
+# -- one step --------------------------------------------------------------------------------------
+
+
+def step(execution_id: int) -> bool:
+    """Take an execution as far as one commit goes; return whether it can go on at once.
+
+    Raises ``Fenced`` if another thread or process stepped it meanwhile.
+    """
+    loaded = take(execution_id)
+    if loaded is None:
+        return False
+    made = [_advance(loaded, message) for message in loaded.messages]
+    write(lambda: commit(loaded, made))
+    _cache.put(execution_id, loaded.version + 1, loaded.run)
+    return bool(loaded.run.ready)
+
+
+def take(execution_id: int) -> Loaded | None:
+    """Load a run and all that came in for it; None if there is nothing to do."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+        if row is None or row[4] != "RUNNING" or row[3]:
+            return None
+        cursor.execute(_INBOX, [execution_id])
+        rows = cursor.fetchall()
+        cursor.execute(_DUE, [execution_id, clock.now_ms()])
+        timers = [name for (name,) in cursor.fetchall()]
+    version, snapshot, ready, _, _, arn, definition = row
+    messages: list[engine.Message] = [engine.Continue()] if ready else []
+    messages += [engine.TimerFired(name) for name in timers]
+    messages += [inbox.message(kind, body) for _, kind, body in rows]
+    if not messages:
+        return None
+    values = StoredValues(execution_id)
+    run = _cache.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
+    return Loaded(
+        execution_id,
+        arn,
+        version,
+        run,
+        values,
+        machines.get(definition),
+        messages,
+        [number for number, _, _ in rows],
+        timers,
+    )
+
+
+def _advance(loaded: Loaded, message: engine.Message) -> engine.Step:
+    made = engine.advance(loaded.machine, loaded.run, message, moment(loaded.machine))
+    loaded.run = made.run
+    loaded.values.apply(made)
+    return made
+
+
+def moment(machine: engine.Machine) -> engine.Moment:
+    """Return the outside world as the engine may see it."""
+    wanted = machine.activities
+    missing: frozenset[str] = frozenset()
+    if wanted:
+        there = Activity.objects.filter(arn__in=wanted).values_list("arn", flat=True)
+        missing = frozenset(wanted) - frozenset(there)
+    return engine.Moment(clock.now_ms(), secrets.randbits(63), settings.STEPYARD_TOKEN_KEY, missing)
+
+
+# -- the commit ------------------------------------------------------------------------------------
+
+
+def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
+    """Write what the steps made of the run (inside a transaction); raise ``Fenced`` if it is not ours."""
+    number, run = loaded.execution_id, loaded.run
+    with connection.cursor() as cursor:
+        guard = [run.dumps(), run.next_event, bool(run.ready), number, loaded.version]
+        cursor.execute(_GUARD, guard)
+        if cursor.rowcount != 1:
+            raise Fenced
+        if loaded.inbox:
+            rows = [(one,) for one in loaded.inbox]
+            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", rows)
+    _drop_timers(number, loaded.timers)
+    history.append(number, [event for one in made for event in one.events])
+    save_values(loaded.values)
+    carry_out(number, loaded.arn, [command for one in made for command in one.commands])
+    if run.ready:
+        hints.wake(number)
+    hints.tell(("execution", number))
+
+
+def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
+    """Write down what the engine asked for (inside a transaction)."""
+    now_ms = clock.now_ms()
+    for command in _in_effect(commands):
+        match command:
+            case engine.SetTimer(timer=name, due_ms=due_ms):
+                _set_timer(execution_id, name, due_ms)
+            case engine.CancelTimer(timer=name):
+                _drop_timers(execution_id, [name])
+            case engine.RunTask():
+                tasks.schedule(execution_id, arn, command, now_ms)
+            case engine.CancelTask(task=task):
+                tasks.close(execution_id, task, now_ms)
+            case engine.Finish():
+                _finish(execution_id, command, now_ms)
+
+
+def _in_effect(commands: Sequence[engine.Command]) -> list[engine.Command]:
+    """Leave out timers that the same commit sets and cancels."""
+    gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
+    return [one for one in commands if not (isinstance(one, engine.SetTimer) and one.timer in gone)]
+
+
+def _set_timer(execution_id: int, name: str, due_ms: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO console_timer (execution_id, name, due_ms) VALUES (%s, %s, %s)",
+            [execution_id, name, due_ms],
+        )
+    hints.due(due_ms, "timer", execution_id)
+
+
+def _drop_timers(execution_id: int, names: Sequence[str]) -> None:
+    if names:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "DELETE FROM console_timer WHERE execution_id = %s AND name = %s",
+                [(execution_id, name) for name in names],
+            )
+
+
+def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
+    """Write the end once, and remove whatever was still awaited."""
+    ending = [finish.status, finish.output, finish.error, finish.cause, finish.stop_ms]
+    with connection.cursor() as cursor:
+        cursor.execute(_FINISH, [*ending, execution_id])
+        if cursor.rowcount != 1:
+            raise Fenced
+        for table in ("console_timer", "console_inboxmessage"):
+            cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
+    tasks.close_all(execution_id, now_ms)
+
+
+# -- executions that break the engine --------------------------------------------------------------
+
+MAX_FAILURES = 3
+
+
+def failed(execution_id: int, error: BaseException) -> bool:
+    """Note that a step raised; after three in a row end the execution (G14). Return whether to try again."""
+
+    def note() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE console_runrow SET failures = failures + 1 WHERE execution_id = %s",
+                [execution_id],
+            )
+            cursor.execute(
+                "SELECT failures FROM console_runrow WHERE execution_id = %s", [execution_id]
+            )
+            (failures,) = cursor.fetchone()
+        return bool(failures < MAX_FAILURES)
+
+    _cache.forget(execution_id)
+    if write(note):
+        return True
+    abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+    return False
+
+
+def abandon(execution_id: int, cause: str) -> None:
+    """End an execution FAILED with ``States.Runtime`` whatever its messages are."""
+    loaded = take(execution_id)
+    if loaded is not None:
+        made = engine.abandon(loaded.machine, loaded.run, cause, moment(loaded.machine))
+        loaded.run = made.run
+        loaded.values.apply(made)
+        write(lambda: commit(loaded, [made]))
+
+
+# -- caches ----------------------------------------------------------------------------------------
+
+
+class _Cache:
+    """The runs that were stepped last, so that their next step need not parse a snapshot."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._runs: OrderedDict[int, tuple[int, engine.Run]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
+        with self._lock:
+            found = self._runs.get(execution_id)
+        if found is None or found[0] != version:
+            return None
+        return found[1].reading(values)
+
+    def put(self, execution_id: int, version: int, run: engine.Run) -> None:
+        with self._lock:
+            self._runs.pop(execution_id, None)
+            if run.status == "RUNNING":
+                self._runs[execution_id] = (version, run)
+            while len(self._runs) > self._size:
+                self._runs.popitem(last=False)
+
+    def forget(self, execution_id: int) -> None:
+        with self._lock:
+            self._runs.pop(execution_id, None)
+
+
+_cache = _Cache(2_000)
+
+
+class _Machines:
+    """Compiled machines by definition hash; a definition's row never changes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
+
+    def get(self, sha256: str) -> engine.Machine:
+        """Return the machine of a stored definition."""
+        machine = self._machines.get(sha256)
+        if machine is None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
+                machine = engine.parse(cursor.fetchone()[0])
+            self._machines[sha256] = machine
+            while len(self._machines) > self._size:
+                self._machines.popitem(last=False)
+        return machine
+
+
+machines = _Machines(1_000)
+
+__all__ = ["Fenced", "Loaded", "abandon", "commit", "failed", "machines", "step", "take"]
+
+

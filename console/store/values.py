@@ -1,0 +1,66 @@
+"""Where are the write-once texts of a run?  In rows, read when the engine asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import engine
+
+_INSERT = "INSERT INTO console_runvalue (execution_id, key, text) VALUES (%s, %s, %s)"
+_CHUNK = 500
+
+
+class StoredValues:
+    """The values of one execution, with what the steps of the current commit add and drop."""
+
+    def __init__(self, execution_id: int) -> None:
+        """Read lazily from the rows of this execution."""
+        self.execution_id = execution_id
+        self.fresh: dict[str, str] = {}
+        self.dropped: list[str] = []
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return the texts under these keys, in that order."""
+        found = {key: self.fresh[key] for key in keys if key in self.fresh}
+        missing = [key for key in keys if key not in found]
+        for start in range(0, len(missing), _CHUNK):
+            found.update(self._read(missing[start : start + _CHUNK]))
+        return [found[key] for key in keys]
+
+    def apply(self, step: engine.Step) -> None:
+        """Take in what a step drops and keeps."""
+        for prefix in step.dropped:
+            self.fresh = {
+                key: text for key, text in self.fresh.items() if not key.startswith(prefix)
+            }
+            self.dropped.append(prefix)
+        self.fresh.update(step.kept)
+
+    def _read(self, keys: Sequence[str]) -> dict[str, str]:
+        marks = ",".join(["%s"] * len(keys))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT key, text FROM console_runvalue WHERE execution_id = %s AND key IN ({marks})",
+                [self.execution_id, *keys],
+            )
+            return dict(cursor.fetchall())
+
+
+def save_values(values: StoredValues) -> None:
+    """Write what was kept and delete what was dropped (inside a transaction)."""
+    number = values.execution_id
+    with connection.cursor() as cursor:
+        for prefix in values.dropped:
+            # keys are ours and hold no character that LIKE would read otherwise
+            cursor.execute(
+                "DELETE FROM console_runvalue WHERE execution_id = %s AND key LIKE %s",
+                [number, prefix + "%"],
+            )
+        rows = [(number, key, text) for key, text in values.fresh.items()]
+        if rows:
+            cursor.executemany(_INSERT, rows)

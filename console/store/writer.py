@@ -1,0 +1,104 @@
+"""How does a change reach the database?  On SQLite through one thread with group commit.
+
+``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is durable. Hooks that
+``fn`` registers by ``transaction.on_commit`` run after that commit, and not at all if ``fn`` failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import OperationalError, connection, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+_MAX_GROUP = 200
+_RETRIES = 5
+# PostgreSQL: serialization failure and deadlock; both say that nothing was committed.
+_NOT_COMMITTED = {"40001", "40P01"}
+
+
+def write(fn: Callable[[], T]) -> T:
+    """Run ``fn`` in one transaction and return its result once it is committed."""
+    if connection.in_atomic_block:
+        return fn()
+    if connection.vendor == "sqlite":
+        return _writer.run(fn)
+    return _write_here(fn)
+
+
+def _write_here(fn: Callable[[], T]) -> T:
+    """Run in a transaction of this thread's connection; again only if surely not committed."""
+    for attempt in range(_RETRIES):
+        connection.close_if_unusable_or_obsolete()
+        try:
+            with transaction.atomic():
+                return fn()
+        except OperationalError as error:
+            state = getattr(error.__cause__, "sqlstate", None)
+            if state not in _NOT_COMMITTED or attempt == _RETRIES - 1:
+                raise
+    raise AssertionError  # the loop returns or raises
+
+
+class _Writer:
+    """One thread that commits what many threads ask for, as many at a time as are waiting."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, fn: Callable[[], T]) -> T:
+        """Hand ``fn`` to the thread and wait for its commit."""
+        future: Future[T] = Future()
+        self._jobs.put((fn, future))
+        if self._thread is None or not self._thread.is_alive():
+            self._start()
+        return future.result()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
+                self._thread.start()
+
+    def _loop(self) -> None:
+        while True:
+            group = [self._jobs.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(group) < _MAX_GROUP:
+                    group.append(self._jobs.get_nowait())
+            _commit_group(group)
+
+
+def _commit_group(group: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
+    """Run every function in a savepoint of one transaction; answer them after the commit."""
+    outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    try:
+        with transaction.atomic():
+            for fn, future in group:
+                try:
+                    with transaction.atomic():
+                        outcomes.append((future, fn(), None))
+                except Exception as error:  # noqa: BLE001 - it goes to the one who asked
+                    outcomes.append((future, None, error))
+    except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nobody's work is stored
+        for _, future in group:
+            future.set_exception(error)
+        connection.close()
+        return
+    for future, result, failure in outcomes:
+        if failure is None:
+            future.set_result(result)
+        else:
+            future.set_exception(failure)
+
+
+_writer = _Writer()

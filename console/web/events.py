@@ -1,0 +1,213 @@
+"""Which rows does the event table show?
+
+Pages are made by the database: 100 rows at a time, payloads left out until a row is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models.functions import Left, Length
+
+from console.models import HistoryEvent
+from console.web import jsonview, words
+from console.web.history import details_of
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from console.models import Execution
+
+PAGE = 100
+MOST_ROWS = 200
+"""How far a live page grows before it points to the next page instead."""
+HEAD = 600  # characters of the details that are read for a row: the resource stands in them
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded."""
+
+    kind: str = ""
+    state: str = ""
+    newest_first: bool = False
+    page: int = 1
+    at: int = 0
+    opened: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Filter:
+        """Read the query string; what makes no sense counts as not said."""
+        opened = re.findall(r"\d{1,6}", query.get("open", ""))
+        return cls(
+            kind=query.get("type", "")[:40],
+            state=query.get("state", "")[:80],
+            newest_first=query.get("order") == "newest",
+            page=max(1, _number(query.get("page", ""))),
+            at=_number(query.get("at", "")),
+            opened=tuple(int(one) for one in opened[:MOST_ROWS]),
+        )
+
+    @property
+    def active(self) -> bool:
+        """Tell whether rows are left out."""
+        return bool(self.kind or self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. ``step``/``resource``: "" where the event has none."""
+
+    id: int
+    previous: int
+    type: str
+    tone: str
+    step: str
+    resource: str
+    elapsed: int
+    at_ms: int
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """An unfolded row: short facts, and payloads as trees."""
+
+    facts: tuple[tuple[str, str], ...]
+    payloads: tuple[tuple[str, jsonview.Payload], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the table. ``total``: all events; ``found``: those the filter lets through."""
+
+    rows: tuple[Row, ...]
+    wanted: Filter
+    number: int
+    pages: int
+    found: int
+    total: int
+    last: int
+
+    @property
+    def follows(self) -> bool:
+        """Tell whether new events belong at the end of this page."""
+        return not self.wanted.newest_first and self.number == self.pages
+
+
+def page(execution: Execution, wanted: Filter) -> Page:
+    """Return the page asked for, or the one that holds event ``wanted.at``."""
+    everything = HistoryEvent.objects.filter(execution_id=execution.pk)
+    rows = filtered(execution, wanted)
+    total = everything.count()
+    found = rows.count() if wanted.active else total
+    pages = max(1, -(-found // PAGE))
+    number = min(_page_of(rows, wanted) if wanted.at else wanted.page, pages)
+    order = "-event_id" if wanted.newest_first else "event_id"
+    chosen = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
+    shown = tuple(_rows(execution, chosen, {*wanted.opened, wanted.at}))
+    return Page(shown, wanted, number, pages, found, total, last(execution))
+
+
+def filtered(execution: Execution, wanted: Filter) -> QuerySet[HistoryEvent]:
+    """Return the events the filter lets through, without an order."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    if wanted.kind:
+        rows = rows.filter(type=wanted.kind)
+    return rows.filter(state=wanted.state) if wanted.state else rows
+
+
+def between(
+    execution: Execution, wanted: Filter, cursor: int, upto: int, most: int
+) -> tuple[Row, ...]:
+    """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
+    rows = filtered(execution, wanted).filter(event_id__gt=cursor, event_id__lte=upto)
+    return tuple(_rows(execution, rows.order_by("event_id")[:most], set()))
+
+
+def last(execution: Execution) -> int:
+    """Return the id of the last event."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("-event_id")
+    return rows.values_list("event_id", flat=True).first() or 0
+
+
+def one(execution: Execution, number: int) -> Row | None:
+    """Return one unfolded row."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
+    return next(iter(_rows(execution, rows, {number})), None)
+
+
+def types(execution: Execution) -> list[str]:
+    """Return the event types that occur in the history."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    return sorted(rows.order_by().values_list("type", flat=True).distinct())
+
+
+def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:
+    if wanted.newest_first:
+        return -(-max(1, rows.filter(event_id__gte=wanted.at).count()) // PAGE)
+    return -(-max(1, rows.filter(event_id__lte=wanted.at).count()) // PAGE)
+
+
+def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) -> list[Row]:
+    lean = rows.annotate(head=Left("details", HEAD), length=Length("details")).values_list(
+        "event_id", "previous", "type", "state", "at_ms", "head"
+    )
+    texts = dict(
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=opened).values_list(
+            "event_id", "details"
+        )
+    )
+    return [
+        Row(
+            id=number,
+            previous=previous,
+            type=kind,
+            tone=words.event_tone(kind),
+            step=state,
+            resource=_resource(head),
+            elapsed=at_ms - execution.start_ms,
+            at_ms=at_ms,
+            detail=_detail(number, texts[number]) if number in texts else None,
+        )
+        for number, previous, kind, state, at_ms, head in lean
+    ]
+
+
+_RESOURCE = re.compile(r'"resource":\s*"((?:[^"\\]|\\.)*)"')
+_RESOURCE_TYPE = re.compile(r'"resourceType":\s*"((?:[^"\\]|\\.)*)"')
+
+
+def _resource(head: str) -> str:
+    found, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
+    if found is None:
+        return ""
+    return f"{kind[1]}: {found[1]}" if kind else found[1]
+
+
+_PAYLOADS = ("input", "output", "parameters", "cause")
+
+
+def _detail(number: int, text: str) -> Detail:
+    details: dict[str, Any] = details_of(text)
+    facts = tuple(
+        (name, value if isinstance(value, str) else str(value))
+        for name, value in details.items()
+        if name not in _PAYLOADS and not isinstance(value, dict)
+    )
+    payloads = [
+        (name, jsonview.payload(str(details[name]), f"events/{number}/{name}/"))
+        for name in _PAYLOADS
+        if details.get(name) is not None
+    ]
+    assigned = details.get("assignedVariables")
+    if isinstance(assigned, dict):
+        payloads += [(f"${name}", jsonview.payload(str(value))) for name, value in assigned.items()]
+    return Detail(facts, tuple(payloads))
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,9}", text) else 0

@@ -1,0 +1,68 @@
+"""What do the parts of an execution's page show?  Each function returns one part of the context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web import events, jsonview, panel, steps, svg, words
+from console.web.history import traced
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from console.models import Execution
+    from engine import Trace
+
+
+def history(one: Execution, query: QueryDict) -> dict[str, Any]:
+    """Return the event table."""
+    wanted = events.Filter.of(query)
+    page = events.page(one, wanted)
+    return {
+        "events": page,
+        "types": events.types(one),
+        "cursor": page.last,
+        "shown": len(page.rows),
+    }
+
+
+def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
+    """Return graph, steps table and panel, coloured by all events."""
+    try:
+        drawing = svg.picture(one.definition.text)
+        with traced(one) as trace:
+            return {"picture": drawing, **painted(one, trace, query)}
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {"picture": None}
+
+
+def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
+    """Return what a trace says: summaries, ways taken, the panel, and where it failed."""
+    summaries = steps.summaries(trace)
+    culprit = trace.culprit
+    failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
+    chosen = query.get("step", "")
+    visit = query.get("visit", "")
+    return {
+        "graph": trace.graph,
+        "summaries": summaries,
+        "taken": {f"{source}-{target}" for source, target in trace.taken},
+        "transitions": sum(len(visits) for visits in trace.visits.values()),
+        "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
+        "chosen": chosen,
+        "failed_at": failed_at,
+        "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
+    }
+
+
+def facts(one: Execution) -> dict[str, Any]:
+    """Return the summary: status, times, input and output."""
+    return {
+        "status": words.EXECUTION[one.status],
+        "input": jsonview.payload(one.input, "input.json"),
+        "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
+        "cause": panel.cause_of(one.cause),
+        "spent": None if one.stop_ms is None else one.stop_ms - one.start_ms,
+        "parked": one.runrow.parked if hasattr(one, "runrow") else "",
+    }

@@ -1,0 +1,77 @@
+"""What does the history of an execution say, without reading it twice?
+
+Traces (``engine.Trace``) are kept in memory, by execution, and fed only with what is new since the
+last look. They hold ids and times, no payloads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Case, F, Value, When
+
+import engine
+from console.models import HistoryEvent
+from engine import Event, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Execution
+
+EVENTS_KEPT = 200_000
+"""How many events the traces in memory may hold together."""
+
+
+class _Traces:
+    """The traces of the executions looked at last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[int, tuple[Lock, Trace]] = OrderedDict()
+
+    def of(self, execution: Execution) -> tuple[Lock, Trace]:
+        """Return the execution's trace and the lock to hold while using it."""
+        with self._lock:
+            known = self._known.get(execution.pk)
+            if known is None:
+                machine = engine.parse(execution.definition.text)
+                known = self._known[execution.pk] = (Lock(), Trace(engine.graph(machine)))
+            self._known.move_to_end(execution.pk)
+            total = sum(trace.last for _, trace in self._known.values())
+            while total > EVENTS_KEPT and len(self._known) > 1:
+                _, (_, dropped) = self._known.popitem(last=False)
+                total -= dropped.last
+            return known
+
+
+_TRACES = _Traces()
+
+
+@contextmanager
+def traced(execution: Execution) -> Iterator[Trace]:
+    """Yield the trace of everything committed so far; raise ``engine.DefinitionError``."""
+    lock, trace = _TRACES.of(execution)
+    with lock:
+        trace.feed(_events(execution.pk, trace.last))
+        yield trace
+
+
+def _events(execution_id: int, after: int) -> Iterator[Event]:
+    length = Case(When(type="MapStateStarted", then=F("details")), default=Value(""))
+    rows = (
+        HistoryEvent.objects.filter(execution_id=execution_id, event_id__gt=after)
+        .order_by("event_id")
+        .values_list("event_id", "previous", "at_ms", "type", length, "state")
+    )
+    for number, previous, at_ms, kind, details, state in rows.iterator(chunk_size=5000):
+        yield Event(number, previous, at_ms, kind, details_of(details), state)
+
+
+def details_of(text: str) -> dict[str, Any]:
+    """Return an event's details; types without any have an empty text."""
+    return dict(json.loads(text)) if text else {}

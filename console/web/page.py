@@ -1,0 +1,121 @@
+"""What does every page know, and what may its reader do?
+
+A ``Yard`` is the reader's project in one region. Views get theirs with ``yard(request)`` and answer
+with ``render``, which adds what the base template needs and forbids caches to keep payloads.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from django import shortcuts
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+
+from console import access, clock
+from console.models import Execution, Project, StateMachine
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """Whose machines a page shows, and where."""
+
+    principal: access.Principal
+    region: str
+
+    @property
+    def project(self) -> Project:
+        """Return the reader's project."""
+        return self.principal.project
+
+    def arn(self, kind: str, *names: str) -> str:
+        """Return the ARN of a ``stateMachine`` or ``execution`` of this yard."""
+        place = f"arn:aws:states:{self.region}:{self.project.account_id}"
+        return ":".join((place, kind, *names))
+
+    def may(self, action: str) -> bool:
+        """Tell whether the reader may do this (an action of the API, as ``StopExecution``)."""
+        try:
+            access.authorize(self.principal, action)
+        except access.Denied:
+            return False
+        return True
+
+    def machine(self, name: str) -> StateMachine:
+        """Return a machine; raise ``Http404`` with words that help."""
+        machine = (
+            StateMachine.objects.select_related("definition")
+            .filter(arn=self.arn("stateMachine", name), project=self.project)
+            .first()
+        )
+        if machine is None:
+            raise Http404(f"There is no state machine “{name}” in {self.region}.")
+        return machine
+
+    def execution(self, machine: str, name: str) -> Execution:
+        """Return an execution, also of a deleted machine; raise ``Http404``."""
+        execution = (
+            Execution.objects.select_related("definition", "state_machine", "runrow")
+            .filter(arn=self.arn("execution", machine, name), project=self.project)
+            .first()
+        )
+        if execution is None:
+            raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
+        return execution
+
+
+def yard(request: HttpRequest) -> Yard:
+    """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
+    region = request.GET.get("region", "")
+    known = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region)
+    return Yard(access.principal_of(request), region if known else settings.STEPYARD_REGION)
+
+
+def require(here: Yard, action: str) -> None:
+    """Refuse with 403 what the reader's role does not allow."""
+    if not here.may(action):
+        raise PermissionDenied(f"Your role does not allow {action}.")
+
+
+def render(
+    request: HttpRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    """Render a page or fragment for this reader."""
+    response = shortcuts.render(
+        request, template, {**_common(request), **(context or {})}, status=status
+    )
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _common(request: HttpRequest) -> dict[str, Any]:
+    theme = request.COOKIES.get("theme", "")
+    common: dict[str, Any] = {
+        "theme": theme if theme in ("light", "dark") else "",
+        "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
+        "now_ms": clock.now_ms(),
+    }
+    if request.user.is_authenticated:
+        here = yard(request)
+        common |= {
+            "region": here.region,
+            "account": here.project.account_id,
+            "may": {
+                "start": here.may("StartExecution"),
+                "stop": here.may("StopExecution"),
+                "edit": here.may("UpdateStateMachine"),
+                "delete": here.may("DeleteStateMachine"),
+            },
+        }
+    return common
+
+
+def actor(here: Yard) -> str:
+    """Return the name under which a change is recorded."""
+    return cast("str", here.principal.user.get_username())

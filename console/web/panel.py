@@ -1,0 +1,218 @@
+"""What does the panel of the chosen step say?
+
+It is about one visit: a state in a loop or a Map has many, and the panel leads to the others.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from console.models import HistoryEvent
+from console.web import jsonview, words
+from console.web.history import details_of
+from console.web.steps import Summary, summaries
+
+if TYPE_CHECKING:
+    from console.models import Execution
+    from engine import Trace
+    from engine.graph import Node
+    from engine.trace import Visit
+
+MOST_EVENTS = 200
+"""A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt at the work of a state. ``wait``: the pause before the next one."""
+
+    number: int
+    at_ms: int
+    outcome: str
+    tone: str
+    error: str = ""
+    cause: str = ""
+    spent: str = ""
+    wait: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything about one visit of one state; ``number`` of ``count`` visits."""
+
+    summary: Summary
+    node: Node
+    status: words.Status
+    number: int
+    count: int
+    iteration: str = ""
+    entered_ms: int | None = None
+    left_ms: int | None = None
+    spent: str = ""
+    running_since: int | None = None
+    input: jsonview.Payload | None = None
+    output: jsonview.Payload | None = None
+    error: str = ""
+    cause: Cause | None = None
+    resource: str = ""
+    tries: tuple[Try, ...] = ()
+    events: tuple[EventLine, ...] = ()
+    failed_visits: tuple[int, ...] = ()
+
+    @property
+    def next_failed(self) -> int:
+        """Return the number of the next failed visit, 0 if there is none."""
+        return next((one for one in self.failed_visits if one > self.number), 0)
+
+    @property
+    def previous_failed(self) -> int:
+        """Return the number of the failed visit before this one, 0 if there is none."""
+        return next((one for one in reversed(self.failed_visits) if one < self.number), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One event of the visit."""
+
+    id: int
+    type: str
+    tone: str
+    elapsed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why it failed. A function's JSON cause is taken apart; ``raw`` is what was reported."""
+
+    raw: str
+    message: str = ""
+    kind: str = ""
+    stack: str = ""
+
+
+def panel(execution: Execution, trace: Trace, name: str, number: int = 0) -> Panel | None:
+    """Return the panel of a state, None if there is no such state.
+
+    ``number``: which visit, from 1; 0 for the one that tells most: the first failed, else the last.
+    """
+    node_id = trace.graph.by_name.get(name)
+    if node_id is None:
+        return None
+    summary = summaries(trace, [node_id])[node_id]
+    visits = trace.visits.get(node_id, [])
+    if not visits:
+        return Panel(summary, summary.node, summary.status, 0, 0)
+    failed = tuple(place for place, one in enumerate(visits, 1) if one.status == "failed")
+    if not 1 <= number <= len(visits):
+        number = failed[0] if failed and visits[-1].status != "running" else len(visits)
+    return _panel(execution, trace, summary, number, failed)
+
+
+def _panel(
+    execution: Execution, trace: Trace, summary: Summary, number: int, failed: tuple[int, ...]
+) -> Panel:
+    visits = trace.visits[summary.node.id]
+    visit = visits[number - 1]
+    events = _events(execution, visit)
+    error, cause = _error(execution, trace, visit, events)
+    left = visit.left_ms
+    return Panel(
+        summary=summary,
+        node=summary.node,
+        status=words.STEP[visit.status],
+        number=number,
+        count=len(visits),
+        iteration=" → ".join(f"#{index}" for index in visit.iteration),
+        entered_ms=visit.entered_ms,
+        left_ms=left,
+        spent="" if left is None else words.duration(left - visit.entered_ms),
+        running_since=visit.entered_ms if left is None else None,
+        input=_payload(events, "StateEntered", "input"),
+        output=_payload(events, "StateExited", "output"),
+        error=error,
+        cause=cause_of(cause),
+        resource=next((one[3]["resource"] for one in events if "resource" in one[3]), ""),
+        tries=tuple(_tries(events)),
+        events=tuple(
+            EventLine(one[0], one[2], words.event_tone(one[2]), one[1] - execution.start_ms)
+            for one in events
+        ),
+        failed_visits=failed,
+    )
+
+
+_Seen = tuple[int, int, str, dict[str, Any]]  # id, time, type, details
+
+
+def _events(execution: Execution, visit: Visit) -> list[_Seen]:
+    wanted = visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:]
+    rows = (
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=wanted)
+        .order_by("event_id")
+        .values_list("event_id", "at_ms", "type", "details")
+    )
+    return [(number, at_ms, kind, details_of(text)) for number, at_ms, kind, text in rows]
+
+
+def _payload(events: list[_Seen], ending: str, field: str) -> jsonview.Payload | None:
+    for number, _, kind, details in events:
+        if kind.endswith(ending) and field in details:
+            return jsonview.payload(details[field], f"events/{number}/{field}/")
+    return None
+
+
+def _error(
+    execution: Execution, trace: Trace, visit: Visit, events: list[_Seen]
+) -> tuple[str, str | None]:
+    """Return error and cause: of the last failed attempt, else of the execution it ended."""
+    if visit.status not in ("failed", "caught"):
+        return "", None
+    for _, _, _, details in reversed(events):
+        if "error" in details or "cause" in details:
+            return details.get("error", ""), details.get("cause")
+    if visit is trace.culprit or (visit.status == "failed" and not visit.iteration):
+        return execution.error or "", execution.cause
+    return "", None
+
+
+_OUTCOMES = ("Succeeded", "Failed", "TimedOut")
+
+
+def _tries(events: list[_Seen]) -> list[Try]:
+    """Return the attempts at a Task's work, each with its outcome and the pause after it."""
+    tries: list[Try] = []
+    begun = ended = 0
+    for _, at_ms, kind, details in events:
+        if kind.endswith("Scheduled"):
+            if tries and ended:
+                tries[-1] = replace(tries[-1], wait=words.duration(at_ms - ended))
+            begun, ended = at_ms, 0
+            tries.append(Try(len(tries) + 1, at_ms, "In progress", "running"))
+        elif tries and kind.endswith(_OUTCOMES) and not ended:
+            ended = at_ms
+            tries[-1] = replace(
+                tries[-1],
+                outcome=next(word for word in _OUTCOMES if kind.endswith(word)),
+                tone=words.event_tone(kind),
+                error=details.get("error", ""),
+                cause=details.get("cause", ""),
+                spent=words.duration(at_ms - begun),
+            )
+    return tries
+
+
+def cause_of(text: str | None) -> Cause | None:
+    """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``."""
+    if text is None:
+        return None
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return Cause(text)
+    if not isinstance(parts, dict) or "errorMessage" not in parts:
+        return Cause(text)
+    frames = parts.get("stackTrace") or parts.get("trace") or ()
+    stack = "\n".join(str(one).rstrip("\n") for one in frames if isinstance(frames, list))
+    return Cause(text, str(parts["errorMessage"]), str(parts.get("errorType", "")), stack)

@@ -1,0 +1,131 @@
+"""What does the picture of a workflow consist of, and how much room do its words need?
+
+Sizes are pixels. Widths of words are estimates from average characters: nothing here knows a font.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
+
+if TYPE_CHECKING:
+    from engine.graph import Node
+
+Point = tuple[float, float]
+
+LINE, PAD, HEAD, GAP = (
+    17,
+    16,
+    52,
+    20,
+)  # pixels: text line, padding, header of a group, gap of branches
+MIN_WIDTH, MAX_WORDS, CHAR = 184, 26, 7.4
+LABEL_WORDS, LABEL_CHAR, LABEL_HEIGHT = 30, 6.3, 18
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A state's rectangle; ``lines`` is its name, wrapped; ``nested``: it holds other boxes."""
+
+    node: Node
+    x: float
+    y: float
+    width: float
+    height: float
+    lines: tuple[str, ...]
+    nested: bool = False
+
+    @property
+    def rows(self) -> list[tuple[float, str]]:
+        """Return (baseline, text) of each line of the name."""
+        top = self.y + (22 if self.nested else self._middle())
+        return [(top + LINE * place, line) for place, line in enumerate(self.lines)]
+
+    def _middle(self) -> float:
+        return (self.height - LINE * (len(self.lines) + 1)) / 2 + 13
+
+    @property
+    def below(self) -> float:
+        """Return the baseline of the small line under the name."""
+        return self.rows[-1][0] + LINE - 1
+
+    @property
+    def text_x(self) -> float:
+        """Return where the words begin, right of the sign."""
+        return self.x + 36
+
+    @property
+    def sign_y(self) -> float:
+        """Return the middle of the sign."""
+        return self.rows[0][0] - 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A transition's curve. ``path``: SVG path data; ``at``: where its label stands."""
+
+    source: str
+    target: str
+    kind: str
+    path: str
+    label: str = ""
+    full_label: str = ""
+    at: Point | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what the page's script finds the line by."""
+        return f"{self.source}-{self.target}"
+
+    @property
+    def plate(self) -> tuple[float, float, float, float]:
+        """Return x, y, width and height of the label's background."""
+        x, y = self.at or (0, 0)
+        width = label_width(self.label)
+        return x - width / 2, y - LABEL_HEIGHT / 2, width, LABEL_HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything to draw; boxes of groups come before what they hold."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+    start: Point | None = None
+    end: Point | None = None
+
+
+def text_width(node: Node) -> float:
+    """Return how wide a state's box must be for its words."""
+    name = max(columns(line) for line in wrap(node.name)) * CHAR
+    detail = min(columns(node.detail) + len(node.type) + 3, MAX_WORDS + 8) * LABEL_CHAR
+    return max(MIN_WIDTH, name + 52, detail + 52)
+
+
+def columns(text: str) -> int:
+    """Return how many average characters wide a text is."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def wrap(name: str) -> list[str]:
+    """Break a name into lines at blanks, or anywhere in a long word; nothing is left out."""
+    lines = [""]
+    for word in re.findall(r"\S{1,26}\s*", name) or [name]:
+        if lines[-1] and columns(lines[-1] + word.rstrip()) > MAX_WORDS:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() or " " for line in lines]
+
+
+def cut(label: str) -> str:
+    """Shorten the label of a transition; the whole of it is in its tooltip."""
+    return label if len(label) <= LABEL_WORDS else label[: LABEL_WORDS - 1] + "…"
+
+
+def label_width(label: str) -> float:
+    """Return how wide the plate behind a label must be."""
+    return columns(label) * LABEL_CHAR + 10

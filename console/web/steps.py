@@ -1,0 +1,109 @@
+"""What is known of the states of an execution, one by one?
+
+The summaries feed the graph and the steps table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from engine import Trace
+    from engine.graph import Node
+    from engine.trace import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in."""
+
+    node: Node
+    depth: int
+    status: words.Status
+    entered_ms: int | None = None
+    duration: str = ""
+    running_since: int | None = None
+    visits: int = 0
+    retries: int = 0
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """Return the state in words, for those who do not see the picture."""
+        parts = [self.node.name, self.node.type, self.status.word.lower()]
+        if self.visits > 1:
+            parts.append(f"{self.visits} visits")
+        if self.duration:
+            parts.append(self.duration)
+        if self.note:
+            parts.append(self.note)
+        return ", ".join(parts)
+
+    @property
+    def under(self) -> str:
+        """Return the small line under the name in the graph."""
+        if not self.visits:
+            return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
+        return f"{self.status.word} · {self.note}" if self.note else self.status.word
+
+
+def summaries(trace: Trace, only: Iterable[str] | None = None) -> dict[str, Summary]:
+    """Return node id -> summary, of all states or of ``only`` some."""
+    statuses = trace.statuses()
+    depths = _depths(trace)
+    wanted = set(only) if only is not None else None
+    return {
+        node.id: _summary(trace, node, statuses.get(node.id, ""), depths[node.group])
+        for node in trace.graph.nodes
+        if wanted is None or node.id in wanted
+    }
+
+
+def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
+    visits = trace.visits.get(node.id, [])
+    if not visits:
+        return Summary(node, depth, words.STEP[status])
+    last = visits[-1]
+    spent = "" if last.left_ms is None else words.duration(last.left_ms - last.entered_ms)
+    retries = max(0, last.tries - 1)
+    return Summary(
+        node=node,
+        depth=depth,
+        status=words.STEP[status],
+        entered_ms=last.entered_ms,
+        duration=spent,
+        running_since=last.entered_ms if last.left_ms is None else None,
+        visits=len(visits),
+        retries=retries,
+        note=_note(
+            trace.progress(node.id) if node.type == "Map" else None, spent, retries, len(visits)
+        ),
+    )
+
+
+def _note(attempt: Attempt | None, spent: str, retries: int, visits: int) -> str:
+    """Return the one or two most telling facts; there is little room in a box."""
+    parts = []
+    if attempt is not None and attempt.total is not None:
+        parts.append(f"{attempt.done} of {attempt.total}")
+    if retries:
+        parts.append(f"attempt {retries + 1}")
+    elif visits > 1:
+        parts.append(f"{visits} visits")
+    elif spent:
+        parts.append(spent)
+    return " · ".join(parts)
+
+
+def _depths(trace: Trace) -> dict[str, int]:
+    """Return group id -> how deep its states stand."""
+    depths: dict[str, int] = {}
+    for group in trace.graph.groups:  # outer groups come first
+        owner = trace.graph.by_id.get(group.owner)
+        depths[group.id] = 0 if owner is None else depths[owner.group] + 1
+    return depths

@@ -1,0 +1,119 @@
+"""Which small pieces do the templates share?"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import lucide
+from django import template
+from django.conf import settings
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from console import clock
+from console.web import words
+
+if TYPE_CHECKING:
+    from django.template import Context
+
+    from console.models import Execution
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def href(context: Context, view: str, *names: str, **query: Any) -> str:
+    """Return the address of a view; the region stays in it where it is not the usual one."""
+    region = context.get("region")
+    if region and region != settings.STEPYARD_REGION:
+        query["region"] = region
+    asked = {key: value for key, value in query.items() if value not in (None, "", 0)}
+    return reverse(view, args=names) + (f"?{urlencode(asked)}" if asked else "")
+
+
+@register.simple_tag
+def sign(tone: str) -> SafeString:
+    """Return the sign of a status; its word must stand beside it."""
+    return format_html(
+        '<svg class="sign" aria-hidden="true"><use href="#sign-{}"></use></svg>', tone
+    )
+
+
+@register.simple_tag
+def icon(name: str, size: int = 16) -> SafeString:
+    """Return a Lucide icon, as decoration."""
+    return mark_safe(_drawn(name, size))  # noqa: S308 - from the package's own files
+
+
+@lru_cache
+def _drawn(name: str, size: int) -> str:
+    return str(lucide._render_icon(name, size, aria_hidden="true"))  # noqa: SLF001 - its tag does so
+
+
+@register.simple_tag
+def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False) -> SafeString:
+    """Return a moment as ``<time>`` in UTC; the page's script may show it in local time.
+
+    ``bare``: without the zone, for columns whose heading names it.
+    """
+    if milliseconds is None:
+        return SafeString("-")
+    flags = (" data-precise" if precise else "") + (" data-bare" if bare else "")
+    return format_html(
+        '<time datetime="{}"{}>{}{}</time>',
+        words.iso(milliseconds),
+        SafeString(flags),
+        words.clock(milliseconds, precise=precise),
+        "" if bare else " UTC",
+    )
+
+
+@register.filter
+def duration(milliseconds: int | None) -> str:
+    """Write a span of time."""
+    return "-" if milliseconds is None else words.duration(milliseconds)
+
+
+@register.filter
+def name(text: str) -> SafeString:
+    """Show a name as it was typed: isolated, control characters made visible."""
+    return format_html("<bdi>{}</bdi>", words.visible(text))
+
+
+@register.filter
+def visible(text: str | None) -> str:
+    """Make control characters visible."""
+    return words.visible(text or "")
+
+
+@register.filter
+def execution_status(status: str) -> words.Status:
+    """Return tone and word of an execution's status."""
+    return words.EXECUTION[status]
+
+
+@register.filter
+def machine_name(execution: Execution) -> str:
+    """Return the name of the execution's machine, which may be deleted by now."""
+    return execution.state_machine_arn.rpartition(":")[2]
+
+
+@register.filter
+def ago(milliseconds: int) -> str:
+    """Write how long ago a moment was."""
+    return words.duration(clock.now_ms() - milliseconds)
+
+
+@register.filter
+def px(value: float, plus: float = 0) -> str:
+    """Write a coordinate of the picture, moved by ``plus``."""
+    return f"{value + plus:.1f}"
+
+
+@register.filter
+def get(values: Any, key: str) -> Any:
+    """Look a key up; None where there is no such thing."""
+    return values.get(key) if isinstance(values, dict) else None

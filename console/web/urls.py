@@ -1,0 +1,53 @@
+"""Which address shows what?  Names with an underscore answer with a fragment."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from console.web.views import (
+    editor,
+    executions,
+    live,
+    login,
+    machines,
+    overview,
+    payloads,
+    preferences,
+    start,
+    stop,
+)
+
+_EXECUTION = [
+    path("", executions.show, name="execution"),
+    path("_delta", live.delta, name="delta"),
+    path("_step", live.step, name="step"),
+    path("events/<int:number>/", executions.event, name="event"),
+    path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
+    path("<str:field>.json", payloads.of_execution, name="payload"),
+    path("stop/", stop.stop, name="stop"),
+]
+_MACHINE = [
+    path("", machines.show, name="machine"),
+    path("_new", machines.news, name="machine-news"),
+    path("definition/", machines.definition, name="definition"),
+    path("definition.json", machines.download, name="download"),
+    path("edit/", editor.edit, name="edit"),
+    path("start/", start.start, name="start"),
+    path("delete/", machines.delete, name="delete"),
+    path("executions/<str:execution>/", include(_EXECUTION)),
+]
+urlpatterns = [
+    path("", overview.show, name="overview"),
+    path("_overview", overview.pulse, name="pulse"),
+    path("machines/", machines.every, name="machines"),
+    path("machines/new/", editor.new, name="new"),
+    path("machines/new/_check", editor.check, name="check"),
+    path("machines/<str:machine>/", include(_MACHINE)),
+    path("executions/", executions.every, name="executions"),
+    path("executions/_new", executions.news, name="executions-news"),
+    path("arn/<path:arn>", overview.by_arn, name="arn"),
+    path("preferences/", preferences.save, name="preferences"),
+    path("login/", login.form, name="login"),
+    path("login/<str:token>/", login.link, name="login-link"),
+    path("logout/", login.leave, name="logout"),
+]

@@ -1,0 +1,124 @@
+"""How is a definition written, checked while it is typed, and kept?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+import engine
+from console.errors import InvalidDefinition, ServiceError
+from console.store import machines as store
+from console.web import svg
+from console.web.page import Yard, actor, render, require, yard
+from console.web.problems import problems_in
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+STARTER = """{
+  "Comment": "A new state machine",
+  "StartAt": "Greet",
+  "States": {
+    "Greet": {
+      "Type": "Pass",
+      "Result": "Hello",
+      "End": true
+    }
+  }
+}"""
+_FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidArn": "role"}
+
+
+@require_http_methods(["GET", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Show an empty editor, or create what was typed."""
+    here = yard(request)
+    require(here, "CreateStateMachine")
+    if request.method == "GET":
+        return _form(request, text=STARTER, name="", role=_role(here))
+    typed = _typed(request, here)
+    if "check" in request.POST:
+        return _form(request, **typed)
+    try:
+        made = store.create(
+            here.project,
+            here.region,
+            name=typed["name"],
+            definition=typed["text"],
+            role_arn=typed["role"],
+            actor=actor(here),
+        )
+    except ServiceError as error:
+        return _refused(request, error, **typed)
+    return redirect("machine", made.name)
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the definition in the editor, or keep what was typed."""
+    here = yard(request)
+    require(here, "UpdateStateMachine")
+    one = here.machine(machine)
+    if request.method == "GET":
+        return _form(request, machine=one, text=one.definition.text, role=one.role_arn)
+    typed = _typed(request, here) | {"machine": one, "name": one.name}
+    if "check" in request.POST:
+        return _form(request, **typed)
+    try:
+        store.update(
+            one,
+            definition=None if typed["text"] == one.definition.text else typed["text"],
+            role_arn=None if typed["role"] == one.role_arn else typed["role"],
+            actor=actor(here),
+        )
+    except ServiceError as error:
+        return _refused(request, error, **typed)
+    return redirect("definition", one.name)
+
+
+@require_POST
+def check(request: HttpRequest) -> HttpResponse:
+    """Answer what is typed with its problems and, if it can be drawn, its graph."""
+    return render(request, "machine/_checked.html", _checked(request.POST.get("text", "")))
+
+
+def _checked(text: str) -> dict[str, Any]:
+    problems = problems_in(text)
+    drawn = None
+    if not any(one.severe for one in problems):
+        try:
+            drawn = svg.picture(text)
+        except engine.DefinitionError:
+            drawn = None
+    return {"problems": problems, "picture": drawn, "broken": drawn is None}
+
+
+def _typed(request: HttpRequest, here: Yard) -> dict[str, Any]:
+    # A form sends line ends as CR LF whatever was typed; the definition keeps its own.
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    return {
+        "name": request.POST.get("name", "").strip(),
+        "role": request.POST.get("role", "").strip() or _role(here),
+        "text": text,
+    }
+
+
+def _role(here: Yard) -> str:
+    return f"arn:aws:iam::{here.project.account_id}:role/stepyard"
+
+
+def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:
+    """Show the form as it was typed, with the message beside its field."""
+    field = _FIELDS.get(error.code, "text")
+    if isinstance(error, InvalidDefinition) and error.diagnostics:
+        message = "The definition was refused; its problems are listed beside it."
+    else:
+        message = error.message
+    return _form(request, status=422, errors={field: message}, **typed)
+
+
+def _form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
+    context = {"here": "machines", **_checked(typed["text"]), **typed}
+    return render(request, "machine/edit.html", context, status=status)

@@ -1,0 +1,132 @@
+"""What is new since the reader looked?
+
+A tick carries changes, not pages: new event rows, the states that changed, the words of the
+summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204; the
+answer that tells of the end contains no poller.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+import engine
+from console.web import events, lists, panel, steps
+from console.web.execution import facts, painted
+from console.web.history import traced
+from console.web.page import Yard, render, yard
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, QueryDict
+
+    from console.models import Execution, StateMachine
+    from engine import Trace
+
+
+@require_safe
+def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer the poll of an execution's page. ``after``: the last event the page knows."""
+    one = yard(request).execution(machine, execution)
+    cursor = _number(request.GET.get("after", ""))
+    over = one.status != "RUNNING"
+    context: dict[str, Any] = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "over": over,
+    }
+    try:
+        with traced(one) as trace:
+            if trace.last == cursor and not over:
+                return HttpResponse(status=204)
+            context |= painted(one, trace, request.GET)
+            context["paint"] = _paint(trace, cursor)
+            context["cursor"] = trace.last
+            context["step_changed"] = trace.graph.by_name.get(
+                request.GET.get("step", "")
+            ) in trace.changes(cursor)
+    except engine.DefinitionError:
+        context["cursor"] = events.last(one)
+    rows = _new_rows(one, cursor, context["cursor"], request.GET)
+    context["rows"] = rows
+    context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
+    context["other_visit"] = _other_visit(context.get("panel"), request.GET)
+    response = render(request, "execution/_delta.html", context | (facts(one) if over else {}))
+    response["HX-Trigger-After-Swap"] = "paint"
+    return response
+
+
+def _new_rows(one: Execution, cursor: int, last: int, query: QueryDict) -> tuple[events.Row, ...]:
+    """Return rows to append, none if the page on display is not the last one or is full."""
+    room = events.MOST_ROWS - _number(query.get("shown", ""))
+    if query.get("follow") != "1" or room <= 0:
+        return ()
+    return events.between(one, events.Filter.of(query), cursor, last, room)
+
+
+def _paint(trace: Trace, cursor: int) -> str:
+    """Return as JSON what the script needs to repaint: each changed state, each way taken."""
+    changed = steps.summaries(trace, trace.changes(cursor))
+    nodes = {
+        node: {
+            "tone": one.status.tone,
+            "word": one.status.word,
+            "under": one.under,
+            "label": one.label,
+            "spent": one.duration,
+            "since": one.running_since,
+            "entered": one.entered_ms,
+            "visits": one.visits,
+            "note": one.note,
+        }
+        for node, one in changed.items()
+    }
+    taken = [f"{a}-{b}" for (a, b), event in trace.taken.items() if event > cursor]
+    return json.dumps({"nodes": nodes, "taken": taken})
+
+
+def _other_visit(shown: panel.Panel | None, query: QueryDict) -> bool:
+    """Tell whether the panel moved on to another visit of its state."""
+    return shown is not None and query.get("seen_visit", "") != str(shown.number)
+
+
+@require_safe
+def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with the panel of a step."""
+    one = yard(request).execution(machine, execution)
+    name, visit = request.GET.get("step", ""), request.GET.get("visit", "")
+    try:
+        with traced(one) as trace:
+            shown = panel.panel(one, trace, name, _number(visit))
+    except engine.DefinitionError as error:
+        raise Http404("This definition can no longer be drawn.") from error
+    if name and shown is None:
+        raise Http404(f"The definition has no state “{name}”.")
+    context = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "panel": shown,
+        "chosen": name,
+    }
+    return render(request, "execution/_panel.html", context)
+
+
+def list_news(request: HttpRequest, here: Yard, machine: StateMachine | None) -> HttpResponse:
+    """Answer the poll of a list: rows that ended, and how many executions are newer."""
+    count = lists.newer(here, machine, _number(request.GET.get("newest", "")))
+    running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
+    done = lists.ended(here, running) if running else []
+    if not done and str(count) == request.GET.get("count", "0"):
+        return HttpResponse(status=204)
+    context = {"rows": done, "count": count, "with_machine": machine is None}
+    return render(request, "execution/_news.html", context)
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,15}", text) else 0

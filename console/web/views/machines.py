@@ -1,0 +1,105 @@
+"""What is a state machine, and how did its executions go?"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+import engine
+from console.samples import MACHINES
+from console.store import machines as store
+from console.web import lists, svg
+from console.web.page import actor, render, require, yard
+from console.web.views.live import list_news
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.models import StateMachine
+
+
+@require_safe
+def every(request: HttpRequest) -> HttpResponse:
+    """Answer ``/machines/``: all of them, by name."""
+    search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
+    found = lists.machines(yard(request), search=search, after=after)
+    context = {"here": "machines", "machines": found, "search": search, "after": after}
+    return render(request, "machine/list.html", context)
+
+
+@require_safe
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/``: its executions."""
+    here = yard(request)
+    one = here.machine(machine)
+    context = about(one) | {
+        "tab": "executions",
+        "executions": lists.executions(here, one, lists.Wanted.of(request.GET)),
+        "news_url": reverse("machine-news", args=[one.name]),
+        "input": suggested(one.name),
+    }
+    return render(request, "machine/page.html", context)
+
+
+@require_safe
+def news(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the poll of a machine's list of executions."""
+    here = yard(request)
+    return list_news(request, here, here.machine(machine))
+
+
+@require_safe
+def definition(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/definition/``: text and graph."""
+    one = yard(request).machine(machine)
+    return render(request, "machine/definition.html", about(one) | {"tab": "definition"})
+
+
+@require_safe
+def download(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer with the definition's text, exactly as it was given."""
+    one = yard(request).machine(machine)
+    return HttpResponse(
+        one.definition.text, content_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, machine: str) -> HttpResponse:
+    """Ask once, then delete; executions that run go on to their end."""
+    here = yard(request)
+    require(here, "DeleteStateMachine")
+    one = here.machine(machine)
+    if request.method == "GET":
+        running = one.execution_set.filter(status="RUNNING").count()
+        return render(request, "machine/delete.html", about(one) | {"running": running})
+    store.delete(here.project, one.arn, actor(here))
+    messages.success(request, f"{one.name} was deleted.")
+    return redirect("machines")
+
+
+def about(one: StateMachine) -> dict[str, Any]:
+    """Return what every page of a machine shows: its comment and picture."""
+    text = one.definition.text
+    try:
+        comment, picture = engine.parse(text, one.type).comment, svg.picture(text, one.type)
+    except engine.DefinitionError:  # stored by a version that checked less
+        comment, picture = None, None
+    return {
+        "here": "machines",
+        "machine": one,
+        "comment": comment,
+        "picture": picture,
+        "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
+    }
+
+
+def suggested(name: str) -> str:
+    """Return the input to try a sample with, else an empty object."""
+    return next((one.input for one in MACHINES if one.name == name), "{}")

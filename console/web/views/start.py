@@ -1,0 +1,53 @@
+"""With which name and input does an execution start?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from console.errors import ServiceError
+from console.models import Execution
+from console.store import executions as store
+from console.web.page import Yard, actor, render, require, yard
+from console.web.views.machines import about, suggested
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
+
+_NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
+
+
+@require_http_methods(["GET", "POST"])
+def start(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the form, or start; a refusal comes back with the form as it was typed."""
+    here = yard(request)
+    require(here, "StartExecution")
+    one = here.machine(machine)
+    if request.method == "GET":
+        return _form(request, one, input=_prefilled(here, one, request.GET.get("origin", "")))
+    name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
+    try:
+        started = store.start(one, name=name or None, input=text or "{}", actor=actor(here))
+    except ServiceError as error:
+        field = "name_error" if error.code in _NAME_ERRORS else "input_error"
+        return _form(request, one, status=422, name=name, input=text, **{field: error.message})
+    return redirect("execution", one.name, started.name)
+
+
+def _prefilled(here: Yard, one: StateMachine, origin: str) -> str:
+    """Return the input of an earlier execution, or a sample's."""
+    if not origin:
+        return suggested(one.name)
+    earlier = Execution.objects.filter(arn=here.arn("execution", one.name, origin)).first()
+    return earlier.input if earlier else suggested(one.name)
+
+
+def _form(
+    request: HttpRequest, one: StateMachine, *, status: int = 200, **fields: Any
+) -> HttpResponse:
+    context = about(one) | {"origin": request.GET.get("origin", "")} | fields
+    return render(request, "machine/start.html", context, status=status)

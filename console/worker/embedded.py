@@ -1,0 +1,207 @@
+"""How does one process do all the work?  Threads, woken by hints and kept honest by a sweeper.
+
+Correctness never rests on a hint: everything that can go on is found again in the rows by the sweeper, so
+a process that is killed at any moment continues where the rows stand.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import structlog
+from django.conf import settings
+from django.db import connections
+
+from console import clock
+from console.models import InboxMessage, RunRow, TaskRow, Timer
+from console.store import hints, runs, tasks
+from console.worker import delivery
+from console.worker.clockwork import Clockwork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+ENGINE_THREADS = 2
+TASK_THREADS = 64
+SWEEP_EVERY_S = 1.0
+_STOP = -1
+
+
+class Embedded:
+    """The worker of a single process: ``start``, then ``stop``."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._ready: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._queued: set[int] = set()
+        self._stepping: set[int] = set()
+        self._again: set[int] = set()
+        self._lock = threading.Lock()
+        self._calls = ThreadPoolExecutor(TASK_THREADS, thread_name_prefix="task")
+        self._offered: set[tuple[int, int]] = set()
+        self._activities: set[str] = set()
+        self._clockwork = Clockwork(self._due)
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._listeners: list[Callable[[], None]] = []
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up what the rows say, and listen for more."""
+        released = tasks.release_called()
+        if released:
+            log.info("tasks of an earlier process are called again", count=released)
+        self._listeners = [
+            hints.listen(("wake",), self.wake),
+            hints.listen(("task",), self._offer),
+            hints.listen(("due",), self._clockwork.add),
+        ]
+        self._threads = [
+            threading.Thread(target=_closing(target), name=name, daemon=True)
+            for name, target in [
+                *[(f"engine-{n}", self._step_loop) for n in range(ENGINE_THREADS)],
+                ("clock", self._clockwork.run),
+                ("sweeper", self._sweep_loop),
+                *[(f"activity-{name}", worker) for name, worker in self._builtin_workers()],
+            ]
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """Finish the steps under way and end; calls under way are left to the next start."""
+        self._ended.set()
+        for end in self._listeners:
+            end()
+        self._clockwork.stop()
+        for _ in range(ENGINE_THREADS):
+            self._ready.put(_STOP)
+        self._calls.shutdown(wait=False, cancel_futures=True)
+        for thread in self._threads:
+            thread.join(seconds)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def wake(self, execution_id: int) -> None:
+        """Queue an execution once; one that is being stepped is queued again afterwards."""
+        with self._lock:
+            if execution_id in self._stepping:
+                self._again.add(execution_id)
+            elif execution_id not in self._queued:
+                self._queued.add(execution_id)
+                self._ready.put(execution_id)
+
+    def _step_loop(self) -> None:
+        while (number := self._ready.get()) != _STOP and not self._ended.is_set():
+            with self._lock:
+                self._queued.discard(number)
+                self._stepping.add(number)
+            again = self._step(number)
+            with self._lock:
+                self._stepping.discard(number)
+                again = again or number in self._again
+                self._again.discard(number)
+            if again:
+                self.wake(number)
+
+    def _step(self, number: int) -> bool:
+        """Step once; whatever happens to one execution must not stop the thread."""
+        try:
+            return runs.step(number)
+        except runs.Fenced:
+            return True
+        except Exception as error:
+            log.exception("a step failed", execution_id=number)
+            try:
+                return runs.failed(number, error)
+            except Exception:
+                log.exception("noting the failure failed", execution_id=number)
+                return False  # the sweeper comes back to it
+
+    # -- tasks -------------------------------------------------------------------------------------
+
+    def _offer(self, execution_id: int, task: int) -> None:
+        with self._lock:
+            if (execution_id, task) in self._offered or self._ended.is_set():
+                return
+            self._offered.add((execution_id, task))
+        self._calls.submit(self._deliver, execution_id, task)
+
+    def _deliver(self, execution_id: int, task: int) -> None:
+        try:
+            delivery.deliver(execution_id, task)
+        except Exception:
+            log.exception("delivering a task failed", execution_id=execution_id, task=task)
+        finally:
+            with self._lock:
+                self._offered.discard((execution_id, task))
+
+    def _builtin_workers(self) -> list[tuple[str, Callable[[], None]]]:
+        """Return a loop for each activity that a registered callable works."""
+        found = []
+        for name, target in settings.STEPYARD_FUNCTIONS.items():
+            kind, _, activity = name.partition(":")
+            if kind == "activity" and activity:
+                found.append((activity, self._activity_loop(activity, target)))
+        return found
+
+    def _activity_loop(self, name: str, target: str) -> Callable[[], None]:
+        def work() -> None:
+            suffix = f":activity:{name}"
+            while not self._ended.wait(0.1):
+                waiting = TaskRow.objects.filter(
+                    kind="activity", status="scheduled", resource__endswith=suffix
+                )
+                for arn in set(waiting.values_list("resource", flat=True)):
+                    while delivery.work_activity(arn, target):
+                        pass
+
+        return work
+
+    # -- time and repair ---------------------------------------------------------------------------
+
+    def _due(self, what: str, execution_id: int, task: int) -> None:
+        if what == "timer":
+            self.wake(execution_id)
+        else:
+            tasks.expire(execution_id, task)
+
+    def _sweep_loop(self) -> None:
+        while True:
+            try:
+                self.sweep()
+            except Exception:
+                log.exception("a sweep failed")
+            if self._ended.wait(SWEEP_EVERY_S):
+                return
+
+    def sweep(self) -> None:
+        """Find in the rows whatever can go on."""
+        for number in RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING").values_list("execution_id", flat=True)[:10_000]:
+            self.wake(number)
+        for number in InboxMessage.objects.values_list("execution_id", flat=True).distinct()[:10_000]:
+            self.wake(number)
+        overdue = Timer.objects.filter(due_ms__lte=clock.now_ms())
+        for number in overdue.values_list("execution_id", flat=True)[:10_000]:
+            self.wake(number)
+        self._clockwork.refill()
+        scheduled = TaskRow.objects.filter(status="scheduled", kind__in=("lambda", "service"))
+        for execution_id, task in scheduled.values_list("execution_id", "task")[:10_000]:
+            self._offer(execution_id, task)
+
+
+def _closing(target: Callable[[], None]) -> Callable[[], None]:
+    """Run a thread's target and close the thread's database connection afterwards."""
+
+    def run() -> None:
+        try:
+            target()
+        finally:
+            connections.close_all()
+
+    return run

@@ -1,0 +1,101 @@
+"""How does text become a JSON value, and back?  Strictly, sized in UTF-8 bytes, capped in depth."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from engine.errors import JsonTextError
+
+MAX_DEPTH = 500
+_MAX_DIGITS = 1000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def _constant(name: str) -> NoReturn:
+    raise JsonTextError(f"Non-standard token '{name}': numbers must be finite")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise JsonTextError(f"Number out of range: {text[:40]}")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise JsonTextError(f"Number too long: got {len(text)} digits, wanted at most {_MAX_DIGITS}")
+    return int(text)
+
+
+_decode = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_int=_int).decode
+
+
+def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
+    """Return the value of a JSON text (RFC 8259); of duplicate keys the last one wins.
+
+    Raise ``JsonTextError`` for anything else: NaN, numbers beyond a double, lone surrogates, more than
+    ``max_bytes`` of UTF-8, arrays and objects nested deeper than ``max_depth``.
+    """
+    if max_bytes is not None and byte_size(text) > max_bytes:
+        raise JsonTextError(f"got {byte_size(text)} bytes, wanted at most {max_bytes}")
+    if text.count("[") + text.count("{") > max_depth and depth(text) > max_depth:
+        raise JsonTextError(f"nested deeper than {max_depth} levels")
+    try:
+        value = _decode(text)
+    except json.JSONDecodeError as error:
+        raise JsonTextError(_words(text, error)) from None
+    except RecursionError:
+        raise JsonTextError(f"nested deeper than {max_depth} levels") from None
+    if "\\u" in text and _SURROGATE.search(dumps(value)):
+        raise JsonTextError("a lone surrogate (\\ud800 to \\udfff) is not a character")
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Return the compact JSON text of a value, keys in their order, characters as they are."""
+    return _encode(value)
+
+
+def byte_size(text: str) -> int:
+    """Return the size of a text in UTF-8 bytes."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def depth(text: str) -> int:
+    """Return how deeply arrays and objects are nested, without parsing."""
+    level = deepest = 0
+    for match in _BRACKETS.finditer(text):
+        mark = match[0]
+        if mark in "[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif mark in "]}":
+            level -= 1
+    return deepest
+
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_WORD = re.compile(r"\w+")
+
+
+def _words(text: str, error: json.JSONDecodeError) -> str:
+    """Return what Jackson, the service's parser, says in the cases that are recorded."""
+    rest = text[error.pos :]
+    if not rest.strip():
+        return f"Unexpected end-of-input at line {error.lineno}, column {error.colno}"
+    word = _WORD.match(rest)
+    if word and error.msg == "Expecting value":
+        return (
+            f"Unrecognized token '{word[0]}': was expecting "
+            "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+        )
+    first = rest[0]
+    what = f"Unexpected character ('{first}' (code {ord(first)}))"
+    if "property name" in error.msg:
+        return f"{what}: was expecting double-quote to start field name"
+    return f"{what} at line {error.lineno}, column {error.colno}: {error.msg}"
