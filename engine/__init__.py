@@ -15,7 +15,7 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
-from engine.graph import Graph, graph, paint
+from engine.graph import Edge, Graph, Group, Node, graph, paint
 from engine.jsontext import byte_size, dumps, loads
 from engine.language import Diagnostic, check, parse
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
@@ -49,6 +49,7 @@ from engine.runtime.payload import MAX_BYTES
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
 from engine.runtime.tokens import task_token
 from engine.runtime.turn import MAX_EVENTS
+from engine.trace import Attempt, Trace, Visit
 
 __all__ = [
     "BUDGET",
@@ -56,6 +57,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_EVENTS",
     "NEW_RUN",
+    "Attempt",
     "CancelTask",
     "CancelTimer",
     "Command",
@@ -63,16 +65,19 @@ __all__ = [
     "DefinitionError",
     "Diagnostic",
     "DictValues",
+    "Edge",
     "EngineBug",
     "EngineError",
     "Event",
     "Finish",
     "Graph",
+    "Group",
     "InterpreterError",
     "JsonTextError",
     "Machine",
     "Message",
     "Moment",
+    "Node",
     "Pattern",
     "Proceed",
     "QueryEvaluationError",
@@ -93,7 +98,9 @@ __all__ = [
     "TaskSucceeded",
     "TaskTimedOut",
     "TimerFired",
+    "Trace",
     "Values",
+    "Visit",
     "abandon",
     "advance",
     "byte_size",

@@ -34,7 +34,16 @@ class EngineError(Exception):
 
 
 class JsonTextError(EngineError):
-    """The text is not JSON as RFC 8259 has it, or is nested or sized beyond the cap."""
+    """The text is not JSON as RFC 8259 has it, or is nested or sized beyond the cap.
+
+    ``line`` and ``column`` count from 1; None where the trouble has no place.
+    """
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        """Message in the words of the service's parser where those are known."""
+        super().__init__(message)
+        self.line = line
+        self.column = column
 
 
 class DefinitionError(EngineError):

@@ -48,7 +48,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
     try:
         value = _decode(text)
     except json.JSONDecodeError as error:
-        raise JsonTextError(_words(text, error)) from None
+        raise JsonTextError(_words(text, error), error.lineno, error.colno) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
     if "\\u" in text and _SURROGATE.search(dumps(value)):

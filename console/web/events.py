@@ -1,6 +1,6 @@
 """Which rows does the event table show?
 
-Pages are made by the database: 100 rows at a time, payloads left out until a row is opened.
+Pages are made by the database: 50 rows at a time, payloads left out until a row is opened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
 
-PAGE = 100
+PAGE = 50
 MOST_ROWS = 200
 """How far a live page grows before it points to the next page instead."""
 HEAD = 600  # characters of the details that are read for a row: the resource stands in them
@@ -91,6 +91,16 @@ class Page:
     found: int
     total: int
     last: int
+
+    @property
+    def previous(self) -> int:
+        """Return the number of the page before this one."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """Return the number of the page after this one."""
+        return self.number + 1
 
     @property
     def follows(self) -> bool:

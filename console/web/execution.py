@@ -21,9 +21,10 @@ def history(one: Execution, query: QueryDict) -> dict[str, Any]:
     page = events.page(one, wanted)
     return {
         "events": page,
+        "follow": "1" if page.follows else "",
+        "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": events.types(one),
         "cursor": page.last,
-        "shown": len(page.rows),
     }
 
 
@@ -35,6 +36,22 @@ def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
             return {"picture": drawing, **painted(one, trace, query)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
+
+
+TABS = (
+    ("io", "Input & output"),
+    ("details", "Details"),
+    ("definition", "Definition"),
+    ("tries", "Retries"),
+    ("events", "Events"),
+)
+_KEPT = ("step", "visit", "tab", "view", "region")
+
+
+def tab_of(query: QueryDict) -> dict[str, Any]:
+    """Return which tab of the panel is open."""
+    chosen = query.get("tab", "")
+    return {"tab": chosen if chosen in dict(TABS) else "io", "panel_tabs": TABS}
 
 
 def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
@@ -51,6 +68,7 @@ def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
         "transitions": sum(len(visits) for visits in trace.visits.values()),
         "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
         "chosen": chosen,
+        **tab_of(query),
         "failed_at": failed_at,
         "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
     }
@@ -63,6 +81,6 @@ def facts(one: Execution) -> dict[str, Any]:
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
         "cause": panel.cause_of(one.cause),
-        "spent": None if one.stop_ms is None else one.stop_ms - one.start_ms,
+        "over": one.status != "RUNNING",
         "parked": one.runrow.parked if hasattr(one, "runrow") else "",
     }

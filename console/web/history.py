@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, TextField, Value, When
 
 import engine
 from console.models import HistoryEvent
@@ -62,7 +62,11 @@ def traced(execution: Execution) -> Iterator[Trace]:
 
 
 def _events(execution_id: int, after: int) -> Iterator[Event]:
-    length = Case(When(type="MapStateStarted", then=F("details")), default=Value(""))
+    length = Case(
+        When(type="MapStateStarted", then=F("details")),
+        default=Value(""),
+        output_field=TextField(),
+    )
     rows = (
         HistoryEvent.objects.filter(execution_id=execution_id, event_id__gt=after)
         .order_by("event_id")

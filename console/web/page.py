@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from django import shortcuts
 from django.conf import settings
@@ -17,6 +17,8 @@ from django.http import Http404
 
 from console import access, clock
 from console.models import Execution, Project, StateMachine
+from console.store import audit
+from console.web import words
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -33,6 +35,11 @@ class Yard:
     def project(self) -> Project:
         """Return the reader's project."""
         return self.principal.project
+
+    @property
+    def elsewhere(self) -> bool:
+        """Tell whether the region is not the usual one, so that links must name it."""
+        return self.region != settings.STEPYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
         """Return the ARN of a ``stateMachine`` or ``execution`` of this yard."""
@@ -100,12 +107,17 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in ("light", "dark") else "",
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
+        "statuses": words.EXECUTION,
+        "fine": words.Status("succeeded", "Fine"),
     }
     if request.user.is_authenticated:
         here = yard(request)
         common |= {
             "region": here.region,
             "account": here.project.account_id,
+            "default_region": settings.STEPYARD_REGION,
+            "rq": f"?region={here.region}" if here.elsewhere else "",
+            "ra": f"&region={here.region}" if here.elsewhere else "",
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
@@ -116,6 +128,6 @@ def _common(request: HttpRequest) -> dict[str, Any]:
     return common
 
 
-def actor(here: Yard) -> str:
-    """Return the name under which a change is recorded."""
-    return cast("str", here.principal.user.get_username())
+def actor(here: Yard) -> audit.Actor:
+    """Return under which name a change is recorded."""
+    return audit.Actor(here.principal.user.get_username())

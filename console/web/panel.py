@@ -16,9 +16,7 @@ from console.web.steps import Summary, summaries
 
 if TYPE_CHECKING:
     from console.models import Execution
-    from engine import Trace
-    from engine.graph import Node
-    from engine.trace import Visit
+    from engine import Node, Trace, Visit
 
 MOST_EVENTS = 200
 """A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
@@ -36,6 +34,11 @@ class Try:
     cause: str = ""
     spent: str = ""
     wait: str = ""
+
+    @property
+    def opened_cause(self) -> Cause | None:
+        """Return the cause, taken apart."""
+        return cause_of(self.cause or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,16 @@ class Panel:
     tries: tuple[Try, ...] = ()
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
+
+    @property
+    def previous(self) -> int:
+        """Return the number of the visit before this one."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """Return the number of the visit after this one."""
+        return self.number + 1
 
     @property
     def next_failed(self) -> int:
@@ -205,7 +218,7 @@ def _tries(events: list[_Seen]) -> list[Try]:
 
 def cause_of(text: str | None) -> Cause | None:
     """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``."""
-    if text is None:
+    if not text:
         return None
     try:
         parts = json.loads(text)

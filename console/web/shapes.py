@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 if TYPE_CHECKING:
-    from engine.graph import Node
+    from engine import Node
 
 Point = tuple[float, float]
 

@@ -13,9 +13,7 @@ from console.web import words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine import Trace
-    from engine.graph import Node
-    from engine.trace import Attempt
+    from engine import Attempt, Node, Trace
 
 
 @dataclass(frozen=True, slots=True)

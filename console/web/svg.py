@@ -33,7 +33,7 @@ from console.web.shapes import (
 )
 
 if TYPE_CHECKING:
-    from engine.graph import Edge, Graph, Group, Node
+    from engine import Edge, Graph, Group, Node
 
 
 @lru_cache(maxsize=256)
@@ -94,7 +94,7 @@ def _compose(
     *,
     outer: bool,
 ) -> Picture:
-    ends = [node for node in nodes if node.ends and (outer or node.type != "Fail")]
+    ends = _ends(nodes, outer=outer)
     drawn = _graphviz(_dot(group, nodes, edges, sizes, ends, outer=outer))
     width, height = (float(part) for part in drawn["bb"].split(",")[2:])
     spots = {one["name"]: _point(one["pos"], height) for one in drawn["objects"]}
@@ -112,6 +112,13 @@ def _compose(
     for one in drawn.get("edges", ()):
         lines.append(_line(one, known.get(one["id"]), height))
     return Picture(width, height, tuple(boxes), tuple(lines), spots.get("start"), spots.get("end"))
+
+
+def _ends(nodes: list[Node], *, outer: bool) -> list[Node]:
+    """Return who leads to End. A Fail is an end of its own, unless the machine has no other."""
+    last = [node for node in nodes if node.ends]
+    happy = [node for node in last if node.type != "Fail"]
+    return happy if happy or not outer else last
 
 
 def _dot(

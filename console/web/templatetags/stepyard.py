@@ -34,6 +34,24 @@ def href(context: Context, view: str, *names: str, **query: Any) -> str:
     return reverse(view, args=names) + (f"?{urlencode(asked)}" if asked else "")
 
 
+_PASSING = frozenset(
+    {"after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"}
+)
+
+
+@register.simple_tag(takes_context=True)
+def query(context: Context, **changes: Any) -> str:
+    """Return the page's query string with changes; None takes a key away.
+
+    What only polls say of themselves is left out, so fragments hold the page's own links.
+    """
+    asked = {
+        key: value for key, value in context["request"].GET.items() if key not in _PASSING
+    } | changes
+    kept = {key: value for key, value in asked.items() if value is not None}
+    return f"?{urlencode(kept)}"
+
+
 @register.simple_tag
 def sign(tone: str) -> SafeString:
     """Return the sign of a status; its word must stand beside it."""
@@ -105,6 +123,12 @@ def machine_name(execution: Execution) -> str:
 def ago(milliseconds: int) -> str:
     """Write how long ago a moment was."""
     return words.duration(clock.now_ms() - milliseconds)
+
+
+@register.filter
+def lasted(execution: Execution) -> int | None:
+    """Return how long an execution took, in milliseconds; None while it runs."""
+    return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
 
 
 @register.filter

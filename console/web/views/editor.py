@@ -66,13 +66,12 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
     typed = _typed(request, here) | {"machine": one, "name": one.name}
     if "check" in request.POST:
         return _form(request, **typed)
+    before = {"definition": one.definition.text, "role_arn": one.role_arn}
+    after = {"definition": typed["text"], "role_arn": typed["role"]}
+    changed = {field: value for field, value in after.items() if value != before[field]}
     try:
-        store.update(
-            one,
-            definition=None if typed["text"] == one.definition.text else typed["text"],
-            role_arn=None if typed["role"] == one.role_arn else typed["role"],
-            actor=actor(here),
-        )
+        if changed:
+            store.update(one, actor=actor(here), **changed)
     except ServiceError as error:
         return _refused(request, error, **typed)
     return redirect("definition", one.name)

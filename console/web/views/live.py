@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 import engine
 from console.web import events, lists, panel, steps
-from console.web.execution import facts, painted
+from console.web.execution import facts, painted, tab_of
 from console.web.history import traced
 from console.web.page import Yard, render, yard
 
@@ -55,8 +55,10 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     rows = _new_rows(one, cursor, context["cursor"], request.GET)
     context["rows"] = rows
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
+    context["more"] = _more(rows, context, request.GET)
     context["other_visit"] = _other_visit(context.get("panel"), request.GET)
-    response = render(request, "execution/_delta.html", context | (facts(one) if over else {}))
+    context |= facts(one) if over else {}
+    response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
@@ -66,7 +68,16 @@ def _new_rows(one: Execution, cursor: int, last: int, query: QueryDict) -> tuple
     room = events.MOST_ROWS - _number(query.get("shown", ""))
     if query.get("follow") != "1" or room <= 0:
         return ()
-    return events.between(one, events.Filter.of(query), cursor, last, room)
+    seen = max(cursor, _number(query.get("seen", "")))
+    return events.between(one, events.Filter.of(query), seen, last, room)
+
+
+def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDict) -> str:
+    """Return the words that lead to events this page does not show."""
+    if query.get("follow") == "1" and context["shown"] < events.MOST_ROWS:
+        return ""
+    newest = rows[-1].id if rows else _number(query.get("seen", ""))
+    return "Show the newest events" if context["cursor"] > newest else ""
 
 
 def _paint(trace: Trace, cursor: int) -> str:
@@ -113,6 +124,7 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         "base": reverse("execution", args=[machine, one.name]),
         "panel": shown,
         "chosen": name,
+        **tab_of(request.GET),
     }
     return render(request, "execution/_panel.html", context)
 
@@ -124,7 +136,12 @@ def list_news(request: HttpRequest, here: Yard, machine: StateMachine | None) ->
     done = lists.ended(here, running) if running else []
     if not done and str(count) == request.GET.get("count", "0"):
         return HttpResponse(status=204)
-    context = {"rows": done, "count": count, "with_machine": machine is None}
+    context = {
+        "rows": done,
+        "count": count,
+        "newest": _number(request.GET.get("newest", "")),
+        "with_machine": machine is None,
+    }
     return render(request, "execution/_news.html", context)
 
 

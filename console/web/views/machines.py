@@ -72,7 +72,7 @@ def download(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, machine: str) -> HttpResponse:
-    """Ask once, then delete; executions that run go on to their end."""
+    """Ask once, then delete; executions that run are aborted."""
     here = yard(request)
     require(here, "DeleteStateMachine")
     one = here.machine(machine)

@@ -39,7 +39,7 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     try:
         store.stop(one, error=error or None, cause=cause or None, actor=actor(here))
     except ServiceError as refused:
-        context |= {"error": error, "cause": cause, "refused": refused.message}
+        context |= {"error": error, "cause_text": cause, "refused": refused.message}
         template = "execution/_stop_form.html" if scripted else "execution/stop.html"
         return render(request, template, context, status=422)
     if scripted:

@@ -25,8 +25,8 @@ INPUT = {"items": [1], "keep": True}
 def build(kind: str, **more: Any) -> Sim:
     """Return an execution whose first state fails when its task fails."""
     state = FAILING[kind](**more, Next="Done")
-    definition = machine("A", A=state, Done={"Type": "Pass"}, Saved={"Type": "Pass"})
-    return Sim(definition, INPUT)
+    saved = {"Saved": {"Type": "Pass"}} if "Catch" in more else {}
+    return Sim(machine("A", A=state, Done={"Type": "Pass"}, **saved), INPUT)
 
 
 def fail(sim: Sim, error: str = "Boom", cause: str | None = "it broke") -> None:

@@ -142,7 +142,9 @@ def test_iterations_cost_the_same_in_a_large_map() -> None:
 
 def test_endless_loop_gives_way() -> None:
     """A step enters a bounded number of states and asks to be continued."""
-    definition = machine("A", A={"Type": "Pass", "Next": "B"}, B={"Type": "Pass", "Next": "A"})
+    never = {"Variable": "$", "IsNull": True, "Next": "End"}
+    loop = {"Type": "Choice", "Choices": [never], "Default": "A"}
+    definition = machine("A", A={"Type": "Pass", "Next": "B"}, B=loop, End={"Type": "Succeed"})
     parsed = engine.parse(json.dumps(definition))
     moment = engine.Moment(0)
     start = engine.runtime.memory._start({})

@@ -1,0 +1,282 @@
+"""Which elements does a filter ``[?(...)]`` of a JSONPath let through?
+
+A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's: ``==`` ``!=``
+``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof`` ``size`` ``empty``, ``&&``, ``||``, ``!`` and
+parentheses. Values of different types are unequal and unordered. Patterns are RE2: they cannot run away.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import re2
+
+from engine import jsontext
+from engine.data import paths
+from engine.data.expression import ABSENT, Json
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<regex>/(?:[^/\\]|\\.)+/[imsx]*)
+    | (?P<path>[@$](?:\.\.?[^\s.\[\]'"@,:?*()=!<>&|~$]+(?:\(\))?|\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]'"])*\]|\.\*)*)
+    | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    | (?P<op>==|!=|<=|>=|=~|&&|\|\||[<>!()\[\],])
+    | (?P<word>\w+)
+    )""",
+    re.VERBOSE,
+)
+_LIST_TESTS = {"in", "nin", "subsetof", "anyof", "noneof", "size", "empty"}
+_WORDS = {"true": True, "false": False, "null": None}
+_MAX_DEPTH = 50
+
+
+class Test(Protocol):
+    """A compiled filter."""
+
+    def holds(self, node: Json, root: Json) -> bool:
+        """Tell whether the node passes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A literal, or a path from the node (``@``) or the root (``$``)."""
+
+    literal: Json = ABSENT
+    path: tuple[Any, ...] = ()
+    definite: bool = True
+    from_root: bool = False
+    function: str = ""
+
+    def value(self, node: Json, root: Json) -> Json:
+        if self.literal is not ABSENT:
+            return self.literal
+        start = root if self.from_root else node
+        if self.definite:
+            found = paths.walk_definite(self.path, start)
+        else:
+            found = paths.walk(self.path, start)
+        return paths.apply_function(self.function, found) if self.function else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Exists:
+    operand: _Operand
+
+    def holds(self, node: Json, root: Json) -> bool:
+        found = self.operand.value(node, root)
+        return found is not ABSENT and not (not self.operand.definite and found == [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    test: Test
+
+    def holds(self, node: Json, root: Json) -> bool:
+        return not self.test.holds(node, root)
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    tests: tuple[Test, ...]
+
+    def holds(self, node: Json, root: Json) -> bool:
+        return all(test.holds(node, root) for test in self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    tests: tuple[Test, ...]
+
+    def holds(self, node: Json, root: Json) -> bool:
+        return any(test.holds(node, root) for test in self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compare:
+    left: _Operand
+    operator: str
+    right: _Operand
+
+    def holds(self, node: Json, root: Json) -> bool:
+        return _compare(self.operator, self.left.value(node, root), self.right.value(node, root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    operand: _Operand
+    pattern: Any
+
+    def holds(self, node: Json, root: Json) -> bool:
+        value = self.operand.value(node, root)
+        return isinstance(value, str) and self.pattern.fullmatch(value) is not None
+
+
+def _compare(operator: str, left: Json, right: Json) -> bool:
+    match operator:
+        case "==":
+            return _same(left, right)
+        case "!=":
+            return not _same(left, right)
+        case "in":
+            return isinstance(right, list) and any(_same(left, one) for one in right)
+        case "nin":
+            return isinstance(right, list) and not any(_same(left, one) for one in right)
+        case "size":
+            return isinstance(left, list | str) and len(left) == right
+        case "empty":
+            return isinstance(left, list | str | dict) and (not left) is right
+        case "subsetof" | "anyof" | "noneof":
+            return _sets(operator, left, right)
+    return _ordered(operator, left, right)
+
+
+def _sets(operator: str, left: Json, right: Json) -> bool:
+    if not isinstance(left, list) or not isinstance(right, list):
+        return False
+    inside = [any(_same(one, other) for other in right) for one in left]
+    return {"subsetof": all(inside), "anyof": any(inside), "noneof": not any(inside)}[operator]
+
+
+def _same(left: Json, right: Json) -> bool:
+    if left is ABSENT or right is ABSENT:
+        return left is right
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _ordered(operator: str, left: Json, right: Json) -> bool:
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (left, right))
+    if not numbers and not (isinstance(left, str) and isinstance(right, str)):
+        return False
+    return bool(
+        {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator]
+    )
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def compile_filter(text: str) -> Test:
+    """Compile the inside of ``[? ... ]``; raise ``PathSyntaxError``."""
+    reader = _Reader(text)
+    test = reader.either(0)
+    if reader.token is not None:
+        raise reader.error("the end")
+    return test
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.token: tuple[str, str] | None = None
+        self.next()
+
+    def error(self, wanted: str) -> paths.PathSyntaxError:
+        got = self.token[1] if self.token else "the end"
+        return paths.PathSyntaxError(f"filter '{self.text}': got {got}, wanted {wanted}")
+
+    def next(self) -> tuple[str, str] | None:
+        """Move on and return the token that was current."""
+        before = self.token
+        if not self.text[self.at :].strip():
+            self.token = None
+            return before
+        match = _TOKEN.match(self.text, self.at)
+        if match is None or match.lastgroup is None:
+            raise paths.PathSyntaxError(f"filter '{self.text}': got {self.text[self.at :]!r}")
+        self.at = match.end()
+        self.token = (match.lastgroup, match[match.lastgroup])
+        return before
+
+    def takes(self, text: str) -> bool:
+        if self.token is not None and self.token[1] == text and self.token[0] in ("op", "word"):
+            self.next()
+            return True
+        return False
+
+    def either(self, depth: int) -> Test:
+        if depth > _MAX_DEPTH:
+            raise self.error(f"at most {_MAX_DEPTH} levels of parentheses")
+        tests = [self.both(depth)]
+        while self.takes("||"):
+            tests.append(self.both(depth))
+        return tests[0] if len(tests) == 1 else _Any(tuple(tests))
+
+    def both(self, depth: int) -> Test:
+        tests = [self.single(depth)]
+        while self.takes("&&"):
+            tests.append(self.single(depth))
+        return tests[0] if len(tests) == 1 else _All(tuple(tests))
+
+    def single(self, depth: int) -> Test:
+        if self.takes("!"):
+            if depth > _MAX_DEPTH:
+                raise self.error(f"at most {_MAX_DEPTH} levels")
+            return _Not(self.single(depth + 1))
+        if self.takes("("):
+            test = self.either(depth + 1)
+            if not self.takes(")"):
+                raise self.error("')'")
+            return test
+        return self.comparison()
+
+    def comparison(self) -> Test:
+        left = self.operand()
+        if self.token is None or self.token[1] in (")", "&&", "||"):
+            return _Exists(left)
+        kind, operator = self.token
+        if operator == "=~":
+            self.next()
+            return _Matches(left, self.pattern())
+        comparing = kind == "op" and operator in ("==", "!=", "<", "<=", ">", ">=")
+        if not comparing and operator.lower() not in _LIST_TESTS:
+            raise self.error("an operator")
+        self.next()
+        return _Compare(left, operator.lower(), self.operand())
+
+    def pattern(self) -> Any:
+        if self.token is None or self.token[0] != "regex":
+            raise self.error("a pattern between slashes")
+        body, _, flags = self.token[1][1:].rpartition("/")
+        self.next()
+        try:
+            return re2.compile((f"(?{flags})" if flags else "") + body)
+        except re2.error as error:
+            raise paths.PathSyntaxError(f"filter '{self.text}': {error}") from None
+
+    def operand(self) -> _Operand:
+        if self.takes("["):
+            return _Operand(literal=self.array())
+        token = self.next()
+        if token is None:
+            raise self.error("a value")
+        kind, text = token
+        if kind == "path":
+            steps, definite, function = paths.compile_steps(text[1:])
+            return _Operand(
+                path=steps, definite=definite, from_root=text[0] == "$", function=function
+            )
+        return _Operand(literal=self.literal(kind, text))
+
+    def array(self) -> list[Json]:
+        values = []
+        while not self.takes("]"):
+            token = self.next()
+            if token is None:
+                raise self.error("']'")
+            values.append(self.literal(*token))
+            self.takes(",")
+        return values
+
+    def literal(self, kind: str, text: str) -> Json:
+        if kind == "string":
+            return paths.unquote(text)
+        if kind == "number":
+            return jsontext.loads(text)
+        if kind == "word" and text in _WORDS:
+            return _WORDS[text]
+        raise paths.PathSyntaxError(f"filter '{self.text}': got {text}, wanted a value")

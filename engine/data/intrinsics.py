@@ -1,0 +1,153 @@
+"""What do the intrinsic functions ``States.*`` yield?
+
+Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable, nested call. The call
+is compiled once; its functions live in ``engine.data.functions``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine import jsontext
+from engine.data.expression import Json, Literal, Scope
+from engine.data.functions import FUNCTIONS
+from engine.data.paths import PathSyntaxError, compile_path
+from engine.errors import InterpreterError
+
+if TYPE_CHECKING:
+    from engine.data.expression import Expression
+
+MAX_NESTING = 10
+_NAME = re.compile(r"\s*(States\.\w+)\s*\(")
+_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_WORDS = {"true": True, "false": False, "null": None}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A compiled call. ``text``: the whole expression as written, for errors."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    text: str
+    field: str
+
+    def evaluate(self, scope: Scope) -> Json:
+        """Return what the function yields; raise ``InterpreterError`` if it refuses its arguments."""
+        values = [argument.evaluate(scope) for argument in self.arguments]
+        try:
+            return FUNCTIONS[self.name].call(values, scope)
+        except ValueError as error:
+            msg = f"The function '{self.text}' had the following error: {error}"
+            raise InterpreterError(msg) from None
+
+
+def compile_intrinsic(text: str, *, field: str = "") -> Expression:
+    """Compile an intrinsic call; raise ``PathSyntaxError``."""
+    reader = _Reader(text, field)
+    call = reader.call(1)
+    reader.blank()
+    if reader.at != len(text):
+        raise reader.error("the end")
+    return call
+
+
+class _Reader:
+    def __init__(self, text: str, field: str) -> None:
+        self.text = text
+        self.field = field
+        self.at = 0
+
+    def error(self, wanted: str) -> PathSyntaxError:
+        got = self.text[self.at : self.at + 20] or "the end"
+        return PathSyntaxError(f"'{self.text}': got {got!r}, wanted {wanted}")
+
+    def blank(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def call(self, depth: int) -> Call:
+        start = self.at
+        head = _NAME.match(self.text, self.at)
+        if head is None or head[1] not in FUNCTIONS:
+            raise self.error("an intrinsic function such as States.Format(")
+        if depth > MAX_NESTING:
+            raise self.error(f"at most {MAX_NESTING} nested calls")
+        self.at = head.end()
+        arguments = _plain_braces(head[1], self.arguments(depth))
+        function = FUNCTIONS[head[1]]
+        if not function.least <= len(arguments) <= function.most:
+            raise PathSyntaxError(
+                f"'{self.text}': {head[1]} got {len(arguments)} arguments, wanted {function.wanted}"
+            )
+        return Call(head[1], arguments, self.text[start : self.at].strip(), self.field)
+
+    def arguments(self, depth: int) -> tuple[Expression, ...]:
+        found: list[Expression] = []
+        self.blank()
+        if self.text.startswith(")", self.at):
+            self.at += 1
+            return ()
+        while True:
+            found.append(self.argument(depth))
+            self.blank()
+            mark = self.text[self.at : self.at + 1]
+            if mark not in (",", ")"):
+                raise self.error("',' or ')'")
+            self.at += 1
+            if mark == ")":
+                return tuple(found)
+
+    def argument(self, depth: int) -> Expression:
+        self.blank()
+        if match := _STRING.match(self.text, self.at):
+            self.at = match.end()
+            return Literal(_unescape(match[1]))
+        if self.text.startswith("$", self.at):
+            return self.path()
+        if match := _NUMBER.match(self.text, self.at):
+            self.at = match.end()
+            return Literal(jsontext.loads(match[0]))
+        for word, value in _WORDS.items():
+            if self.text.startswith(word, self.at):
+                self.at += len(word)
+                return Literal(value)
+        return self.call(depth + 1)
+
+    def path(self) -> Expression:
+        """Read a path up to the comma or parenthesis that ends the argument."""
+        start, depth = self.at, 0
+        while self.at < len(self.text):
+            mark = self.text[self.at]
+            if mark in "'\"":
+                quoted = re.compile(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}").match(self.text, self.at)
+                if quoted is None:
+                    raise self.error("a closing quote")
+                self.at = quoted.end()
+                continue
+            if depth == 0 and mark in ",)":
+                break
+            depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(mark, 0)
+            self.at += 1
+        return compile_path(self.text[start : self.at].strip(), field=self.field)
+
+
+def _unescape(text: str) -> str:
+    """Undo ``\\'`` and ``\\\\``; escaped braces stay as they are for States.Format to see."""
+    return _ESCAPE.sub(lambda match: match[1] if match[1] in "'\\" else match[0], text)
+
+
+def _plain_braces(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Undo ``\\{`` and ``\\}`` in literal texts, but in the template of States.Format."""
+    first = 1 if name == "States.Format" else 0
+    return (*arguments[:first], *(_plain(argument) for argument in arguments[first:]))
+
+
+def _plain(argument: Expression) -> Expression:
+    if isinstance(argument, Literal) and isinstance(argument.value, str):
+        return Literal(argument.value.replace("\\{", "{").replace("\\}", "}"))
+    return argument

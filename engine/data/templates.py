@@ -1,0 +1,127 @@
+"""What does a payload template yield?  Parameters, ResultSelector, ItemSelector and their JSONata twins.
+
+A template is compiled once into a tree of parts; a part without expressions is a constant that is handed
+out as it is, so a static template costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.data.expression import Json, Literal, Scope
+from engine.data.intrinsics import compile_intrinsic
+from engine.data.jsonata import UNDEFINED, compile_jsonata, is_jsonata
+from engine.data.paths import PathSyntaxError, compile_path
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.data.expression import Expression
+
+_MAX_DEPTH = 400
+
+
+class TemplateSyntaxError(EngineError):
+    """A value in a template is no expression. ``pointer``: where, below the template, as ``/a/b.$``."""
+
+    def __init__(self, message: str, pointer: str, key: str) -> None:
+        """``key``: the field the value stands in."""
+        super().__init__(message)
+        self.pointer = pointer
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    members: tuple[tuple[str, Expression], ...]
+
+    def evaluate(self, scope: Scope) -> Json:
+        pairs = ((name, part.evaluate(scope)) for name, part in self.members)
+        return {name: value for name, value in pairs if value is not UNDEFINED}
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    elements: tuple[Expression, ...]
+
+    def evaluate(self, scope: Scope) -> Json:
+        values = (part.evaluate(scope) for part in self.elements)
+        return [value for value in values if value is not UNDEFINED]
+
+
+def compile_template(value: Json, *, field: str = "") -> Expression:
+    """Compile a JSONPath payload template; raise ``TemplateSyntaxError``.
+
+    In an object at any depth, a key ending in ``.$`` must hold a text: a path, a context path, a variable or
+    an intrinsic call; the key loses the ``.$``. Everything else is literal.
+    """
+    return _compile(value, "", field, _jsonpath_member, 0)
+
+
+def compile_jsonata_template(value: Json, *, field: str) -> Expression:
+    """Compile any JSON with ``{% %}`` texts inside; raise ``TemplateSyntaxError``."""
+    return _compile(value, "", field, _jsonata_member, 0)
+
+
+Member = "Callable[[str, Json, str, str, int], tuple[str, Expression]]"
+
+
+def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) -> Expression:  # type: ignore[valid-type]
+    if depth > _MAX_DEPTH:
+        raise TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", pointer, field)
+    if isinstance(value, dict):
+        members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())  # type: ignore[misc]
+        if all(isinstance(part, Literal) for _, part in members):
+            return Literal({name: part.value for name, part in members})
+        return _Object(members)
+    if isinstance(value, list):
+        elements = tuple(
+            _compile(one, f"{pointer}/{index}", _below(field, str(index)), member, depth + 1)
+            for index, one in enumerate(value)
+        )
+        if all(isinstance(part, Literal) for part in elements):
+            return Literal([part.value for part in elements])  # type: ignore[attr-defined]
+        return _Array(elements)
+    if member is _jsonata_member and is_jsonata(value):
+        return _expression(value, pointer, field)
+    return Literal(value)
+
+
+def _jsonpath_member(
+    key: str, value: Json, pointer: str, field: str, depth: int
+) -> tuple[str, Expression]:
+    place = f"{pointer}/{key}"
+    if not key.endswith(".$"):
+        return key, _compile(value, place, field, _jsonpath_member, depth + 1)
+    try:
+        return key[:-2], compile_value(value, field=key)
+    except PathSyntaxError as error:
+        raise TemplateSyntaxError(str(error), place, key) from None
+
+
+def compile_value(text: Json, *, field: str) -> Expression:
+    """Compile what may stand under a ``.$`` key: a path or an intrinsic call; raise ``PathSyntaxError``."""
+    if not isinstance(text, str):
+        raise PathSyntaxError(f"got {text!r}, wanted a text")
+    if text.startswith("$"):
+        return compile_path(text, field=field)
+    return compile_intrinsic(text, field=field)
+
+
+def _jsonata_member(
+    key: str, value: Json, pointer: str, field: str, depth: int
+) -> tuple[str, Expression]:
+    return key, _compile(value, f"{pointer}/{key}", _below(field, key), _jsonata_member, depth + 1)
+
+
+def _expression(text: str, pointer: str, field: str) -> Expression:
+    try:
+        return compile_jsonata(text, field=field)
+    except PathSyntaxError as error:
+        raise TemplateSyntaxError(str(error), pointer, field) from None
+
+
+def _below(field: str, name: str) -> str:
+    return f"{field}/{name}" if field else name

@@ -1,0 +1,196 @@
+"""How does a definition become a Machine?  Read once; problems are collected on the way.
+
+A part with a problem still gets built as well as it can be, so that the rest is checked too; a machine
+with errors is never handed out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine.language import fields, transitions
+from engine.language.diagnostics import (
+    DUPLICATE_LABEL,
+    DUPLICATE_STATE,
+    INVALID_STATE_NAME,
+    TOO_DEEP,
+    Problems,
+)
+from engine.language.model import Block, Machine, QueryLanguage, State
+from engine.language.node import Node
+from engine.language.states import BUILDERS
+
+if TYPE_CHECKING:
+    from engine.data.expression import Json
+
+_MAX_NAME = 80
+_MAX_NESTING = 60
+
+
+@dataclass
+class Builder:
+    """What is known of the whole machine while its parts are built."""
+
+    problems: Problems
+    express: bool
+    language: QueryLanguage = QueryLanguage.JSONPATH
+    names: set[str] = field(default_factory=set)
+    labels: list[str] = field(default_factory=list)
+    activities: set[str] = field(default_factory=set)
+    depth: int = 0
+
+    # -- the machine -------------------------------------------------------------------------------
+
+    def machine(self, value: dict[str, Json], text: str) -> Machine:
+        """Build the top level."""
+        node = Node(value, "", QueryLanguage.JSONPATH, self.problems)
+        self._unknown(node, fields.MACHINE)
+        self.language = self._language(node, QueryLanguage.JSONPATH)
+        version = node.text("Version")
+        if version not in (None, "1.0"):
+            node.error("Version", f"Value should be one of [1.0]: got {version!r}")
+        block = self.block(node)
+        return Machine(
+            block=block,
+            text=text,
+            language=self.language,
+            comment=node.text("Comment"),
+            timeout_seconds=node.number("TimeoutSeconds", 1),
+            labels=tuple(self.labels),
+            activities=tuple(sorted(self.activities)),
+        )
+
+    def _unknown(self, node: Node, known: tuple[str, ...]) -> None:
+        for name in node.value:
+            if name not in known:
+                node.error(name, f"Field '{name}' is not supported")
+
+    def _language(self, node: Node, inherited: QueryLanguage) -> QueryLanguage:
+        value = node.get("QueryLanguage")
+        if not node.has("QueryLanguage"):
+            return inherited
+        if value not in ("JSONPath", "JSONata"):
+            what = "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]"
+            node.error("QueryLanguage", what)
+            return inherited
+        return QueryLanguage(value)
+
+    # -- blocks ------------------------------------------------------------------------------------
+
+    def block(self, node: Node) -> Block:
+        """Build ``StartAt`` and ``States`` of a machine, branch or item processor."""
+        missing = [name for name in ("States", "StartAt") if not node.has(name)]
+        if missing:
+            node.error("", f"These fields are required: [{', '.join(missing)}]")
+        start = node.text("StartAt")
+        states = node.child("States")
+        if states is None:
+            return Block(start or "", {})
+        if not states.value:
+            node.error("States", "Value cannot be empty")
+        built = {name: self._named(states, name) for name in states.value}
+        transitions.check_block(node.value, node.pointer, self.problems)
+        return Block(start or "", {name: one for name, one in built.items() if one is not None})
+
+    def _named(self, states: Node, name: str) -> State | None:
+        pointer = states.at(name)
+        if not 1 <= len(name) <= _MAX_NAME:
+            what = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
+            self.problems.error(pointer, what, INVALID_STATE_NAME)
+        if name in self.names:
+            what = f"State name '{name}' is used more than once"
+            self.problems.error(pointer, what, DUPLICATE_STATE)
+        self.names.add(name)
+        value = states.get(name)
+        if not isinstance(value, dict):
+            self.problems.error(pointer, "Expected value of type Object")
+            return None
+        return self.state(Node(value, pointer, self.language, self.problems), name)
+
+    def nested(self, node: Node, known: tuple[str, ...]) -> Block:
+        """Build a branch or item processor."""
+        if self.depth >= _MAX_NESTING:
+            what = f"Nested deeper than {_MAX_NESTING} levels"
+            self.problems.error(node.pointer, what, TOO_DEEP)
+            return Block("", {})
+        self._unknown(node, known)
+        self.depth += 1
+        block = self.block(node)
+        self.depth -= 1
+        return block
+
+    # -- states ------------------------------------------------------------------------------------
+
+    def state(self, node: Node, name: str) -> State | None:
+        """Build one state, or return None if even its type is unknown."""
+        kind = node.get("Type")
+        if not node.has("Type"):
+            node.error("", "These fields are required: [Type]")
+            return None
+        if kind not in fields.TYPES:
+            values = ", ".join(fields.TYPES)
+            node.error("Type", f"The field 'Type' should have one of these values: [{values}]")
+            return None
+        language = self._language(node, self.language)
+        if self.language is QueryLanguage.JSONATA and language is QueryLanguage.JSONPATH:
+            what = "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
+            node.error("", what)
+        node = Node(node.value, node.pointer, language, node.problems)
+        self._check_fields(node, kind)
+        made: State = BUILDERS[kind](self, node, name)
+        return made
+
+    def _check_fields(self, node: Node, kind: str) -> None:
+        for name in node.value:
+            answer = fields.allowed(kind, name, node.language)
+            if answer is False:
+                node.error(name, f"Field '{name}' is not supported")
+            elif answer is None:
+                what = f"Field '{name}' is not supported by the query language '{node.language}'"
+                node.error(name, what)
+        missing = [name for name in fields.REQUIRED.get(kind, ()) if not node.has(name)]
+        if missing:
+            node.error("", f"These fields are required: [{', '.join(missing)}]")
+        for group in fields.EXCLUSIVE.get(kind, ()):
+            given = [name for name in group if node.has(name)]
+            if len(given) > 1:
+                node.error("", f"Only one of these fields is allowed: [{', '.join(given)}]")
+        if "Next" in fields.FIELDS[kind]:
+            _check_transition(node)
+
+    def label(self, node: Node) -> str | None:
+        """Read the Label of a distributed Map."""
+        label = node.text("Label")
+        if label is None:
+            return None
+        if not 1 <= len(label) <= 40 or re.search(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f]", label):  # noqa: PLR2004
+            what = f"got {label!r}, wanted 1 to 40 characters without blanks and special characters"
+            self.problems.error(node.at("Label"), what, "INVALID_LABEL_NAME")
+        if label in self.labels:
+            what = f"Label '{label}' is used more than once"
+            self.problems.error(node.at("Label"), what, DUPLICATE_LABEL)
+        self.labels.append(label)
+        return label
+
+
+def _check_transition(node: Node) -> None:
+    following, end = node.has("Next"), node.has("End")
+    if following:
+        node.text("Next")
+    if end and not isinstance(node.get("End"), bool):
+        node.error("End", "The value for the field 'End' must be a boolean")
+    ends = node.get("End") is True
+    if following and ends:
+        node.error("", "Only one of these fields is allowed: [Next, End]")
+    elif not following and not ends:
+        node.error("", "One of these fields is required: [Next, End]")
+
+
+def build(value: Any, text: str, *, express: bool, problems: Problems) -> Machine | None:
+    """Build a machine of a parsed definition; None if it is not even an object."""
+    if not isinstance(value, dict):
+        problems.error("", "Definition must be a valid JSON object")
+        return None
+    return Builder(problems, express).machine(value, text)

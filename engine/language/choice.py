@@ -1,0 +1,224 @@
+"""When does a Choice rule hold?
+
+A type mismatch is false, never an error. A missing Variable is an error, but for IsPresent. Texts are ordered
+as Java does it, by UTF-16 code units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from engine.data.expression import ABSENT, Json, Scope
+from engine.errors import InterpreterError, QueryEvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.data.expression import Expression
+
+
+class Condition(Protocol):
+    """A compiled rule."""
+
+    def holds(self, scope: Scope) -> bool:
+        """Tell whether the rule holds; raise ``InterpreterError`` if it cannot be told."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All rules hold."""
+
+    rules: tuple[Condition, ...]
+
+    def holds(self, scope: Scope) -> bool:
+        """Stop at the first that does not."""
+        return all(rule.holds(scope) for rule in self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any rule holds."""
+
+    rules: tuple[Condition, ...]
+
+    def holds(self, scope: Scope) -> bool:
+        """Stop at the first that does."""
+        return any(rule.holds(scope) for rule in self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The rule does not hold."""
+
+    rule: Condition
+
+    def holds(self, scope: Scope) -> bool:
+        """Turn it around."""
+        return not self.rule.holds(scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``Variable`` against a constant or, for the ``...Path`` operators, another path."""
+
+    variable: Expression
+    test: Callable[[Json, Json], bool]
+    value: Expression
+    path: str
+
+    def holds(self, scope: Scope) -> bool:
+        """Compare."""
+        found = _found(self.variable, scope)
+        if found is ABSENT:
+            raise InterpreterError(f"Invalid path '{self.path}': The choice state's condition path references an invalid value.")
+        return self.test(found, self.value.evaluate(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """``IsPresent``."""
+
+    variable: Expression
+    wanted: bool
+
+    def holds(self, scope: Scope) -> bool:
+        """An explicit null is present; an element beyond an array is not."""
+        return (_found(self.variable, scope, presence=True) is not ABSENT) is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Jsonata:
+    """``Condition`` of a JSONata rule."""
+
+    expression: Expression
+
+    def holds(self, scope: Scope) -> bool:
+        """Evaluate; anything but a boolean is an error."""
+        value = self.expression.evaluate(scope)
+        if not isinstance(value, bool):
+            text = getattr(self.expression, "text", "")
+            field = getattr(self.expression, "field", "Condition")
+            msg = (
+                f"The JSONata expression '{text}' specified for the field '{field}' returned an "
+                f"unexpected result type. Expected 'boolean'."
+            )
+            raise QueryEvaluationError(msg, field)
+        return value
+
+
+def _found(variable: Expression, scope: Scope, *, presence: bool = False) -> Json:
+    find = getattr(variable, "found", None)
+    if find is None:
+        return variable.evaluate(scope)
+    if presence and (precise := getattr(variable, "present", None)) is not None:
+        return ABSENT if not precise(scope) else None
+    return find(scope)
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def _text(value: Json) -> bytes | None:
+    """Return what orders texts as Java's compareTo does."""
+    return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
+
+
+def _number(value: Json) -> float | None:
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+
+
+def timestamp(value: Json) -> datetime | None:
+    """Return the moment of an RFC 3339 text with upper-case T and Z or offset; None for all else."""
+    if not isinstance(value, str) or "T" not in value or not value[-1:].isascii():
+        return None
+    text = value[:-1] + "+00:00" if value.endswith("Z") else value
+    if text[-6:-5] not in ("+", "-") or text[-3:-2] != ":":
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _boolean(value: Json) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _comparison(
+    read: Callable[[Json], Any], decide: Callable[[Any, Any], bool]
+) -> Callable[[Json, Json], bool]:
+    def test(left: Json, right: Json) -> bool:
+        one, other = read(left), read(right)
+        return one is not None and other is not None and decide(one, other)
+
+    return test
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "Equals": lambda a, b: a == b,
+    "LessThan": lambda a, b: a < b,
+    "GreaterThan": lambda a, b: a > b,
+    "LessThanEquals": lambda a, b: a <= b,
+    "GreaterThanEquals": lambda a, b: a >= b,
+}
+_FAMILIES = {"String": _text, "Numeric": _number, "Timestamp": timestamp}
+
+
+def glob(value: Json, pattern: Json) -> bool:
+    r"""StringMatches: ``*`` is any run of characters, ``\*`` a star, ``\\`` a backslash. Linear time."""
+    if not isinstance(value, str) or not isinstance(pattern, str):
+        return False
+    pieces = _pieces(pattern)
+    if len(pieces) == 1:
+        return value == pieces[0]
+    first, *middle, last = pieces
+    if len(value) < len(first) + len(last):
+        return False
+    if not value.startswith(first) or not value.endswith(last):
+        return False
+    at, end = len(first), len(value) - len(last)
+    for piece in middle:  # leftmost fits leave the most room for the rest
+        at = value.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
+def _pieces(pattern: str) -> list[str]:
+    pieces, at = [""], 0
+    while at < len(pattern):
+        mark = pattern[at]
+        if mark == "\\" and at + 1 < len(pattern):
+            at += 1
+            pieces[-1] += pattern[at]
+        elif mark == "*":
+            pieces.append("")
+        else:
+            pieces[-1] += mark
+        at += 1
+    return pieces
+
+
+COMPARISONS: dict[str, Callable[[Json, Json], bool]] = {
+    **{
+        family + order: _comparison(read, decide)
+        for family, read in _FAMILIES.items()
+        for order, decide in _ORDERS.items()
+    },
+    "BooleanEquals": _comparison(_boolean, _ORDERS["Equals"]),
+    "StringMatches": glob,
+}
+WITH_PATH = tuple(name for name in COMPARISONS if name != "StringMatches")
+TYPE_TESTS: dict[str, Callable[[Json, Json], bool]] = {
+    "IsNull": lambda value, wanted: (value is None) is wanted,
+    "IsNumeric": lambda value, wanted: (_number(value) is not None) is wanted,
+    "IsString": lambda value, wanted: isinstance(value, str) is wanted,
+    "IsBoolean": lambda value, wanted: isinstance(value, bool) is wanted,
+    "IsTimestamp": lambda value, wanted: (timestamp(value) is not None) is wanted,
+}
+PRESENCE = "IsPresent"
+LOGIC = ("And", "Or", "Not")

@@ -1,0 +1,134 @@
+"""How is a Map read, inline or distributed?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.data.expression import ROOT, Literal
+from engine.language import fields
+from engine.language.model import Block, DataFlow, Distributed, Map
+from engine.language.recovery import recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.data.expression import Expression
+    from engine.language.build import Builder
+    from engine.language.node import Node
+
+
+def map_state(
+    builder: Builder,
+    node: Node,
+    shared: dict[str, Any],
+    data: DataFlow,
+    data_flow: Callable[[Node], DataFlow],
+) -> Map:
+    """Read a Map; ``shared``: name, language and so on; ``data``: its data fields, already read."""
+    processor = node.child("ItemProcessor") or node.child("Iterator")
+    if processor is None and not node.has("ItemProcessor") and not node.has("Iterator"):
+        node.error("", "These fields are required: [ItemProcessor]")
+    distributed = _distributed(builder, node, processor)
+    if distributed is None:
+        for name in fields.DISTRIBUTED_ONLY:
+            if node.has(name):
+                node.error(name, f"Field '{name}' is only supported in Distributed Map")
+    concurrency = node.get("MaxConcurrencyPath")
+    return Map(
+        **shared,
+        items=_items(node),
+        processor=_processor(builder, processor),
+        data=_without_parameters(data),
+        selector=node.template("ItemSelector") or data.parameters,
+        max_concurrency=_number(node, "MaxConcurrency"),
+        max_concurrency_path=concurrency if isinstance(concurrency, str) else None,
+        distributed=distributed,
+        recovery=recovery(node, data_flow),
+    )
+
+
+def _without_parameters(data: DataFlow) -> DataFlow:
+    """In a Map, Parameters is the old name of ItemSelector."""
+    return DataFlow(
+        input_path=data.input_path,
+        result_selector=data.result_selector,
+        result_path=data.result_path,
+        output_path=data.output_path,
+        output=data.output,
+        assign=data.assign,
+    )
+
+
+def _items(node: Node) -> Expression:
+    if node.has("Items"):
+        value = node.get("Items")
+        if not isinstance(value, list | dict | str):
+            node.error("Items", "The value for the field 'Items' must be an array or an expression")
+        return node.template("Items") or ROOT
+    return node.path("ItemsPath") or ROOT
+
+
+def _number(node: Node, name: str) -> Expression | None:
+    if node.has(f"{name}Path"):
+        return node.path(f"{name}Path")
+    return node.scalar(name, 0)
+
+
+def _processor(builder: Builder, node: Node | None) -> Block:
+    return Block("", {}) if node is None else builder.nested(node, fields.PROCESSOR)
+
+
+def _distributed(builder: Builder, node: Node, processor: Node | None) -> Distributed | None:
+    config = None if processor is None else processor.child("ProcessorConfig")
+    if config is None:
+        return None
+    mode = config.get("Mode")
+    if mode not in (None, "INLINE", "DISTRIBUTED"):
+        what = "The field 'Mode' should have one of these values: [INLINE, DISTRIBUTED]"
+        config.error("Mode", what)
+    if mode != "DISTRIBUTED":
+        return None
+    if builder.express:
+        config.error("Mode", "Express state machine does not support Distributed Map")
+    execution_type = config.get("ExecutionType")
+    if execution_type not in ("STANDARD", "EXPRESS"):
+        what = "The field 'ExecutionType' should have one of these values: [STANDARD, EXPRESS]"
+        config.error("ExecutionType", what)
+        execution_type = "STANDARD"
+    return Distributed(
+        execution_type=execution_type,
+        label=builder.label(node),
+        item_reader=_part(node, "ItemReader"),
+        item_batcher=_part(node, "ItemBatcher"),
+        result_writer=_part(node, "ResultWriter"),
+        tolerated_failure_count=_number(node, "ToleratedFailureCount"),
+        tolerated_failure_percentage=_percentage(node),
+    )
+
+
+def _percentage(node: Node) -> Expression | None:
+    name = "ToleratedFailurePercentage"
+    if node.has(f"{name}Path") or isinstance(node.get(name), str):
+        return _number(node, name)
+    value = node.get(name)
+    if not node.has(name):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:  # noqa: PLR2004
+        node.error(name, f"The value for the field '{name}' must be a number from 0 to 100")
+    return Literal(value)
+
+
+def _part(node: Node, name: str) -> dict[str, Any] | None:
+    """Return the parts of a reader, batcher or writer: expressions compiled, settings as they are."""
+    part = node.child(name)
+    if part is None:
+        return None
+    made: dict[str, Any] = {}
+    for key, value in part.value.items():
+        if key in ("Parameters", "Arguments", "BatchInput"):
+            made[key] = part.template(key)
+        elif key.endswith("Path") and isinstance(value, str):
+            made[key] = part.path(key)
+        else:
+            made[key] = value
+    return made

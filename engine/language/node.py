@@ -1,0 +1,205 @@
+"""How is a part of a definition read?  A value, where it stands, and where problems go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.data.expression import NOTHING, Json, Literal
+from engine.data.intrinsics import compile_intrinsic
+from engine.data.jsonata import compile_jsonata, is_jsonata, jsonata_problem
+from engine.data.paths import PathSyntaxError, compile_path, is_reference_path
+from engine.data.templates import (
+    TemplateSyntaxError,
+    compile_jsonata_template,
+    compile_template,
+)
+from engine.language.model import QueryLanguage
+
+if TYPE_CHECKING:
+    from engine.data.expression import Expression
+    from engine.language.diagnostics import Problems
+
+MAX_SECONDS = 99_999_999
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object of the definition: its value, its pointer, its query language."""
+
+    value: dict[str, Json]
+    pointer: str
+    language: QueryLanguage
+    problems: Problems
+
+    def at(self, name: str) -> str:
+        """Return the pointer of a field."""
+        return f"{self.pointer}/{name}"
+
+    def error(self, name: str, message: str) -> None:
+        """Note a problem of a field ("" for the object itself)."""
+        self.problems.error(self.at(name) if name else self.pointer or "/", message)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the field is there."""
+        return name in self.value
+
+    def get(self, name: str) -> Json:
+        """Return the field's value, None if it is missing."""
+        return self.value.get(name)
+
+    @property
+    def jsonata(self) -> bool:
+        """Tell whether this part is in JSONata."""
+        return self.language is QueryLanguage.JSONATA
+
+    # -- plain values ------------------------------------------------------------------------------
+
+    def text(self, name: str) -> str | None:
+        """Return a text field; note anything else."""
+        value = self.get(name)
+        if name not in self.value or isinstance(value, str):
+            return value
+        self.error(name, f"The value for the field '{name}' must be a string")
+        return None
+
+    def number(self, name: str, least: int, most: int = MAX_SECONDS) -> int | None:
+        """Return a whole-number field within bounds; note anything else."""
+        value = self.get(name)
+        if name not in self.value:
+            return None
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if isinstance(value, float) and value.is_integer():
+            value, whole = int(value), True
+        if not whole or not least <= value <= most:
+            wanted = f"an integer from {least} to {most}"
+            self.error(name, f"The value for the field '{name}' must be {wanted}: got {value!r}")
+            return None
+        return int(value)
+
+    def objects(self, name: str) -> list[Node]:
+        """Return the objects of a list field, each as a node; note anything else."""
+        value = self.get(name)
+        if name not in self.value:
+            return []
+        if not isinstance(value, list):
+            self.error(name, f"The value for the field '{name}' must be an array")
+            return []
+        found = []
+        for index, one in enumerate(value):
+            pointer = f"{self.at(name)}[{index}]"
+            if isinstance(one, dict):
+                found.append(Node(one, pointer, self.language, self.problems))
+            else:
+                self.problems.error(pointer, "Expected value of type Object")
+        return found
+
+    def child(self, name: str) -> Node | None:
+        """Return an object field as a node; note anything else."""
+        value = self.get(name)
+        if isinstance(value, dict):
+            return Node(value, self.at(name), self.language, self.problems)
+        if name in self.value:
+            self.error(name, "Expected value of type Object")
+        return None
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def path(self, name: str, *, reference: bool = False) -> Expression | None:
+        """Return a path field; null stands for an empty object (InputPath, OutputPath)."""
+        value = self.get(name)
+        if name not in self.value:
+            return None
+        if value is None and name in ("InputPath", "OutputPath"):
+            return NOTHING
+        try:
+            if not isinstance(value, str):
+                raise PathSyntaxError(f"got {value!r}")
+            if reference and not is_reference_path(value):
+                self.error(name, f"Value is not a Reference Path: {value!r}")
+                return None
+            io = name in ("InputPath", "OutputPath")
+            return compile_path(value, field="" if io else name)
+        except PathSyntaxError:
+            self.error(name, f"The value for the field '{name}' must be a valid JSONPath")
+            return None
+
+    def path_or_call(self, name: str, functions: tuple[str, ...]) -> Expression | None:
+        """Return a field that holds a path or one of the intrinsic functions that return texts."""
+        value = self.get(name)
+        if name not in self.value:
+            return None
+        try:
+            if isinstance(value, str) and value.startswith("$"):
+                return compile_path(value, field=name)
+            if isinstance(value, str) and value.partition("(")[0].strip() in functions:
+                return compile_intrinsic(value, field=name)
+        except PathSyntaxError:
+            pass
+        what = f"The value for the field '{name}' must be a valid JSONPath or a valid intrinsic"
+        self.error(name, f"{what} function call")
+        return None
+
+    def template(self, name: str) -> Expression | None:
+        """Return a payload template field in the node's language."""
+        if name not in self.value:
+            return None
+        value = self.get(name)
+        try:
+            if self.jsonata:
+                return self._jsonata_template(name, value)
+            _warn(self, name, value)
+            return compile_template(value, field=name)
+        except TemplateSyntaxError as error:
+            inside = error.pointer.rpartition("/")[0]
+            self.problems.error(
+                self.at(name) + inside,
+                f"The value for the field '{error.key}' must be a valid JSONPath or a valid "
+                "intrinsic function call",
+            )
+            return None
+
+    def _jsonata_template(self, name: str, value: Json) -> Expression | None:
+        try:
+            return compile_jsonata_template(value, field=name)
+        except TemplateSyntaxError as error:
+            self.problems.error(self.at(name) + error.pointer, str(error))
+            return None
+
+    def scalar(self, name: str, least: int, most: int = MAX_SECONDS) -> Expression | None:
+        """Return a number field that in JSONata may be an expression."""
+        if name not in self.value:
+            return None
+        if self.jsonata and isinstance(self.get(name), str):
+            return self.expression(name)
+        number = self.number(name, least, most)
+        return None if number is None else Literal(number)
+
+    def expression(self, name: str) -> Expression | None:
+        """Return a field that holds a JSONata expression between its marks."""
+        value = self.get(name)
+        if not is_jsonata(value):
+            self.error(name, jsonata_problem(value))
+            return None
+        try:
+            return compile_jsonata(value, field=name)
+        except PathSyntaxError as error:
+            self.error(name, str(error))
+            return None
+
+
+def _warn(node: Node, name: str, value: Json) -> None:
+    """Warn of values that look like paths under keys that do not say so."""
+    stack: list[tuple[str, Any]] = [(node.at(name), value)]
+    while stack:
+        pointer, one = stack.pop()
+        if isinstance(one, list):
+            stack.extend((f"{pointer}[{index}]", inner) for index, inner in enumerate(one))
+        if not isinstance(one, dict):
+            continue
+        for key, inner in one.items():
+            place = f"{pointer}/{key}"
+            stack.append((place, inner))
+            if isinstance(inner, str) and inner.startswith("$.") and not key.endswith(".$"):
+                what = f"The value looks like a JSONPath; the field name '{key}' does not end in '.$'"
+                node.problems.warning(place, what, "NO_DOLLAR")

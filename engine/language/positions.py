@@ -1,0 +1,50 @@
+"""Where in the text does each value of a JSON document stand?"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+
+
+def positions(text: str) -> dict[str, tuple[int, int]]:
+    """Return JSON pointer -> (line, column), counted from 1, of every value of a valid JSON text.
+
+    Pointers are written as the service writes locations: names as they are, joined by ``/``. The second of two
+    equal keys wins, as it does in the value.
+    """
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    found: dict[str, tuple[int, int]] = {}
+    # Each open container: its pointer, the next index (None in an object), the current key.
+    stack: list[tuple[str, int | None, str | None]] = []
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token == ":":
+            continue
+        if token == ",":
+            pointer, index, _ = stack.pop()
+            stack.append((pointer, None if index is None else index + 1, None))
+        elif token in "]}":
+            stack.pop()
+        elif stack and stack[-1][1] is None and stack[-1][2] is None:
+            stack[-1] = (stack[-1][0], None, json.loads(token))
+        else:
+            pointer = _pointer(stack)
+            found[pointer] = _place(starts, match.start())
+            if token in "[{":
+                stack.append((pointer, 0 if token == "[" else None, None))
+    return found
+
+
+def _pointer(stack: list[tuple[str, int | None, str | None]]) -> str:
+    if not stack:
+        return ""
+    pointer, index, key = stack[-1]
+    return f"{pointer}/{key if index is None else index}"
+
+
+def _place(starts: list[int], offset: int) -> tuple[int, int]:
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1

@@ -1,0 +1,75 @@
+"""Does every transition lead somewhere, does every block end, and can every state be reached?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.language.diagnostics import MISSING_END, MISSING_TARGET, Problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.data.expression import Json
+
+
+def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> None:
+    """Check the transitions of one ``StartAt``/``States`` object (not those nested in it)."""
+    states = {
+        name: state
+        for name, state in block["States"].items()
+        if isinstance(state, dict)
+    }
+    if not states:
+        return
+    start = block.get("StartAt")
+    if isinstance(start, str) and start not in states:
+        _missing(start, f"{pointer}/StartAt", "StartAt", problems)
+    for name, state in states.items():
+        for target, place in transitions(state):
+            if target not in states:
+                where = f"{pointer}/States/{name}/{place}"
+                _missing(target, where, place.rpartition("/")[2], problems)
+    if not any(_ends(state) for state in states.values()):
+        problems.error(
+            f"{pointer}/States",
+            "There is no terminal state: a state of type Succeed or Fail, or with \"End\": true",
+            MISSING_END,
+        )
+    _check_reachable(start, states, pointer, problems)
+
+
+def transitions(state: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield each target of a state and the place of the field that names it."""
+    for name in ("Next", "Default"):
+        if isinstance(state.get(name), str):
+            yield state[name], name
+    for name in ("Choices", "Catch"):
+        entries = state.get(name)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and isinstance(entry.get("Next"), str):
+                yield entry["Next"], f"{name}[{index}]/Next"
+
+
+def _ends(state: dict[str, Json]) -> bool:
+    return state.get("End") is True or state.get("Type") in ("Succeed", "Fail")
+
+
+def _missing(target: str, where: str, field: str, problems: Problems) -> None:
+    problems.error(where, f"Missing '{field}' target: {target}", MISSING_TARGET)
+
+
+def _check_reachable(
+    start: Json, states: dict[str, dict[str, Json]], pointer: str, problems: Problems
+) -> None:
+    reached, waiting = set(), [start]
+    while waiting:
+        name = waiting.pop()
+        if not isinstance(name, str) or name in reached or name not in states:
+            continue
+        reached.add(name)
+        waiting.extend(target for target, _ in transitions(states[name]))
+    for name in states:
+        if name not in reached:
+            problems.error(
+                f"{pointer}/States/{name}", f'State "{name}" is not reachable.', MISSING_TARGET
+            )

@@ -1,0 +1,164 @@
+// The JSON editor (Ace) under a strict content security policy, its checks, and the problems list.
+// Without a script the textarea stays and does the same work.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const worker = document.currentScript.dataset.worker;
+  const editors = new Map();
+
+  const dark = () =>
+    root.dataset.theme === "dark" ||
+    (root.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  const theme = () => `ace/theme/${dark() ? "github_dark" : "github_light_default"}`;
+
+  function configure() {
+    ace.config.set("useStrictCSP", true);
+    ace.config.set("loadWorkerFromBlob", false);
+    ace.config.setModuleUrl("ace/mode/json_worker", worker);
+    ace.config.set("basePath", worker.slice(0, worker.lastIndexOf("/")));
+  }
+
+  function start(textarea) {
+    const holder = document.createElement("div");
+    holder.className = `editor ${textarea.dataset.editor}`;
+    textarea.after(holder);
+    textarea.hidden = true;
+    const editor = ace.edit(holder, {
+      mode: "ace/mode/json",
+      theme: theme(),
+      fontSize: 13,
+      tabSize: 2,
+      useSoftTabs: true,
+      showPrintMargin: false,
+      enableKeyboardAccessibility: true,
+      wrap: textarea.dataset.editor === "short",
+      scrollPastEnd: 0.2,
+    });
+    editor.session.setValue(textarea.value);
+    editor.session.on("change", () => {
+      textarea.value = editor.getValue();
+      textarea.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    const label = document.querySelector(`label[for="${textarea.id}"]`);
+    editor.textInput.getElement().setAttribute("aria-label", label?.textContent.trim() ?? "JSON");
+    label?.addEventListener("click", () => editor.focus());
+    editors.set(textarea.id, editor);
+  }
+
+  // -- problems ---------------------------------------------------------------------------------
+
+  function goTo(line, column) {
+    const editor = editors.get("text");
+    if (editor) {
+      editor.gotoLine(line, column - 1, true);
+      editor.focus();
+      return;
+    }
+    const textarea = document.getElementById("text");
+    const before = textarea.value.split("\n").slice(0, line - 1).join("\n").length;
+    const at = before + (line > 1 ? 1 : 0) + column - 1;
+    textarea.focus();
+    textarea.setSelectionRange(at, at);
+  }
+
+  document.addEventListener("click", (event) => {
+    const problem = event.target.closest("[data-line]");
+    if (problem && Number(problem.dataset.line)) {
+      goTo(Number(problem.dataset.line), Number(problem.dataset.column));
+    }
+    const format = event.target.closest("[data-format]");
+    if (format) reformat(format.dataset.format);
+  });
+
+  // -- JSON -------------------------------------------------------------------------------------
+
+  /** Return what is wrong with a JSON text and where, or null. */
+  function fault(text) {
+    try {
+      JSON.parse(text);
+      return null;
+    } catch (error) {
+      const offset = /position (\d+)/.exec(error.message);
+      const place = /line (\d+) column (\d+)/.exec(error.message);
+      const before = text.slice(0, offset ? Number(offset[1]) : text.length);
+      const line = place ? Number(place[1]) : before.split("\n").length;
+      const column = place ? Number(place[2]) : before.length - before.lastIndexOf("\n");
+      const words = error.message.replace(/ (in JSON )?at position.*$/s, "").replace(/, "[^]*$/, "");
+      return { line, column, text: `This is not JSON: ${words}, at line ${line}, column ${column}.` };
+    }
+  }
+
+  function value(id) {
+    return editors.get(id)?.getValue() ?? document.getElementById(id).value;
+  }
+
+  function reformat(id) {
+    const text = value(id);
+    if (fault(text)) return;
+    // Only white space changes: numbers and duplicate keys keep their text.
+    const pretty = indent(text);
+    const editor = editors.get(id);
+    if (editor) editor.session.doc.setValue(pretty);
+    else document.getElementById(id).value = pretty;
+  }
+
+  function indent(text) {
+    let depth = 0;
+    const line = () => `\n${"  ".repeat(depth)}`;
+    return text
+      .match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)
+      .map((token, place, all) => {
+        const next = all[place + 1];
+        if (token === "{" || token === "[") {
+          depth += 1;
+          return next === "}" || next === "]" ? token : token + line();
+        }
+        if (token === "}" || token === "]") {
+          depth -= 1;
+          const empty = all[place - 1] === "{" || all[place - 1] === "[";
+          return empty ? token : line() + token;
+        }
+        if (token === ",") return token + line();
+        return token === ":" ? ": " : token;
+      })
+      .join("");
+  }
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-json-form]")) return;
+    const wrong = fault(value("input") || "{}");
+    const message = event.target.querySelector("[data-input-error]");
+    message.textContent = wrong?.text ?? "";
+    document.getElementById("input").toggleAttribute("aria-invalid", Boolean(wrong));
+    if (!wrong) return;
+    event.preventDefault();
+    const editor = editors.get("input");
+    if (editor) {
+      editor.gotoLine(wrong.line, wrong.column - 1, true);
+      editor.focus();
+    } else {
+      document.getElementById("input").focus();
+    }
+  });
+
+  // -- saving, leaving --------------------------------------------------------------------------
+
+  document.addEventListener("keydown", (event) => {
+    const save = document.querySelector("[data-save]");
+    if (save && (event.ctrlKey || event.metaKey) && event.key === "s") {
+      event.preventDefault();
+      save.click();
+    }
+  });
+  document.addEventListener("theme", () => {
+    for (const editor of editors.values()) editor.setTheme(theme());
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const editor of editors.values()) editor.setTheme(theme());
+  });
+  document.addEventListener("DOMContentLoaded", () => {
+    if (!window.ace) return;
+    configure();
+    for (const textarea of document.querySelectorAll("textarea[data-editor]")) start(textarea);
+  });
+})();

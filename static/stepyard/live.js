@@ -1,0 +1,178 @@
+// What keeps a page live: polls that can be paused, repainting of what changed, clocks.
+// Nothing here decides anything; every word comes from the server, except spans of time that tick.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const skew = Date.now() - Number(root.dataset.now);
+  let paused = false;
+
+  // -- clocks -----------------------------------------------------------------------------------
+
+  const pad = (value, width = 2) => String(value).padStart(width, "0");
+
+  function duration(milliseconds) {
+    const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+    const units = [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]];
+    for (const [unit, name, small, smallName] of units) {
+      if (seconds >= unit) {
+        const rest = Math.floor((seconds % unit) / small);
+        return `${Math.floor(seconds / unit)} ${name} ${pad(rest)} ${smallName}`;
+      }
+    }
+    return `${seconds} s`;
+  }
+
+  function tick() {
+    const now = Date.now() - skew;
+    for (const one of document.querySelectorAll("[data-since]")) {
+      one.textContent = duration(now - Number(one.dataset.since));
+    }
+  }
+
+  function zone() {
+    if (root.dataset.clock !== "local") return "UTC";
+    const parts = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts();
+    return parts.find((part) => part.type === "timeZoneName")?.value ?? "local";
+  }
+
+  function clock(time, precise) {
+    const part = (name) => time[`${root.dataset.clock === "local" ? "get" : "getUTC"}${name}`]();
+    const day = `${part("FullYear")}-${pad(part("Month") + 1)}-${pad(part("Date"))}`;
+    const hour = `${pad(part("Hours"))}:${pad(part("Minutes"))}:${pad(part("Seconds"))}`;
+    return `${day} ${hour}${precise ? `.${pad(part("Milliseconds"), 3)}` : ""}`;
+  }
+
+  function showTimes(within = document) {
+    const name = zone();
+    for (const one of within.querySelectorAll?.("time[datetime]") ?? []) {
+      const text = clock(new Date(one.dateTime), "precise" in one.dataset);
+      one.textContent = "bare" in one.dataset ? text : `${text} ${name}`;
+    }
+    for (const one of within.querySelectorAll?.("[data-zone]") ?? []) one.textContent = name;
+  }
+
+  // -- repainting -------------------------------------------------------------------------------
+
+  const TONES = ["idle", "running", "succeeded", "caught", "failed", "aborted"];
+
+  function setTone(element, tone) {
+    element.classList.remove(...TONES);
+    element.classList.add(tone);
+    element.querySelector("use")?.setAttribute("href", `#sign-${tone}`);
+  }
+
+  function paintNode(id, node) {
+    const box = document.querySelector(`[data-node="${id}"]`);
+    if (box) {
+      setTone(box, node.tone);
+      box.setAttribute("aria-label", node.label);
+      box.querySelector(".under").textContent = node.under;
+    }
+    const row = document.querySelector(`[data-row="${id}"]`);
+    if (!row) return;
+    const cell = (name) => row.querySelector(`[data-cell="${name}"]`);
+    const status = cell("status").firstElementChild;
+    setTone(status, node.tone);
+    status.lastChild.textContent = node.word;
+    cell("visits").textContent = node.visits;
+    cell("spent").textContent = node.spent || "-";
+    if (node.since) {
+      const since = document.createElement("span");
+      since.dataset.since = node.since;
+      cell("spent").replaceChildren(since);
+    }
+    const entered = document.createElement("time");
+    entered.dateTime = new Date(node.entered).toISOString();
+    entered.dataset.precise = entered.dataset.bare = "";
+    cell("entered").replaceChildren(entered);
+    showTimes(row);
+  }
+
+  function paint() {
+    const poll = document.getElementById("poll");
+    if (!poll?.dataset.paint) return;
+    const { nodes, taken } = JSON.parse(poll.dataset.paint);
+    for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
+    for (const key of taken) {
+      for (const way of document.querySelectorAll(`[data-edge="${key}"]`)) {
+        way.classList.add("taken");
+        if (way.hasAttribute("marker-end")) way.setAttribute("marker-end", "url(#tip-taken)");
+      }
+    }
+    tick();
+  }
+
+  // -- polls ------------------------------------------------------------------------------------
+
+  const isPoll = (event) => event.detail.elt?.dataset && "poll" in event.detail.elt.dataset;
+
+  function say(state, words) {
+    const live = document.getElementById("live");
+    if (!live) return;
+    live.dataset.state = state;
+    live.querySelector("[data-live-word]").textContent = words;
+  }
+
+  function tellPlace(parameters) {
+    for (const [key, value] of new URLSearchParams(location.search)) parameters[key] = value;
+    const rows = document.querySelectorAll("#events > tr:not(.detail)");
+    parameters.shown = rows.length;
+    parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
+    parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
+    parameters.seen_visit = document.querySelector("#panel [data-visit]")?.dataset.visit ?? "";
+  }
+
+  document.addEventListener("htmx:configRequest", (event) => {
+    const kind = event.detail.elt?.dataset?.poll;
+    if (kind === "execution") tellPlace(event.detail.parameters);
+    if (kind === "list") {
+      const rows = [...document.querySelectorAll("[data-running]")];
+      event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
+    }
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (isPoll(event) && (paused || document.hidden)) event.preventDefault();
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!isPoll(event) || paused) return;
+    if (event.detail.successful) say("on", "Live");
+  });
+  for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      if (isPoll(event)) say("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
+    });
+  }
+
+  const pollNow = () => {
+    const poll = document.getElementById("poll");
+    if (poll) htmx.trigger(poll, "poll-now");
+  };
+
+  function pause(button) {
+    paused = !paused;
+    button.setAttribute("aria-pressed", String(paused));
+    button.querySelector("span").textContent = paused ? "Resume" : "Pause";
+    say(paused ? "paused" : "on", paused ? "Paused" : "Live");
+    if (!paused) pollNow();
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-pause]");
+    if (button) pause(button);
+  });
+  document.addEventListener("visibilitychange", () => document.hidden || pollNow());
+  document.addEventListener("paint", paint);
+  document.addEventListener("stopped", () => {
+    document.getElementById("stop-dialog")?.close();
+    paused = false;
+    pollNow();
+  });
+  document.addEventListener("htmx:load", (event) => {
+    if (root.dataset.clock === "local") showTimes(event.detail.elt.parentNode ?? document);
+  });
+  document.addEventListener("clock", () => showTimes());
+  document.addEventListener("DOMContentLoaded", () => {
+    if (root.dataset.clock === "local") showTimes();
+    setInterval(tick, 1000);
+  });
+})();
