@@ -1,0 +1,1 @@
+"""How does an AWS SDK talk to this server?"""

@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 
-LINE, PAD, HEAD, GAP = (
-    17,
-    16,
-    52,
-    20,
-)  # pixels: text line, padding, header of a group, gap of branches
+# Pixels: line of text, padding, head of a group, way from it to its first state and from its last
+# one out, gap of branches.
+LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 50, 26, 28, 20
 MIN_WIDTH, MAX_WORDS, CHAR = 184, 26, 7.4
 LABEL_WORDS, LABEL_CHAR, LABEL_HEIGHT = 30, 6.3, 18
 
@@ -39,8 +36,8 @@ class Box:
 
     @property
     def rows(self) -> list[tuple[float, str]]:
-        """Return (baseline, text) of each line of the name."""
-        top = self.y + (22 if self.nested else self._middle())
+        """Return (baseline, text) of each line of the name, from the top of the box."""
+        top = 22 if self.nested else self._middle()
         return [(top + LINE * place, line) for place, line in enumerate(self.lines)]
 
     def _middle(self) -> float:
@@ -48,18 +45,13 @@ class Box:
 
     @property
     def below(self) -> float:
-        """Return the baseline of the small line under the name."""
+        """Return the baseline of the small line under the name, from the top of the box."""
         return self.rows[-1][0] + LINE - 1
-
-    @property
-    def text_x(self) -> float:
-        """Return where the words begin, right of the sign."""
-        return self.x + 36
 
     @property
     def sign_y(self) -> float:
         """Return the middle of the sign."""
-        return self.rows[0][0] - 4
+        return self.y + self.rows[0][0] - 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +98,15 @@ def text_width(node: Node) -> float:
     return max(MIN_WIDTH, name + 52, detail + 52)
 
 
-def columns(text: str) -> int:
+def columns(text: str) -> float:
     """Return how many average characters wide a text is."""
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(_column(char) for char in text)
+
+
+def _column(char: str) -> float:
+    if char.isascii():
+        return 1.35 if char.isupper() or char in "mw@%" else 1
+    return 2 if east_asian_width(char) in "WF" else 1.3
 
 
 def wrap(name: str) -> list[str]:

@@ -17,6 +17,8 @@ import pygraphviz
 
 import engine
 from console.web.shapes import (
+    ENTRY,
+    EXIT,
     GAP,
     HEAD,
     LABEL_HEIGHT,
@@ -78,9 +80,9 @@ class _Layout:
         for part in parts:
             moved = _shift(part, left, 0)
             boxes += moved.boxes
-            lines += [_thread(node.id, (middle, -8.0), moved.start, "in"), *moved.lines]
+            lines += [_thread(node.id, (middle, -ENTRY), moved.start, "in"), *moved.lines]
             if moved.end is not None:
-                lines.append(_thread(node.id, moved.end, (middle, height + PAD), "out"))
+                lines.append(_thread(node.id, moved.end, (middle, height + EXIT), "out"))
             left += part.width + GAP
         return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
@@ -105,13 +107,16 @@ def _compose(
         boxes.append(box)
         inside = inner[node.id]
         if inside is not None:
-            moved = _shift(inside, box.x + PAD, box.y + HEAD + LINE * (len(box.lines) - 1))
+            moved = _shift(inside, box.x + PAD, box.y + HEAD + ENTRY + LINE * (len(box.lines) - 1))
             boxes += moved.boxes
             lines += moved.lines
+    first = spots[group.start]
+    start = spots["start"] if outer else (first[0], first[1] - sizes[group.start][1] / 2)
     known = {f"e{place}": edge for place, edge in enumerate(edges)}
     for one in drawn.get("edges", ()):
-        lines.append(_line(one, known.get(one["id"]), height))
-    return Picture(width, height, tuple(boxes), tuple(lines), spots.get("start"), spots.get("end"))
+        kind = "next" if outer else "out"
+        lines.append(_line(one, known.get(one["id"]), height, kind))
+    return Picture(width, height, tuple(boxes), tuple(lines), start, spots.get("end"))
 
 
 def _ends(nodes: list[Node], *, outer: bool) -> list[Node]:
@@ -135,20 +140,22 @@ def _dot(
     rows = [
         "digraph{rankdir=TB;nodesep=0.4;ranksep=0.45;outputorder=nodesfirst;",
         'node[shape=box,fixedsize=true,label=""];edge[arrowsize=0.6];',
-        f"start[width={terminal[0]},height={terminal[1]}];",
     ]
+    if outer:
+        rows.append(f"start[width={terminal[0]},height={terminal[1]}];")
+        rows.append(f'start->{group.start}[id="start-{group.start}"];')
     rows += [
         f"{node.id}[width={sizes[node.id][0] / 72:.3f},height={sizes[node.id][1] / 72:.3f}];"
         for node in nodes
     ]
-    rows.append(f'start->{group.start}[id="start-{group.start}"];')
     rows += [
         f'{edge.source}->{edge.target}[id="e{place}"{_dot_label(edge)}];'
         for place, edge in enumerate(edges)
     ]
     if ends:
         rows.append(f"end[width={terminal[0]},height={terminal[1]}];")
-        rows += [f'{node.id}->end[id="{node.id}-end"];' for node in ends]
+        tip = "" if outer else ",dir=none"
+        rows += [f'{node.id}->end[id="{node.id}-end"{tip}];' for node in ends]
     return "".join(rows) + "}"
 
 
@@ -178,13 +185,13 @@ def _box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
     return Box(node, x, y, size[0], size[1], tuple(wrap(node.name)), nested)
 
 
-def _line(drawn: dict[str, Any], edge: Edge | None, height: float) -> Line:
+def _line(drawn: dict[str, Any], edge: Edge | None, height: float, kind: str) -> Line:
     points = [_point(part, height) for part in drawn["pos"].removeprefix("e,").split()]
     tip, *curve = points if drawn["pos"].startswith("e,") else (points[-1], *points)
     path = _path([*curve, tip])
     if edge is None:  # from Start or to End
         source, _, target = drawn["id"].partition("-")
-        return Line(source, target, "next", path)
+        return Line(source, target, kind, path)
     at = _point(drawn["lp"], height) if "lp" in drawn else None
     return Line(edge.source, edge.target, edge.kind, path, cut(edge.label), edge.label, at)
 
@@ -234,4 +241,4 @@ def _size(node: Node, inside: Picture | None) -> Point:
     rows = len(wrap(node.name))
     if inside is None:
         return text_width(node), 14 + LINE * (rows + 1) + 8
-    return inside.width + 2 * PAD, inside.height + HEAD + LINE * (rows - 1) + 2 * PAD
+    return inside.width + 2 * PAD, inside.height + HEAD + ENTRY + LINE * (rows - 1) + PAD + EXIT

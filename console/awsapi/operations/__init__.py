@@ -1,0 +1,35 @@
+"""Which function answers which action?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi.operations import activities, executions, state_machines, tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.awsapi.operations.call import Call, Later
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+    "CreateActivity": activities.create,
+    "CreateStateMachine": state_machines.create,
+    "DeleteActivity": activities.delete,
+    "DeleteStateMachine": state_machines.delete,
+    "DescribeActivity": activities.describe,
+    "DescribeExecution": executions.describe,
+    "DescribeStateMachine": state_machines.describe,
+    "DescribeStateMachineForExecution": state_machines.describe_for_execution,
+    "GetActivityTask": tasks.get_activity_task,
+    "GetExecutionHistory": executions.history,
+    "ListActivities": activities.list_page,
+    "ListExecutions": executions.list_page,
+    "ListStateMachines": state_machines.list_page,
+    "SendTaskFailure": tasks.fail,
+    "SendTaskHeartbeat": tasks.heartbeat,
+    "SendTaskSuccess": tasks.succeed,
+    "StartExecution": executions.start,
+    "StopExecution": executions.stop,
+    "UpdateStateMachine": state_machines.update,
+    "ValidateStateMachineDefinition": state_machines.validate,
+}

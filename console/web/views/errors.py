@@ -48,7 +48,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 @login_not_required
-def broken(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """500: ours. Nothing that could fail again is used to say so."""
     return _plain("500", "Something went wrong on the server", "The server's log has the details.")
 

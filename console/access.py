@@ -1,0 +1,159 @@
+"""Who is asking, and what may they do?"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+
+from console import clock
+from console.models import AccessKey, LoginLink, Membership, Project, Role
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest
+
+_LINK_MS = 24 * 3600 * 1000
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+
+# What each action of the API takes; pages use the same names. Whatever is not here is reading.
+_WANTS = {
+    **dict.fromkeys(
+        [
+            "StartExecution",
+            "StopExecution",
+            "GetActivityTask",
+            "SendTaskSuccess",
+            "SendTaskFailure",
+            "SendTaskHeartbeat",
+        ],
+        Role.OPERATOR,
+    ),
+    **dict.fromkeys(
+        [
+            "CreateStateMachine",
+            "UpdateStateMachine",
+            "DeleteStateMachine",
+            "CreateActivity",
+            "DeleteActivity",
+        ],
+        Role.EDITOR,
+    ),
+}
+
+
+class Denied(Exception):  # noqa: N818 - what happened
+    """The role does not allow the action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A person with a role in a project; ``key_id`` if they came with an access key."""
+
+    user: User
+    project: Project
+    role: str
+    key_id: str = ""
+
+
+def authorize(principal: Principal, action: str) -> None:
+    """Raise ``Denied`` unless the principal's role allows an action of the API."""
+    wanted = _WANTS.get(action, Role.VIEWER)
+    if _RANK[Role(principal.role)] < _RANK[wanted]:
+        user = principal.user.get_username()
+        raise Denied(f"User: {user} is not authorized to perform: states:{action}")
+
+
+# -- access keys -----------------------------------------------------------------------------------
+
+
+def secret_for(key_id: str) -> str:
+    """Return the secret of an access key: derived, so that no table holds it. 40 characters."""
+    digest = hmac.new(settings.STEPYARD_KEY_SECRET, key_id.encode(), hashlib.sha256).digest()
+    return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
+
+
+def new_key(user: User, project: Project) -> AccessKey:
+    """Make an access key of a person in a project."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
+    return AccessKey.objects.create(
+        key_id=key_id, user=user, project=project, created_ms=clock.now_ms()
+    )
+
+
+def key_is_usable(key_id: str) -> bool:
+    """Tell whether there is such a key and its owner may use it."""
+    return AccessKey.objects.filter(
+        key_id=key_id, disabled_ms=None, user__is_active=True
+    ).exists()
+
+
+def principal_of_key(key_id: str) -> Principal | None:
+    """Return who an access key belongs to; None if there is no such key or it may not be used."""
+    key = (
+        AccessKey.objects.select_related("project", "user")
+        .filter(key_id=key_id, disabled_ms=None, user__is_active=True)
+        .first()
+    )
+    if key is None:
+        return None
+    role = _role(key.user_id, key.project_id)
+    return None if role is None else Principal(key.user, key.project, role, key_id)
+
+
+def principal_of(request: HttpRequest) -> Principal:
+    """Return the signed-in person in their project; raise ``PermissionDenied`` if they have none."""
+    found = (
+        Membership.objects.select_related("project")
+        .filter(user_id=request.user.pk)
+        .order_by("pk")
+        .first()
+    )
+    if found is None or not isinstance(request.user, get_user_model()):
+        raise PermissionDenied("You belong to no project: ask its owner to add you.")
+    return Principal(request.user, found.project, found.role)
+
+
+def _role(user_id: int, project_id: int) -> str | None:
+    membership = Membership.objects.filter(user_id=user_id, project_id=project_id)
+    return membership.values_list("role", flat=True).first()
+
+
+# -- the first owner -------------------------------------------------------------------------------
+
+
+def first_owner() -> tuple[User, Project, bool]:
+    """Return the owner of the default project, made at the first start; and whether it was made now.
+
+    The owner has no password until one is set: a one-time link is the way in.
+    """
+    project, _ = Project.objects.get_or_create(
+        name="default", defaults={"account_id": settings.STEPYARD_ACCOUNT}
+    )
+    users = get_user_model().objects
+    membership = Membership.objects.filter(project=project, role=Role.OWNER).first()
+    if membership is not None:
+        return users.get(pk=membership.user_id), project, False
+    user = users.filter(username="owner").first() or users.create_user("owner")
+    Membership.objects.create(project=project, user=user, role=Role.OWNER)
+    return user, project, True
+
+
+def new_login_link(user: User) -> str:
+    """Return the token of a fresh one-time link, valid for a day."""
+    token = secrets.token_urlsafe(32)
+    LoginLink.objects.create(
+        token_hash=hashlib.sha256(token.encode()).hexdigest(),
+        user=user,
+        expires_ms=clock.now_ms() + _LINK_MS,
+    )
+    return token

@@ -1,0 +1,38 @@
+"""Who answers a request?  The AWS edge, if it is an AWS call; else Django."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+
+from django.core.asgi import get_asgi_application
+
+django = get_asgi_application()
+
+from console.awsapi.asgi import aws  # noqa: E402 - models need Django to be set up first
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_AWS_BODY = b"application/x-amz-json-1.0"
+
+
+async def application(
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages."""
+    if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
+        await aws(scope, receive, send)
+    else:
+        await django(scope, receive, send)
+
+
+def _is_aws(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(
+        name == b"x-amz-target" or (name == b"content-type" and value.startswith(_AWS_BODY))
+        for name, value in headers
+    )

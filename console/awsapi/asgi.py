@@ -1,0 +1,191 @@
+"""How does an AWS call get in and its answer out?  The AWS JSON 1.0 protocol over ASGI.
+
+Operations run on a small pool of long-lived threads, each with its own database connection. Nothing of
+Django's request cycle is involved: no cookies, no sessions, no middleware.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.http.request import split_domain_port, validate_host
+
+from console import access
+from console.awsapi import operations, shapes, sigv4
+from console.awsapi.errors import (
+    InternalFailure,
+    ProtocolError,
+    RequestTooLarge,
+    SerializationException,
+    UnknownOperation,
+)
+from console.awsapi.operations.call import Call, Later
+from console.errors import AccessDeniedException, ServiceError
+from console.store.audit import Actor
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+log = structlog.get_logger(__name__)
+THREADS = 8
+_TARGET = "AWSStepFunctions."
+_CONTENT_TYPE = "application/x-amz-json-1.0"
+Headers = dict[str, list[str]]
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="aws")
+
+
+async def aws(
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+) -> None:
+    """Answer one call."""
+    request_id = str(uuid.uuid4())
+    headers = _headers(scope)
+    try:
+        body = await _body(receive)
+        loop = asyncio.get_running_loop()
+        answer = await loop.run_in_executor(_pool(), answer_call, scope, headers, body, request_id)
+        if isinstance(answer, Later):
+            answer = await answer.wait(_pool())
+        status, code, data = 200, None, _encode(answer)
+    except ServiceError as error:
+        status, code, data = error.status, error.code, _encode(_error(error))
+    except Exception:
+        log.exception("an AWS call failed", request_id=request_id)
+        status, code = 500, InternalFailure.code
+        data = _encode(_error(InternalFailure(f"The request processing has failed: {request_id}")))
+    await _send(send, status, code, data, request_id)
+
+
+# -- in --------------------------------------------------------------------------------------------
+
+
+def _headers(scope: dict[str, Any]) -> Headers:
+    headers: Headers = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return headers
+
+
+async def _body(receive: Callable[[], Awaitable[dict[str, Any]]]) -> bytes:
+    """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
+            limit = settings.STEPYARD_MAX_REQUEST_BYTES
+            raise RequestTooLarge(f"Request size exceeded {limit} bytes")
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def answer_call(
+    scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
+) -> dict[str, Any] | Later:
+    """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
+    _check_request(scope, headers, body)
+    connection.close_if_unusable_or_obsolete()
+    action = headers.get("x-amz-target", [""])[0]
+    signed = sigv4.verify(headers, body, _secret_for, time.time())
+    principal = access.principal_of_key(signed.key_id)
+    if principal is None:
+        raise AccessDeniedException("The key's owner is no member of its project any more.")
+    name = action.removeprefix(_TARGET)
+    if not action.startswith(_TARGET) or name not in shapes.service().operation_names:
+        raise UnknownOperation(f"The operation {action!r} is not one of this service")
+    handler = operations.HANDLERS.get(name)
+    if handler is None:
+        raise UnknownOperation(f"The operation {name} is not served yet")
+    try:
+        access.authorize(principal, name)
+    except access.Denied as error:
+        raise AccessDeniedException(str(error)) from None
+    params = _params(body)
+    shapes.check(shapes.service().operation_model(name), params)
+    actor = Actor(principal.user.get_username(), signed.key_id, request_id)
+    return handler(Call(name, params, principal, signed.region, actor))
+
+
+def _check_request(scope: dict[str, Any], headers: Headers, body: bytes) -> None:
+    host, _ = split_domain_port(headers.get("host", [""])[0])
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        raise ProtocolError(f"Host: got {host!r}, which is no name of this server")
+    if scope["path"] != "/" or scope.get("query_string"):
+        raise UnknownOperation("AWS calls go to POST / without a query")
+    if headers.get("content-encoding"):
+        raise SerializationException("Content-Encoding: compressed bodies are not taken")
+    if not headers.get("content-type", [""])[0].startswith(_CONTENT_TYPE):
+        raise SerializationException(f"Content-Type: wanted {_CONTENT_TYPE}")
+    if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
+        raise RequestTooLarge("Request size exceeded the limit")
+
+
+def _secret_for(key_id: str) -> str | None:
+    return access.secret_for(key_id) if access.key_is_usable(key_id) else None
+
+
+def _params(body: bytes) -> dict[str, Any]:
+    try:
+        params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise SerializationException(f"the body is not JSON in UTF-8: {error}") from None
+    if not isinstance(params, dict):
+        raise SerializationException(f"the body: got {type(params).__name__}, wanted an object")
+    return params
+
+
+def _no_constant(name: str) -> None:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)
+
+
+# -- out -------------------------------------------------------------------------------------------
+
+
+def _encode(answer: Any) -> bytes:
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _error(error: ServiceError) -> dict[str, Any]:
+    namespace = "com.amazonaws.swf.service.v2.model"
+    if error.code == "ValidationException":
+        namespace = "com.amazon.coral.validate"
+    answer = {"__type": f"{namespace}#{error.code}", "message": error.message}
+    if error.reason:
+        answer["reason"] = error.reason
+    return answer
+
+
+async def _send(
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+    status: int,
+    code: str | None,
+    data: bytes,
+    request_id: str,
+) -> None:
+    headers = [
+        (b"content-type", _CONTENT_TYPE.encode()),
+        (b"content-length", str(len(data)).encode()),
+        (b"x-amzn-requestid", request_id.encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    if code is not None:
+        headers.append((b"x-amzn-errortype", code.encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": data})

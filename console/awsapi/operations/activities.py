@@ -1,0 +1,52 @@
+"""The actions on activities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import Call, seconds
+from console.store import activities
+
+
+def create(call: Call) -> dict[str, Any]:
+    """CreateActivity."""
+    activity = activities.create(call.project, call.region, call.params["name"], call.actor)
+    return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
+
+
+def describe(call: Call) -> dict[str, Any]:
+    """DescribeActivity."""
+    activity = activities.get(call.project, call.params["activityArn"])
+    return {
+        "activityArn": activity.arn,
+        "name": activity.name,
+        "creationDate": seconds(activity.created_ms),
+        "encryptionConfiguration": {"type": "AWS_OWNED_KEY"},
+    }
+
+
+def delete(call: Call) -> dict[str, Any]:
+    """DeleteActivity."""
+    activities.delete(call.project, call.params["activityArn"], call.actor)
+    return {}
+
+
+def list_page(call: Call) -> dict[str, Any]:
+    """ListActivities, by name."""
+    limit = paging.size(call.params)
+    after = paging.position(call.action, call.params) or ""
+    rows = activities.list_page(call.project, call.region, after=after, limit=limit + 1)
+    answer: dict[str, Any] = {
+        "activities": [
+            {
+                "activityArn": row.arn,
+                "name": row.name,
+                "creationDate": seconds(row.created_ms),
+            }
+            for row in rows[:limit]
+        ]
+    }
+    if len(rows) > limit:
+        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].name)
+    return answer

@@ -1,0 +1,132 @@
+"""The actions on executions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import Call, present, seconds
+from console.awsapi.operations.state_machines import standard_only
+from console.errors import ValidationException
+from console.store import executions, machines
+from console.store import history as events
+
+if TYPE_CHECKING:
+    from console.models import Execution
+
+_DATA = {"included": True}
+_REASONS = {
+    "RUNNING": "Execution is RUNNING and cannot be redriven",
+    "SUCCEEDED": "Execution is SUCCEEDED and cannot be redriven",
+}
+
+
+def start(call: Call) -> dict[str, Any]:
+    """StartExecution."""
+    params = call.params
+    machine = machines.get(call.project, params["stateMachineArn"])
+    text = params.get("input")
+    execution = executions.start(
+        machine,
+        name=params.get("name"),
+        input="{}" if text is None else text,
+        trace_header=params.get("traceHeader") or "",
+        actor=call.actor,
+    )
+    return {"executionArn": execution.arn, "startDate": seconds(execution.start_ms)}
+
+
+def stop(call: Call) -> dict[str, Any]:
+    """StopExecution."""
+    execution = executions.get(call.project, call.params["executionArn"])
+    stop_ms = executions.stop(
+        execution,
+        error=call.params.get("error"),
+        cause=call.params.get("cause"),
+        actor=call.actor,
+    )
+    return {"stopDate": seconds(stop_ms)}
+
+
+def describe(call: Call) -> dict[str, Any]:
+    """DescribeExecution."""
+    execution = executions.get(call.project, call.params["executionArn"])
+    answer = {
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.state_machine_arn,
+        "name": execution.name,
+        "status": execution.status,
+        "startDate": seconds(execution.start_ms),
+        **present(stopDate=None if execution.stop_ms is None else seconds(execution.stop_ms)),
+        "redriveCount": execution.redrive_count,
+        **_redrive(execution),
+        **present(
+            traceHeader=execution.trace_header or None,
+            error=execution.error,
+            cause=execution.cause,
+        ),
+    }
+    if call.params.get("includedData") == "METADATA_ONLY":
+        return answer
+    answer |= {"input": execution.input, "inputDetails": _DATA}
+    if execution.output is not None:
+        answer |= {"output": execution.output, "outputDetails": _DATA}
+    return answer
+
+
+def _redrive(execution: Execution) -> dict[str, Any]:
+    reason = _REASONS.get(execution.status)
+    if reason is None:
+        return {"redriveStatus": "REDRIVABLE"}
+    return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": reason}
+
+
+def list_page(call: Call) -> dict[str, Any]:
+    """ListExecutions of a machine, newest first."""
+    params = call.params
+    if not params.get("stateMachineArn"):
+        raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
+    machine = machines.get(call.project, params["stateMachineArn"])
+    standard_only(machine)
+    limit = paging.size(params)
+    after = paging.position(call.action, params)
+    rows = executions.list_page(
+        machine,
+        status=params.get("statusFilter"),
+        after=None if after is None else (after[0], after[1]),
+        limit=limit + 1,
+    )
+    answer: dict[str, Any] = {"executions": [_item(row) for row in rows[:limit]]}
+    if len(rows) > limit:
+        last = rows[limit - 1]
+        answer["nextToken"] = paging.token(call.action, params, [last.start_ms, last.pk])
+    return answer
+
+
+def _item(row: Execution) -> dict[str, Any]:
+    return {
+        "executionArn": row.arn,
+        "stateMachineArn": row.state_machine_arn,
+        "name": row.name,
+        "status": row.status,
+        "startDate": seconds(row.start_ms),
+        **present(stopDate=None if row.stop_ms is None else seconds(row.stop_ms)),
+        "redriveCount": row.redrive_count,
+    }
+
+
+def history(call: Call) -> dict[str, Any]:
+    """GetExecutionHistory."""
+    params = call.params
+    execution = executions.get(call.project, params["executionArn"])
+    limit = paging.size(params)
+    after = paging.position(call.action, params) or 0
+    reverse = bool(params.get("reverseOrder"))
+    rows = events.page(execution.pk, after=after, limit=limit + 1, reverse=reverse)
+    with_data = params.get("includeExecutionData") is not False
+    answer: dict[str, Any] = {
+        "events": [events.aws_event(row, include_data=with_data) for row in rows[:limit]]
+    }
+    if len(rows) > limit:
+        answer["nextToken"] = paging.token(call.action, params, rows[limit - 1].event_id)
+    return answer

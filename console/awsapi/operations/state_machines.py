@@ -1,0 +1,179 @@
+"""The actions on state machines."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.awsapi import paging
+from console.awsapi.operations.call import Call, present, seconds
+from console.errors import InvalidLoggingConfiguration, StateMachineTypeNotSupported
+from console.store import executions, machines
+
+if TYPE_CHECKING:
+    from console.models import StateMachine
+
+_NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
+_NO_TRACING = {"enabled": False}
+_OWN_KEY = {"type": "AWS_OWNED_KEY"}
+_DIAGNOSTICS = 100
+
+
+def create(call: Call) -> dict[str, Any]:
+    """CreateStateMachine."""
+    params = call.params
+    machine = machines.create(
+        call.project,
+        call.region,
+        name=params["name"],
+        definition=params["definition"],
+        role_arn=params["roleArn"],
+        type=params.get("type") or "STANDARD",
+        actor=call.actor,
+        **_configurations(params),
+    )
+    return {"stateMachineArn": machine.arn, "creationDate": seconds(machine.created_ms)}
+
+
+def _configurations(params: dict[str, Any]) -> dict[str, str]:
+    """Return the configurations as JSON texts; one that says the default is the empty text."""
+    logging = params.get("loggingConfiguration")
+    if logging is not None:
+        _check_logging(logging)
+    return {
+        "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
+        "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
+        "encryption": _text(params.get("encryptionConfiguration"), _OWN_KEY),
+    }
+
+
+def _text(value: Any, default: Any) -> str:
+    return "" if not value or value == default else json.dumps(value, sort_keys=True)
+
+
+def _check_logging(logging: dict[str, Any]) -> None:
+    destinations = logging.get("destinations") or []
+    if logging.get("level", "OFF") != "OFF" and len(destinations) != 1:
+        msg = "Invalid Logging Configuration: Must specify exactly one Log Destination."
+        raise InvalidLoggingConfiguration(msg)
+
+
+def update(call: Call) -> dict[str, Any]:
+    """UpdateStateMachine."""
+    params = call.params
+    machine = machines.get(call.project, params["stateMachineArn"])
+    texts = _configurations(params)
+    before = machine.revision_id
+    changed = machines.update(
+        machine,
+        definition=params.get("definition"),
+        role_arn=params.get("roleArn"),
+        logging=texts["logging"] if "loggingConfiguration" in params else None,
+        tracing=texts["tracing"] if "tracingConfiguration" in params else None,
+        encryption=texts["encryption"] if "encryptionConfiguration" in params else None,
+        actor=call.actor,
+    )
+    revision = changed.revision_id if changed.revision_id != before else None
+    return present(updateDate=seconds(changed.updated_ms), revisionId=revision)
+
+
+def describe(call: Call) -> dict[str, Any]:
+    """DescribeStateMachine."""
+    machine = machines.get(call.project, call.params["stateMachineArn"])
+    with_data = call.params.get("includedData") != "METADATA_ONLY"
+    return {
+        **present(definition=machine.definition.text if with_data else None),
+        "stateMachineArn": machine.arn,
+        "name": machine.name,
+        "status": machine.status,
+        "roleArn": machine.role_arn,
+        "type": machine.type,
+        "creationDate": seconds(machine.created_ms),
+        **_described(machine),
+        **present(revisionId=machine.revision_id or None),
+    }
+
+
+def _described(machine: StateMachine) -> dict[str, Any]:
+    return {
+        "loggingConfiguration": json.loads(machine.logging) if machine.logging else _NO_LOGGING,
+        "tracingConfiguration": json.loads(machine.tracing) if machine.tracing else _NO_TRACING,
+        "encryptionConfiguration": (
+            json.loads(machine.encryption) if machine.encryption else _OWN_KEY
+        ),
+    }
+
+
+def describe_for_execution(call: Call) -> dict[str, Any]:
+    """DescribeStateMachineForExecution: as it was when the execution started."""
+    execution = executions.get(call.project, call.params["executionArn"])
+    with_data = call.params.get("includedData") != "METADATA_ONLY"
+    machine = execution.state_machine
+    settings = _described(machine) if machine is not None else {}
+    return {
+        "stateMachineArn": execution.state_machine_arn,
+        "name": execution.state_machine_arn.rsplit(":", 1)[-1],
+        **present(definition=execution.definition.text if with_data else None),
+        "roleArn": execution.role_arn,
+        "updateDate": seconds(execution.machine_updated_ms),
+        **settings,
+        **present(revisionId=execution.revision_id or None),
+    }
+
+
+def delete(call: Call) -> dict[str, Any]:
+    """DeleteStateMachine."""
+    machines.delete(call.project, call.params["stateMachineArn"], call.actor)
+    return {}
+
+
+def list_page(call: Call) -> dict[str, Any]:
+    """ListStateMachines, by name."""
+    limit = paging.size(call.params)
+    after = paging.position(call.action, call.params) or ""
+    rows = machines.list_page(call.project, call.region, after=after, limit=limit + 1)
+    answer: dict[str, Any] = {
+        "stateMachines": [
+            {
+                "stateMachineArn": row.arn,
+                "name": row.name,
+                "type": row.type,
+                "creationDate": seconds(row.created_ms),
+            }
+            for row in rows[:limit]
+        ]
+    }
+    if len(rows) > limit:
+        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].name)
+    return answer
+
+
+def validate(call: Call) -> dict[str, Any]:
+    """ValidateStateMachineDefinition: real diagnostics."""
+    params = call.params
+    found = engine.check(params["definition"], params.get("type") or "STANDARD")
+    if params.get("severity", "ERROR") == "ERROR":
+        found = [one for one in found if one.severity == "ERROR"]
+    limit = params.get("maxResults") or _DIAGNOSTICS
+    failed = any(one.severity == "ERROR" for one in found)
+    return {
+        "result": "FAIL" if failed else "OK",
+        "diagnostics": [
+            {
+                "severity": one.severity,
+                "code": one.code,
+                "message": one.message,
+                **present(location=one.location or None),
+            }
+            for one in found[:limit]
+        ],
+        "truncated": len(found) > limit,
+    }
+
+
+def standard_only(machine: StateMachine) -> None:
+    """Raise for an Express machine where only Standard ones are served."""
+    if machine.type != "STANDARD":
+        msg = "This operation is not supported by this type of state machine"
+        raise StateMachineTypeNotSupported(msg)

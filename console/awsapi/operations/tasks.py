@@ -1,0 +1,40 @@
+"""The actions of task workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.awsapi.operations.call import Call, Later
+from console.store import activities, tasks
+
+_LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
+
+
+def get_activity_task(call: Call) -> Later:
+    """GetActivityTask: waits up to a minute for work, holding no thread."""
+    activity = activities.get(call.project, call.params["activityArn"])
+    worker = call.params.get("workerName") or ""
+
+    def look() -> dict[str, Any] | None:
+        work = tasks.take_activity_task(activity.arn, worker)
+        return None if work is None else {"taskToken": work.token, "input": work.input}
+
+    return Later(look, ("activity", activity.arn), _LONG_POLL_S, {})
+
+
+def succeed(call: Call) -> dict[str, Any]:
+    """SendTaskSuccess."""
+    tasks.succeed(call.params["taskToken"], call.params["output"])
+    return {}
+
+
+def fail(call: Call) -> dict[str, Any]:
+    """SendTaskFailure."""
+    tasks.fail(call.params["taskToken"], call.params.get("error"), call.params.get("cause"))
+    return {}
+
+
+def heartbeat(call: Call) -> dict[str, Any]:
+    """SendTaskHeartbeat."""
+    tasks.heartbeat(call.params["taskToken"])
+    return {}

@@ -1,0 +1,57 @@
+"""What is in a nextToken?  Where the last page ended; sealed, bound to its query, good for a day."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+
+from django.conf import settings
+
+from console.errors import InvalidToken
+
+_DAY_S = 24 * 3600
+_SEAL = 16
+DEFAULT = 100
+
+
+def size(params: dict[str, Any]) -> int:
+    """Return how many items a page has: ``maxResults``, 0 or missing means 100."""
+    return params.get("maxResults") or DEFAULT
+
+
+def token(action: str, params: dict[str, Any], position: Any) -> str:
+    """Seal a position for the same action with the same other arguments."""
+    body = json.dumps([int(time.time()), position], separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(_seal(action, params, body) + body).decode()
+
+
+def position(action: str, params: dict[str, Any]) -> Any:
+    """Return the position in the request's nextToken, None without one; raise ``InvalidToken``."""
+    text = params.get("nextToken")
+    if text is None:
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(text.encode("ascii"))
+    except (ValueError, UnicodeEncodeError):
+        raise _invalid() from None
+    seal, body = raw[:_SEAL], raw[_SEAL:]
+    if not hmac.compare_digest(seal, _seal(action, params, body)):
+        raise _invalid()
+    made, where = json.loads(body)
+    if time.time() - made > _DAY_S:
+        raise _invalid()
+    return where
+
+
+def _seal(action: str, params: dict[str, Any], body: bytes) -> bytes:
+    query = {name: value for name, value in params.items() if name not in ("nextToken", "maxResults")}
+    bound = json.dumps([action, query], sort_keys=True).encode() + body
+    return hmac.new(settings.STEPYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
+
+
+def _invalid() -> InvalidToken:
+    return InvalidToken("Invalid Token: 'Invalid token'")

@@ -1,0 +1,112 @@
+"""Is a request what the service model says?  Checked and worded as AWS does.
+
+botocore's service model is the authority: required members, types, lengths, ranges, enums and patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+
+from console.awsapi.errors import SerializationException
+from console.errors import ValidationException
+
+if TYPE_CHECKING:
+    from botocore.model import OperationModel, Shape
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "long": (int,),
+    "float": (int, float),
+    "double": (int, float),
+    "timestamp": (int, float),
+    "list": (list,),
+    "structure": (dict,),
+    "map": (dict,),
+}
+# AWS answers these with errors of the operation, not with the constraint's words.
+_CHECKED_LATER = {"name", "definition", "input", "output", "taskToken", "nextToken"}
+
+
+@lru_cache(maxsize=1)
+def service() -> ServiceModel:
+    """Return botocore's model of Step Functions."""
+    return ServiceModel(Loader().load_service_model("stepfunctions", "service-2"), "stepfunctions")
+
+
+def check(operation: OperationModel, params: dict[str, Any]) -> None:
+    """Raise ``ValidationException`` that lists every violated constraint, or ``SerializationException``."""
+    problems: list[str] = []
+    if operation.input_shape is not None:
+        _structure(operation.input_shape, params, "", problems)
+    if problems:
+        count = len(problems)
+        noun = "error" if count == 1 else "errors"
+        raise ValidationException(f"{count} validation {noun} detected: {'; '.join(problems)}")
+
+
+def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
+    for name in shape.required_members:
+        if value.get(name) is None:
+            problems.append(_words(None, path + name, "not be null"))
+    for name, member in shape.members.items():
+        if value.get(name) is not None:
+            _value(member, value[name], path + name, problems)
+
+
+def _value(shape: Shape, value: Any, path: str, problems: list[str]) -> None:
+    kind = shape.type_name
+    if not isinstance(value, _TYPES.get(kind, (object,))) or (
+        isinstance(value, bool) and kind != "boolean"
+    ):
+        raise SerializationException(f"{path}: got {type(value).__name__}, wanted {kind}")
+    if kind == "structure":
+        _structure(shape, value, f"{path}.", problems)
+    elif kind == "list":
+        _bounds(shape, len(value), value, path, "have length", problems)
+        for number, one in enumerate(value, 1):
+            _value(shape.member, one, f"{path}.{number}.member", problems)
+    elif kind == "string":
+        _string(shape, value, path, problems)
+    elif kind in ("integer", "long"):
+        _bounds(shape, value, value, path, "have value", problems)
+
+
+def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
+    values = shape.metadata.get("enum")
+    if values and value not in values:
+        wanted = f"satisfy enum value set: [{', '.join(values)}]"
+        problems.append(_words(value, path, wanted))
+    if path not in _CHECKED_LATER:
+        _bounds(shape, len(value), value, path, "have length", problems)
+    pattern = shape.metadata.get("pattern")
+    if pattern and not re.search(_python(pattern), value):
+        wanted = f"satisfy regular expression pattern: {pattern}"
+        problems.append(_words(value, path, wanted))
+
+
+@lru_cache(maxsize=64)
+def _python(pattern: str) -> str:
+    """Turn a Java pattern into Python's: the whole text must match."""
+    return rf"\A(?:{pattern.replace('p{Alnum}', 'a-zA-Z0-9')})\Z"
+
+
+def _bounds(
+    shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]
+) -> None:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and size < least:
+        problems.append(_words(value, path, f"{what} greater than or equal to {least}"))
+    if most is not None and size > most:
+        problems.append(_words(value, path, f"{what} less than or equal to {most}"))
+
+
+def _words(value: Any, path: str, wanted: str) -> str:
+    got = "Value null" if value is None else f"Value '{value}'"
+    return f"{got} at '{path}' failed to satisfy constraint: Member must {wanted}"

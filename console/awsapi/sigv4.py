@@ -1,0 +1,145 @@
+"""Is this request signed by who it says?  AWS Signature Version 4, headers only.
+
+Source: "Create a signed AWS API request". What must be signed here: host, the date and the action. Only the
+SHA-256 algorithm, only the service ``states``; no query signatures, no unsigned payload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from console.awsapi.errors import (
+    IncompleteSignature,
+    InvalidSignature,
+    MissingAuthenticationToken,
+    UnrecognizedClient,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+MAX_SKEW_S = 300
+_ALGORITHM = "AWS4-HMAC-SHA256"
+_AUTHORIZATION = re.compile(
+    r"AWS4-HMAC-SHA256\s+Credential=(?P<key>[A-Za-z0-9]{4,128})/(?P<day>\d{8})/"
+    r"(?P<region>[a-z0-9-]{1,32})/(?P<service>[a-z0-9-]+)/aws4_request,\s*"
+    r"SignedHeaders=(?P<headers>[a-z0-9;-]+),\s*Signature=(?P<signature>[0-9a-f]{64})"
+)
+_MUST_SIGN = {"host", "x-amz-date", "x-amz-target"}
+_MISMATCH = (
+    "The request signature we calculated does not match the signature you provided. Check your AWS "
+    "Secret Access Key and signing method. Consult the service documentation for details."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A request whose signature is right."""
+
+    key_id: str
+    region: str
+
+
+def verify(
+    headers: Mapping[str, Sequence[str]],
+    body: bytes,
+    secret_for: Callable[[str], str | None],
+    now_s: float,
+    services: Sequence[str] = ("states",),
+) -> Signed:
+    """Check the signature of ``POST /``; raise one of the edge's signature errors.
+
+    ``headers``: lower-case name -> values in their order. ``secret_for``: the secret of a key that may be
+    used, else None. ``now_s``: epoch seconds.
+    """
+    credential = _credential(headers)
+    if credential["service"] not in services:
+        service = credential["service"]
+        raise InvalidSignature(f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}")
+    signed = credential["headers"].split(";")
+    _check_coverage(signed, headers)
+    stamp = _one(headers, "x-amz-date")
+    _check_date(stamp, credential["day"], now_s)
+    secret = secret_for(credential["key"])
+    if secret is None or "x-amz-security-token" in headers:
+        raise UnrecognizedClient("The security token included in the request is invalid.")
+    scope = (credential["day"], credential["region"], credential["service"])
+    expected = _signature(secret, scope, stamp, _canonical(headers, signed, body))
+    if not hmac.compare_digest(expected, credential["signature"]):
+        raise InvalidSignature(_MISMATCH)
+    return Signed(credential["key"], credential["region"])
+
+
+def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
+    values = headers.get("authorization", ())
+    if not values:
+        raise MissingAuthenticationToken("Missing Authentication Token")
+    match = _AUTHORIZATION.fullmatch(values[0].strip())
+    if len(values) > 1 or match is None:
+        raise IncompleteSignature(
+            "Authorization header requires 'Credential', 'Signature' and 'SignedHeaders' parameters "
+            f"in the form of {_ALGORITHM}."
+        )
+    return match
+
+
+def _check_coverage(signed: list[str], headers: Mapping[str, Sequence[str]]) -> None:
+    if signed != sorted(set(signed)):
+        raise IncompleteSignature("SignedHeaders must be sorted and name each header once.")
+    lacking = _MUST_SIGN - set(signed)
+    if lacking:
+        raise InvalidSignature(f"These headers must be signed: {', '.join(sorted(lacking))}")
+    missing = [name for name in signed if name not in headers]
+    if missing:
+        raise IncompleteSignature(f"These signed headers are missing: {', '.join(missing)}")
+    digest = headers.get("x-amz-content-sha256", ("",))[0]
+    if digest and not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise InvalidSignature("x-amz-content-sha256 must be the SHA-256 of the body.")
+
+
+def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
+    values = headers[name]
+    if len(values) != 1:
+        raise IncompleteSignature(f"got {len(values)} headers {name}, wanted one")
+    return values[0]
+
+
+def _check_date(stamp: str, day: str, now_s: float) -> None:
+    try:
+        at = datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise IncompleteSignature(f"Date must be in ISO-8601 'basic format': got {stamp!r}") from None
+    if not stamp.startswith(day):
+        raise InvalidSignature("Date in Credential scope does not match the date of the request.")
+    if at < now_s - MAX_SKEW_S:
+        raise InvalidSignature(f"Signature expired: {stamp} is more than 5 minutes old.")
+    if at > now_s + MAX_SKEW_S:
+        raise InvalidSignature(f"Signature not yet current: {stamp} is more than 5 minutes ahead.")
+
+
+def _canonical(headers: Mapping[str, Sequence[str]], signed: list[str], body: bytes) -> str:
+    lines = [
+        f"{name}:{','.join(' '.join(value.split()) for value in headers[name])}" for name in signed
+    ]
+    digest = hashlib.sha256(body).hexdigest()
+    return "\n".join(["POST", "/", "", *lines, "", ";".join(signed), digest])
+
+
+def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: str) -> str:
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
+    return hmac.new(_signing_key(secret, scope), text.encode(), hashlib.sha256).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _signing_key(secret: str, scope: tuple[str, str, str]) -> bytes:
+    key = f"AWS4{secret}".encode()
+    for part in (*scope, "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return key

@@ -1,0 +1,55 @@
+"""Where does everything this server writes lie, and where do its secrets come from?"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+PRIVATE = 0o600
+
+
+def data_folder() -> Path:
+    """Return the data folder: ``STEPYARD_DATA``, else the user's own data folder."""
+    chosen = os.environ.get("STEPYARD_DATA")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(home) / "stepyard"
+
+
+def master_secret(folder: Path) -> bytes:
+    """Return the one secret all others are derived from, made at the first start.
+
+    ``STEPYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
+    """
+    given = os.environ.get("STEPYARD_SECRET")
+    if given:
+        return given.encode()
+    path = folder / "secret"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(path, secrets.token_hex(32) + "\n")
+    return path.read_text(encoding="ascii").strip().encode()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def derived(master: bytes, purpose: str) -> bytes:
+    """Return the key for one purpose; keys of different purposes say nothing of each other."""
+    return hmac.new(master, f"stepyard/{purpose}".encode(), hashlib.sha256).digest()
+
+
+def derived_text(master: bytes, purpose: str) -> str:
+    """Return the key for one purpose as text of 43 characters."""
+    return base64.urlsafe_b64encode(derived(master, purpose)).decode().rstrip("=")

@@ -1,0 +1,44 @@
+"""``manage.py login_url``: makes a one-time login link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError
+
+from console import access
+from console.data_folder import write_private
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(BaseCommand):
+    """Prints the link and keeps it in DATA/login-url."""
+
+    help = "Make a one-time login link, valid for a day."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the person and the address of the server."""
+        parser.add_argument("--user", default="owner", help="who logs in (default: owner)")
+        parser.add_argument("--address", default="", help="the server's address")
+        parser.add_argument("--data", metavar="DIR", help="the data folder")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the link."""
+        del args
+        user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
+        if user is None:
+            raise CommandError(f"--user: got {options['user']!r}, wanted an active user's name")
+        address = options["address"] or _address()
+        url = f"{address}/login/{access.new_login_link(user)}/"
+        write_private(settings.DATA_DIR / "login-url", url + "\n")
+        self.stdout.write(url)
+
+
+def _address() -> str:
+    """Return the address the server printed last, or the default one."""
+    path = settings.DATA_DIR / "address"
+    return path.read_text(encoding="utf-8").strip() if path.exists() else "http://127.0.0.1:8083"

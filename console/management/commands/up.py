@@ -1,0 +1,166 @@
+"""``manage.py up``: everything in one process - pages, API and engine - on an embedded database."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from console import access
+from console.data_folder import write_private
+from console.samples import MACHINES
+from console.store import activities, machines
+from console.store.audit import Actor
+from console.worker import Embedded
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from pathlib import Path
+
+    from console.models import AccessKey, Project
+
+_ROLE = "arn:aws:iam::{account}:role/stepyard-samples"
+
+
+class Command(BaseCommand):
+    """Migrates, loads the samples once, prints the way in, and serves until Ctrl-C."""
+
+    help = "Start pages, API and engine in one process on an embedded database."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take address and data folder."""
+        parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
+        parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
+        parser.add_argument("--data", metavar="DIR", help="where everything is kept")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Start, serve, stop."""
+        del args
+        folder = settings.DATA_DIR
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = _lock(folder)
+        listener = _listen(options["host"], options["port"])
+        host, port = options["host"], listener.getsockname()[1]
+        _allow(host)
+        call_command("migrate", verbosity=0, interactive=False)
+        address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
+        self._prepare(folder, address)
+        worker = Embedded()
+        worker.start()
+        try:
+            _serve(listener)
+        finally:
+            worker.stop()
+            os.close(lock)
+        self.stdout.write("stopped")
+
+    def _prepare(self, folder: Path, address: str) -> None:
+        """Make owner, key and samples at the first start; print how to get in."""
+        user, project, _ = access.first_owner()
+        credentials = folder / "credentials"
+        if not credentials.exists():
+            write_private(credentials, _profile(access.new_key(user, project)))
+        if not (folder / "samples-loaded").exists():
+            _load_samples(project)
+            (folder / "samples-loaded").touch()
+        write_private(folder / "address", address + "\n")
+        link = f"{address}/login/{access.new_login_link(user)}/"
+        write_private(folder / "login-url", link + "\n")
+        self.stdout.write(
+            f"\nStepyard is at {address}\n\n"
+            f"  Log in (once, within a day):  {link}\n"
+            f"  Another link:                 python manage.py login_url --data {folder}\n"
+            f"  AWS credentials, profile [stepyard]:  {credentials}\n\n"
+            "Ctrl-C stops; nothing is lost.\n"
+        )
+        self.stdout.flush()
+
+
+def _lock(folder: Path) -> int:
+    """Take the data folder for this process alone."""
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise CommandError(
+            f"--data {folder}: another `manage.py up` is using this folder; stop it, or choose "
+            "another folder"
+        ) from None
+    return handle
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Open the port before anything else is done."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            msg = f"--port {port}: something else is listening there; choose another, or 0"
+            raise CommandError(msg) from None
+        raise CommandError(f"--host {host} --port {port}: {error.strerror}") from None
+    return listener
+
+
+def _allow(host: str) -> None:
+    """Accept the name people reach this server by."""
+    if host not in ("0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):  # noqa: S104
+        settings.ALLOWED_HOSTS.append(host)
+
+
+def _serve(listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        "console.asgi:application",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=3,
+        backlog=2048,
+    )
+    server = uvicorn.Server(config)
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # uvicorn raises it again after a clean stop
+
+
+def _profile(key: AccessKey) -> str:
+    return (
+        "[stepyard]\n"
+        f"aws_access_key_id = {key.key_id}\n"
+        f"aws_secret_access_key = {access.secret_for(key.key_id)}\n"
+    )
+
+
+def _load_samples(project: Project) -> None:
+    actor = Actor("stepyard")
+    region = settings.STEPYARD_REGION
+    for name in settings.STEPYARD_FUNCTIONS:
+        if name.startswith("activity:"):
+            activities.create(project, region, name.removeprefix("activity:"), actor)
+    for sample in MACHINES:
+        machines.create(
+            project,
+            region,
+            name=sample.name,
+            definition=sample.definition,
+            role_arn=_ROLE.format(account=project.account_id),
+            actor=actor,
+        )

@@ -1,0 +1,160 @@
+"""What do the sample state machines call?  Small functions, as one would write them for Lambda."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from typing import Any
+
+Event = Any
+
+
+class AccountAlreadyExistsException(Exception):  # noqa: N818 - the name in the deck's example
+    """The account is in use."""
+
+
+class CardDeclined(Exception):  # noqa: N818 - error names are what Catch looks for
+    """The bank refused the payment."""
+
+
+class WarehouseBusy(Exception):  # noqa: N818
+    """The warehouse asks to try again."""
+
+
+class CarrierUnavailable(Exception):  # noqa: N818
+    """The carrier asks to try again."""
+
+
+def find_address(event: Event, context: object) -> dict[str, Any]:
+    """Return a made-up address."""
+    del context
+    time.sleep(0.4)
+    return {"customerId": _of(event, "customerId"), "street": "1 Harbour Road", "city": "Bergen"}
+
+
+def find_phone(event: Event, context: object) -> dict[str, Any]:
+    """Return a made-up phone number."""
+    del context
+    time.sleep(0.8)
+    return {"customerId": _of(event, "customerId"), "phone": "+47 555 0134"}
+
+
+def add(event: list[float], context: object) -> float:
+    """Return the sum of two numbers."""
+    del context
+    return event[0] + event[1]
+
+
+def subtract(event: list[float], context: object) -> float:
+    """Return the difference of two numbers."""
+    del context
+    return event[0] - event[1]
+
+
+def put_message(event: Event, context: object) -> dict[str, Any]:
+    """Pretend to store a message."""
+    del context
+    return {"stored": True, "message": event}
+
+
+def create_account(event: Event, context: object) -> None:
+    """Raise as the deck's example does: the account exists already."""
+    del event, context
+    raise AccountAlreadyExistsException("Account is in use!")
+
+
+def pay_out_drink(event: Event, context: object) -> str:
+    """Return the drink's name."""
+    del context
+    time.sleep(0.5)
+    return str(event["drink"]["name"])
+
+
+def pay_out_change(event: Event, context: object) -> int:
+    """Return deposit less price."""
+    del context
+    time.sleep(0.3)
+    return int(event["deposit"] - event["drink"]["price"])
+
+
+# -- order processing ------------------------------------------------------------------------------
+
+
+def check_inventory(event: Event, context: object) -> dict[str, Any]:
+    """Tell whether every item is in stock; none of more than 100 is."""
+    del context
+    time.sleep(0.5)
+    missing = [item["sku"] for item in event["items"] if item.get("quantity", 1) > 100]  # noqa: PLR2004
+    return {"available": not missing, "missing": missing}
+
+
+def score_fraud(event: Event, context: object) -> dict[str, int]:
+    """Return a score from 0 to 100: the higher the total, the higher."""
+    del context
+    time.sleep(0.3)
+    return {"score": min(100, int(event["total"]) // 100)}
+
+
+def reserve_item(event: Event, context: object) -> dict[str, Any]:
+    """Reserve one item; every third time the warehouse is busy."""
+    del context
+    time.sleep(0.3)
+    if random.random() < 1 / 3:  # noqa: S311 - a simulation
+        raise WarehouseBusy(f"no picker is free for {event['item']['sku']}")
+    return {"reservation": uuid.uuid4().hex[:8], **event["item"]}
+
+
+def charge_card(event: Event, context: object) -> dict[str, Any]:
+    """Charge a card; cards that end in 0000 are declined."""
+    del context
+    time.sleep(0.4)
+    if str(event["card"]["number"]).endswith("0000"):
+        raise CardDeclined("the bank refused the payment")
+    return {"paymentId": uuid.uuid4().hex[:8], "amount": event["amount"]}
+
+
+def refund_card(event: Event, context: object) -> dict[str, Any]:
+    """Give the money back."""
+    del context
+    return {"refunded": event["payment"]}
+
+
+def ship_item(event: Event, context: object) -> dict[str, Any]:
+    """Hand the parcel to a carrier; every fourth time it asks to try again."""
+    del context
+    time.sleep(0.6)
+    if random.random() < 1 / 4:  # noqa: S311 - a simulation
+        raise CarrierUnavailable("the van is full")
+    return {"tracking": f"TR-{event['orderId']}", "parcels": len(event["reserved"])}
+
+
+def notify_customer(event: Event, context: object) -> dict[str, Any]:
+    """Pretend to send a message."""
+    del context
+    return {"sentTo": event["customer"].get("email"), "subject": event["subject"]}
+
+
+def _of(event: Event, name: str) -> Any:
+    return event.get(name) if isinstance(event, dict) else None
+
+
+_HERE = "console.samples.functions"
+FUNCTIONS = {
+    "AddressFinder": f"{_HERE}:find_address",
+    "PhoneFinder": f"{_HERE}:find_phone",
+    "PutMessage": f"{_HERE}:put_message",
+    "CreateAccount": f"{_HERE}:create_account",
+    "PayOutDrink": f"{_HERE}:pay_out_drink",
+    "PayOutChange": f"{_HERE}:pay_out_change",
+    "CheckInventory": f"{_HERE}:check_inventory",
+    "ScoreFraud": f"{_HERE}:score_fraud",
+    "ReserveItem": f"{_HERE}:reserve_item",
+    "ChargeCard": f"{_HERE}:charge_card",
+    "RefundCard": f"{_HERE}:refund_card",
+    "ShipItem": f"{_HERE}:ship_item",
+    "NotifyCustomer": f"{_HERE}:notify_customer",
+    "activity:Add": f"{_HERE}:add",
+    "activity:Subtract": f"{_HERE}:subtract",
+}
+"""Name -> callable; ``activity:`` names are worked by a thread of the server."""

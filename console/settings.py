@@ -1,0 +1,200 @@
+"""What can be configured?  Environment variables, each with a safe default.
+
+``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name instead of the
+SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file; ``STEPYARD_HOSTS`` further host names,
+by comma; ``STEPYARD_REGION`` the region pages work in; ``STEPYARD_FUNCTIONS`` functions as a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from console.data_folder import data_folder, derived, derived_text, master_secret
+from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = data_folder()
+TESTING = "pytest" in sys.modules or "test" in sys.argv[1:2]
+
+# Tests must not touch the user's folder, and a secret that is never stored guards nothing.
+_MASTER = os.urandom(32) if TESTING else master_secret(DATA_DIR)
+SECRET_KEY = derived_text(_MASTER, "django")
+STEPYARD_KEY_SECRET = derived(_MASTER, "access-keys")
+STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
+STEPYARD_PAGING_KEY = derived(_MASTER, "paging")
+
+DEBUG = False
+STEPYARD_HTTPS = os.environ.get("STEPYARD_HTTPS", "") == "1"
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
+ALLOWED_HOSTS += [host for host in os.environ.get("STEPYARD_HOSTS", "").split(",") if host]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_ace",
+    "lucide",
+    "csp",
+    "console",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "console.urls"
+ASGI_APPLICATION = "console.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "libraries": {"stepyard": "console.web.templatetags.stepyard"},
+        },
+    },
+]
+
+# -- database --------------------------------------------------------------------------------------
+
+
+def _sqlite() -> dict[str, Any]:
+    """One durable file: write-ahead log, every commit flushed, writers queue instead of failing."""
+    pragmas = (
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000;"
+        "PRAGMA cache_size=-32000; PRAGMA temp_store=MEMORY;"
+    )
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": DATA_DIR / "stepyard.sqlite3",
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
+        "TEST": {"NAME": os.environ.get("STEPYARD_TEST_DB") or f"/tmp/stepyard-test-{os.getpid()}.sqlite3"},  # noqa: S108
+    }
+
+
+def _postgres(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql"):
+        msg = f"STEPYARD_DATABASE_URL: got {parts.scheme}://, wanted postgres://user:pw@host/name"
+        raise ValueError(msg)
+    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.lstrip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(query.get("host", parts.hostname or "")),
+        "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+_URL = os.environ.get("STEPYARD_DATABASE_URL")
+DATABASES = {"default": _postgres(_URL) if _URL else _sqlite()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- people ----------------------------------------------------------------------------------------
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_NAME = "stepyard_session"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+CSRF_COOKIE_NAME = "stepyard_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "console.web.views.errors.csrf_failure"
+# A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STEPYARD_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STEPYARD_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SILENCED_SYSTEM_CHECKS = [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "worker-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "object-src": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# -- pages -----------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 3600
+DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}
+
+# -- Stepyard --------------------------------------------------------------------------------------
+
+STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
+STEPYARD_ACCOUNT = "123456789012"
+STEPYARD_MAX_PAYLOAD_BYTES = 262_144
+STEPYARD_MAX_STATE_MACHINES = 10_000
+STEPYARD_MAX_ACTIVITIES = 10_000
+STEPYARD_MAX_REQUEST_BYTES = 1_048_576
+
+
+def _functions() -> dict[str, str]:
+    """Functions of the samples, of ``DATA/functions.json`` and of the environment; later ones win."""
+    functions = dict(SAMPLE_FUNCTIONS)
+    path = DATA_DIR / "functions.json"
+    if not TESTING and path.exists():
+        functions |= json.loads(path.read_text(encoding="utf-8"))
+    return functions | json.loads(os.environ.get("STEPYARD_FUNCTIONS", "{}"))
+
+
+STEPYARD_FUNCTIONS = _functions()
