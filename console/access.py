@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import secrets
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,15 +91,27 @@ def new_key(user: User, project: Project) -> AccessKey:
     )
 
 
-def key_is_usable(key_id: str) -> bool:
-    """Tell whether there is such a key and its owner may use it."""
-    return AccessKey.objects.filter(
-        key_id=key_id, disabled_ms=None, user__is_active=True
-    ).exists()
+_KEPT_S = 5.0  # a disabled key or removed member is out within this time
+_principals: dict[str, tuple[float, Principal | None]] = {}
 
 
 def principal_of_key(key_id: str) -> Principal | None:
-    """Return who an access key belongs to; None if there is no such key or it may not be used."""
+    """Return who an access key belongs to; None if there is no such key or it may not be used.
+
+    Remembered for five seconds, so that a busy client does not cost two queries a call.
+    """
+    now = time.monotonic()
+    kept = _principals.get(key_id)
+    if kept is not None and kept[0] > now:
+        return kept[1]
+    if len(_principals) > 1000:  # noqa: PLR2004 - made-up keys must not fill the memory
+        _principals.clear()
+    found = _find_principal(key_id)
+    _principals[key_id] = (now + _KEPT_S, found)
+    return found
+
+
+def _find_principal(key_id: str) -> Principal | None:
     key = (
         AccessKey.objects.select_related("project", "user")
         .filter(key_id=key_id, disabled_ms=None, user__is_active=True)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.conf import settings
-from django.db import connection
 from django.http.request import split_domain_port, validate_host
 
 from console import access
@@ -27,10 +26,12 @@ from console.awsapi.errors import (
     RequestTooLarge,
     SerializationException,
     UnknownOperation,
+    UnrecognizedClient,
 )
 from console.awsapi.operations.call import Call, Later
 from console.errors import AccessDeniedException, ServiceError
 from console.store.audit import Actor
+from console.store.writer import drop_broken_connection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -99,12 +100,12 @@ def answer_call(
 ) -> dict[str, Any] | Later:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
     _check_request(scope, headers, body)
-    connection.close_if_unusable_or_obsolete()
+    drop_broken_connection()
     action = headers.get("x-amz-target", [""])[0]
     signed = sigv4.verify(headers, body, _secret_for, time.time())
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
-        raise AccessDeniedException("The key's owner is no member of its project any more.")
+        raise UnrecognizedClient("The security token included in the request is invalid.")
     name = action.removeprefix(_TARGET)
     if not action.startswith(_TARGET) or name not in shapes.service().operation_names:
         raise UnknownOperation(f"The operation {action!r} is not one of this service")
@@ -136,7 +137,8 @@ def _check_request(scope: dict[str, Any], headers: Headers, body: bytes) -> None
 
 
 def _secret_for(key_id: str) -> str | None:
-    return access.secret_for(key_id) if access.key_is_usable(key_id) else None
+    """Return the secret of a key that may be used."""
+    return None if access.principal_of_key(key_id) is None else access.secret_for(key_id)
 
 
 def _params(body: bytes) -> dict[str, Any]:

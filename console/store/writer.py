@@ -33,10 +33,16 @@ def write(fn: Callable[[], T]) -> T:
     return _write_here(fn)
 
 
+def drop_broken_connection() -> None:
+    """Let a long-lived thread connect anew if its connection had an error; else keep it."""
+    if connection.errors_occurred:
+        connection.close_if_unusable_or_obsolete()
+
+
 def _write_here(fn: Callable[[], T]) -> T:
     """Run in a transaction of this thread's connection; again only if surely not committed."""
     for attempt in range(_RETRIES):
-        connection.close_if_unusable_or_obsolete()
+        drop_broken_connection()
         try:
             with transaction.atomic():
                 return fn()

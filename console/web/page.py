@@ -79,9 +79,13 @@ class Yard:
 
 def yard(request: HttpRequest) -> Yard:
     """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
-    region = request.GET.get("region", "")
-    known = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region)
-    return Yard(access.principal_of(request), region if known else settings.STEPYARD_REGION)
+    known: Yard | None = getattr(request, "yard", None)
+    if known is None:
+        asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
+        region = asked[0] if asked else settings.STEPYARD_REGION
+        known = Yard(access.principal_of(request), region)
+        request.yard = known  # type: ignore[attr-defined]
+    return known
 
 
 def require(here: Yard, action: str) -> None:
@@ -110,8 +114,8 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "statuses": words.EXECUTION,
         "fine": words.Status("succeeded", "Fine"),
     }
-    if request.user.is_authenticated:
-        here = yard(request)
+    here = _reader(request)
+    if here is not None:
         common |= {
             "region": here.region,
             "account": here.project.account_id,
@@ -126,6 +130,14 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             },
         }
     return common
+
+
+def _reader(request: HttpRequest) -> Yard | None:
+    """Return the reader's yard, None for who is not signed in or belongs to no project."""
+    try:
+        return yard(request) if request.user.is_authenticated else None
+    except PermissionDenied:
+        return None
 
 
 def actor(here: Yard) -> audit.Actor:
