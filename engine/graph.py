@@ -130,22 +130,27 @@ class _Drawing:
         self.groups: list[Group] = []
 
     def block(self, block: Block, raw: Mapping[str, Any], *, owner: str, index: int) -> None:
-        group = f"b{len(self.groups)}"
-        first = len(self.nodes)
-        ids = {name: f"n{first + place + 1}" for place, name in enumerate(block.states)}
-        self.groups.append(Group(group, owner, ids[block.start_at], index))
-        self.nodes += [
-            _node(ids[name], group, state, raw["States"][name])
+        place = len(self.groups)
+        group = f"b{place}"
+        self.groups.append(Group(group, owner, "", index))
+        ids = {
+            name: self.state(state, raw["States"][name], group)
             for name, state in block.states.items()
+        }
+        self.groups[place] = Group(group, owner, ids[block.start_at], index)
+        self.edges += [
+            Edge(ids[name], ids[target], kind, label)
+            for name, state in block.states.items()
+            for target, kind, label in _ways(state, raw["States"][name])
         ]
-        for name, state in block.states.items():
-            text = raw["States"][name]
-            self.edges += [
-                Edge(ids[name], ids[target], kind, label)
-                for target, kind, label in _ways(state, text)
-            ]
-            for place, (inner, inner_raw) in enumerate(_inner(state, text)):
-                self.block(inner, inner_raw, owner=ids[name], index=place)
+
+    def state(self, state: State, raw: Mapping[str, Any], group: str) -> str:
+        """Draw a state, then what it holds; return its id."""
+        node = _node(f"n{len(self.nodes) + 1}", group, state, raw)
+        self.nodes.append(node)
+        for place, (inner, inner_raw) in enumerate(_inner(state, raw)):
+            self.block(inner, inner_raw, owner=node.id, index=place)
+        return node.id
 
 
 def _node(node_id: str, group: str, state: State, raw: Mapping[str, Any]) -> Node:

@@ -132,7 +132,8 @@ class Trace:
             self.last = event.id
             if node:
                 self._changed[node] = event.id
-            self._note(event, scope, node)
+            if node or not event.state:  # else: a state this definition does not have
+                self._note(event, scope, node)
 
     def _note(self, event: Event, scope: Scope, node: str) -> None:
         kind = event.type

@@ -18,26 +18,31 @@ CAUGHT = {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Rescue"}]}
 
 
 def machine(states: dict[str, Any], start: str | None = None) -> dict[str, Any]:
+    """Return a definition."""
     return {"StartAt": start or next(iter(states)), "States": states}
 
 
 def drawn(definition: dict[str, Any]) -> engine.Graph:
+    """Return the picture of a definition."""
     return engine.graph(engine.parse(engine.dumps(definition)))
 
 
 def colours(
     definition: dict[str, Any], events: tuple[engine.Event, ...] | list[engine.Event]
 ) -> dict[str, str]:
+    """Return state name -> status."""
     picture = drawn(definition)
     painted = engine.paint(picture, events)
     return {picture.by_id[node].name: status for node, status in painted.items()}
 
 
 def played(definition: dict[str, Any], data: Any = None, **tasks: Any) -> tuple[engine.Event, ...]:
+    """Return the history of a run in memory."""
     return engine.run(definition, data, tasks).events
 
 
 def broken(_: Any) -> Any:
+    """Fail, as a task."""
     raise ValueError("no")
 
 
@@ -61,6 +66,7 @@ def until(events: tuple[engine.Event, ...], kind: str, nth: int = 1) -> list[eng
 
 
 def stopped(events: list[engine.Event], kind: str = "ExecutionAborted") -> list[engine.Event]:
+    """Return the history with an end from outside."""
     last = events[-1]
     return [*events, engine.Event(last.id + 1, 0, last.at_ms + 5, kind, {})]
 
@@ -99,7 +105,7 @@ EACH = machine(
 def test_every_state_is_drawn_with_the_nested_ones() -> None:
     """States of branches and item processors are nodes of their own groups."""
     picture = drawn(PARALLEL)
-    assert [node.name for node in picture.nodes] == ["Both", "Rescue", "Left", "Wait", "Right"]
+    assert [node.name for node in picture.nodes] == ["Both", "Left", "Wait", "Right", "Rescue"]
     assert [(one.owner, one.index) for one in picture.groups] == [("", 0), ("n1", 0), ("n1", 1)]
     assert picture.by_id[picture.by_name["Right"]].group == "b2"
 

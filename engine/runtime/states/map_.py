@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.data.expression import ROOT, Json
+from engine.data.expression import ROOT, Json, Scope
 from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow, groups
 from engine.runtime.payload import Payload, limited
-from engine.runtime.states.numbers import json_type, unexpected_type, whole_number
+from engine.runtime.states.numbers import unexpected_type, whole_number
 
 if TYPE_CHECKING:
     from engine.language.model import Map
@@ -56,12 +56,17 @@ def _items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
 
 
 def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
-    """Return the input of the iteration ``frame``: its item, or what ItemSelector makes of it."""
-    group = turn.groups[frame.group]
+    """Return the input of the iteration ``frame``: its item, or what ItemSelector makes of it.
+
+    ItemSelector sees what the Map state sees, and the item in the context object.
+    """
+    item = turn.item(turn.groups[frame.group], frame.index)
     if state.selector is None:
-        return Payload.of(turn.item(group, frame.index))
-    seen = flow.scope(turn, frame, flow.selected(turn, owner, state.data).value)
+        return Payload.of(item)
+    seen = Scope(
+        input=flow.selected(turn, owner, state.data).value,
+        context=lambda: turn.context(owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}},
+        variables=turn.variables.visible(owner),
+        rng=turn.rng,
+    )
     return limited(Payload.of(state.selector.evaluate(seen)), state.name)
-
-
-__all__ = ["enter", "item_input", "json_type"]

@@ -1,0 +1,67 @@
+"""Small machines and ways to drive them, for tests of the store."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from console.models import Execution, HistoryEvent, Project, StateMachine
+from console.store import executions, machines, runs
+
+ROLE = "arn:aws:iam::123456789012:role/test"
+REGION = "us-east-1"
+
+
+def one(name: str, **state: Any) -> dict[str, Any]:
+    """Return a machine of one last state."""
+    return {"StartAt": name, "States": {name: {**state, "End": True}}}
+
+
+PASS = one("P", Type="Pass")
+WAIT = one("W", Type="Wait", Seconds=3600)
+ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
+WORK = one("A", Type="Task", Resource=ACTIVITY)
+
+
+def function(name: str, **more: Any) -> dict[str, Any]:
+    """Return a Task that calls a registered function."""
+    arn = f"arn:aws:lambda:us-east-1:123456789012:function:{name}"
+    return {"Type": "Task", "Resource": arn, **more}
+
+
+def create(project: Project, definition: dict[str, Any], name: str = "machine") -> StateMachine:
+    """Create a state machine."""
+    return machines.create(
+        project, REGION, name=name, definition=json.dumps(definition), role_arn=ROLE
+    )
+
+
+def start(machine: StateMachine, data: Any = None, name: str | None = None) -> Execution:
+    """Start an execution."""
+    text = "{}" if data is None else json.dumps(data)
+    return executions.start(machine, name=name, input=text)
+
+
+def drain(execution: Execution) -> Execution:
+    """Step an execution, in this thread, until it can go no further; return it anew."""
+    while runs.step(execution.pk):
+        pass
+    return Execution.objects.get(pk=execution.pk)
+
+
+def ended(execution: Execution, seconds: float = 10) -> Execution:
+    """Wait until a worker has taken an execution to its end; return it anew."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        row = Execution.objects.get(pk=execution.pk)
+        if row.status != "RUNNING":
+            return row
+        time.sleep(0.01)
+    raise AssertionError(f"still running: {types(execution)}")
+
+
+def types(execution: Execution) -> list[str]:
+    """Return the types of an execution's events, in order."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
+    return list(rows.values_list("type", flat=True))

@@ -1,0 +1,171 @@
+"""Is a started execution durable, unique by name, and ended once?"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from console import errors
+from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue, Timer
+from console.store import executions, history, runs
+from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
+
+
+def test_start_commits_all_it_needs_at_once(project: Project) -> None:
+    """When start returns there are the row, event 1, the snapshot and the first work item."""
+    execution = start(create(project, PASS), {"a": 1})
+    assert types(execution) == ["ExecutionStarted"]
+    row = RunRow.objects.get(execution_id=execution.pk)
+    assert (row.ready, row.next_event, row.version) == (True, 2, 0)
+    assert drain(execution).output == '{"a": 1}'
+
+
+def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Project) -> None:
+    """Other input, or an ended execution of that name, is refused."""
+    machine = create(project, WAIT)
+    first = start(machine, {"a": 1}, "x")
+    assert start(machine, {"a": 1}, "x").pk == first.pk
+    with pytest.raises(errors.ExecutionAlreadyExists):
+        start(machine, {"a": 2}, "x")
+    executions.stop(first)
+    with pytest.raises(errors.ExecutionAlreadyExists):
+        start(machine, {"a": 1}, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "Invalid execution input."),
+        ("not json", "Unrecognized token 'not'"),
+        ("{'a':1}", "Unexpected character (''' (code 39)): was expecting double-quote"),
+        ('"' + "x" * 262_143 + '"', "more than 262144 bytes"),
+        ("[" * 501 + "]" * 501, "nested deeper than 500"),
+        ("NaN", "NaN"),
+        ('"\\ud800"', "surrogate"),
+    ],
+)
+def test_bad_input_is_refused(project: Project, text: str, words: str) -> None:
+    """Input must be JSON as AWS takes it, and say what is wrong if not."""
+    with pytest.raises(errors.InvalidExecutionInput) as caught:
+        executions.start(create(project, PASS), input=text)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["null", "1", '"x"', "[]", '"' + "é" * 131_071 + '"'])
+def test_any_json_value_is_good_input(project: Project, text: str) -> None:
+    """Not only objects; the size counts in bytes."""
+    execution = executions.start(create(project, PASS), input=text)
+    assert drain(execution).output == text
+
+
+def test_text_passes_unchanged(project: Project) -> None:
+    """Number text, key order and duplicate keys come out as they came in."""
+    text = '{"b": 1.0, "a": 9007199254740993, "z": -0.0, "a": 2}'
+    execution = executions.start(create(project, PASS), input=text)
+    assert drain(execution).output == text
+
+
+def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
+    """Error and cause are kept, nothing is awaited afterwards, and stopping again changes nothing."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    stop_ms = executions.stop(execution, error="E", cause="C")
+    execution.refresh_from_db()
+    assert (execution.status, execution.error, execution.cause) == ("ABORTED", "E", "C")
+    assert execution.stop_ms == stop_ms == executions.stop(execution, error="other")
+    assert not Timer.objects.exists()
+    assert not InboxMessage.objects.exists()
+    assert types(execution)[-1] == "ExecutionAborted"
+
+
+def test_a_late_step_writes_nothing(project: Project) -> None:
+    """Whoever loaded an older version of a run is fenced off, and no event is doubled."""
+    execution = start(create(project, PASS))
+    loaded = runs.take(execution.pk)
+    assert loaded is not None
+    drain(execution)
+    before = types(execution)
+    made = [runs._advance(loaded, message) for message in loaded.messages]
+    with pytest.raises(runs.Fenced):
+        runs.write(lambda: runs.commit(loaded, made))
+    assert types(execution) == before
+
+
+def test_many_threads_step_one_execution_once(project: Project) -> None:
+    """Sixteen steppers: the history is whole, ids run 1..n, one terminal event."""
+    states = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(1500)}
+    states["S1500"] = {"Type": "Succeed"}
+    execution = start(create(project, {"StartAt": "S0", "States": states}))
+
+    def step() -> None:
+        from django.db import connection
+
+        for _ in range(200):
+            try:
+                runs.step(execution.pk)
+            except runs.Fenced:
+                continue
+            if Execution.objects.get(pk=execution.pk).status != "RUNNING":
+                break
+        connection.close()
+
+    threads = [threading.Thread(target=step) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ids = list(
+        HistoryEvent.objects.filter(execution_id=execution.pk)
+        .order_by("event_id")
+        .values_list("event_id", flat=True)
+    )
+    assert ids == list(range(1, 2 * 1501 + 3))
+    assert types(execution).count("ExecutionSucceeded") == 1
+
+
+def test_values_of_a_map_are_written_once_and_removed(project: Project) -> None:
+    """Items wait as rows while iterations run, and nothing is left at the end."""
+    inner = one("W", Type="Wait", Seconds=3600)
+    state = {"Type": "Map", "MaxConcurrency": 2, "ItemProcessor": inner}
+    execution = start(create(project, one("M", **state)), [1, 2, 3])
+    drain(execution)
+    assert RunValue.objects.filter(execution_id=execution.pk).count() == 3
+    executions.stop(execution)
+    assert not RunValue.objects.exists()
+
+
+def test_history_pages_and_reverses(project: Project) -> None:
+    """Pages stitched together are the whole history; reverse is its mirror image."""
+    states = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(10)}
+    states["S10"] = {"Type": "Succeed"}
+    execution = start(create(project, {"StartAt": "S0", "States": states}))
+    drain(execution)
+    whole = [row.event_id for row in history.page(execution.pk, limit=1000)]
+    stitched: list[int] = []
+    while page := history.page(execution.pk, after=stitched[-1] if stitched else 0, limit=7):
+        stitched += [row.event_id for row in page]
+    mirrored = [row.event_id for row in history.page(execution.pk, limit=1000, reverse=True)]
+    assert stitched == whole == mirrored[::-1]
+
+
+def test_an_execution_that_breaks_the_engine_ends_alone(project: Project) -> None:
+    """Three failed steps end it FAILED with States.Runtime and a cause."""
+    execution = start(create(project, WAIT))
+    assert runs.failed(execution.pk, ValueError("boom"))
+    assert runs.failed(execution.pk, ValueError("boom"))
+    assert not runs.failed(execution.pk, ValueError("boom"))
+    execution.refresh_from_db()
+    assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
+    assert "ValueError: boom" in str(execution.cause)
+
+
+def test_list_pages_newest_first_without_gaps(project: Project) -> None:
+    """Keyset pages neither repeat nor skip rows while new ones arrive."""
+    machine = create(project, PASS)
+    names = [start(machine).name for _ in range(7)]
+    first = executions.list_page(machine, limit=3)
+    start(machine)
+    last = first[-1]
+    rest = executions.list_page(machine, after=(last.start_ms, last.pk), limit=100)
+    assert [row.name for row in (*first, *rest)] == names[::-1]

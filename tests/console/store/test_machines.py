@@ -1,0 +1,103 @@
+"""Are state machines kept as AWS keeps them?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from console import errors
+from console.models import AuditEntry, Project, StateMachine
+from console.store import machines
+from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, start
+
+
+def test_creating_the_same_again_returns_the_first(project: Project) -> None:
+    """Name, definition, type and configurations alike: the same machine; role and tags do not count."""
+    first = create(project, PASS)
+    again = machines.create(
+        project, REGION, name="machine", definition=json.dumps(PASS), role_arn=ROLE + "2"
+    )
+    assert (again.pk, again.role_arn) == (first.pk, ROLE)
+    assert StateMachine.objects.count() == 1
+
+
+def test_creating_another_of_the_same_name_is_refused(project: Project) -> None:
+    """White space in the definition is a difference, too."""
+    machine = create(project, PASS)
+    with pytest.raises(errors.StateMachineAlreadyExists) as caught:
+        machines.create(
+            project, REGION, name="machine", definition=json.dumps(PASS) + " ", role_arn=ROLE
+        )
+    assert caught.value.message == f"State Machine Already Exists: '{machine.arn}'"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a" * 81, "a<b", 'a"b', "a/b", "a\x7fb", "a,b"])
+def test_bad_names_are_refused(project: Project, name: str) -> None:
+    """The characters AWS refuses are refused."""
+    with pytest.raises(errors.InvalidName):
+        create(project, PASS, name)
+
+
+@pytest.mark.parametrize("name", ["a", "a" * 80, "Zahlung-1.2_3", "注文"])
+def test_good_names_are_taken(project: Project, name: str) -> None:
+    """Letters of any script are fine."""
+    assert create(project, PASS, name).arn.endswith(f":stateMachine:{name}")
+
+
+def test_bad_definition_is_refused_with_every_problem(project: Project) -> None:
+    """The message lists code, words and place of each problem; nothing is stored."""
+    with pytest.raises(errors.InvalidDefinition) as caught:
+        create(project, {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}})
+    assert "MISSING_TRANSITION_TARGET: Missing 'Next' target: B at /States/A/Next" in str(caught.value)
+    assert len(caught.value.diagnostics) >= 1
+    assert not StateMachine.objects.exists()
+
+
+def test_update_makes_a_revision_only_if_something_changed(project: Project) -> None:
+    """The revision id appears with the first real change."""
+    machine = create(project, PASS)
+    same = machines.update(machine, definition=json.dumps(PASS))
+    assert same.revision_id == ""
+    changed = machines.update(machine, definition=json.dumps(WAIT))
+    assert len(changed.revision_id) == 36
+    with pytest.raises(errors.MissingRequiredParameter):
+        machines.update(machine)
+
+
+def test_running_executions_keep_their_definition(project: Project) -> None:
+    """An edit never touches what runs."""
+    machine = create(project, WAIT)
+    execution = start(machine)
+    machines.update(machine, definition=json.dumps(PASS))
+    execution.refresh_from_db()
+    assert execution.definition.text == json.dumps(WAIT)
+    assert drain(execution).status == "RUNNING"
+
+
+def test_deleting_ends_what_runs_and_frees_the_name(project: Project) -> None:
+    """Deleting a missing machine succeeds; executions of the deleted one are ended and stay visible."""
+    machine = create(project, WAIT)
+    execution = start(machine)
+    machines.delete(project, machine.arn)
+    machines.delete(project, machine.arn)
+    execution.refresh_from_db()
+    assert (execution.status, execution.state_machine_id) == ("ABORTED", None)
+    assert create(project, PASS).arn == machine.arn
+
+
+def test_projects_do_not_see_each_other(project: Project) -> None:
+    """A machine of another project does not exist for this one."""
+    machine = create(project, PASS)
+    other = Project.objects.create(name="other", account_id="999999999999")
+    with pytest.raises(errors.StateMachineDoesNotExist):
+        machines.get(other, machine.arn)
+
+
+def test_changes_are_audited(project: Project) -> None:
+    """Create, update and delete each leave one row."""
+    machine = create(project, PASS)
+    machines.update(machine, role_arn=ROLE + "2")
+    machines.delete(project, machine.arn)
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["CreateStateMachine", "UpdateStateMachine", "DeleteStateMachine"]

@@ -1,0 +1,33 @@
+"""Do the store and the worker behave the same on PostgreSQL?"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import postgres_url, run_again
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.mark.skipif(
+    "STEPYARD_DATABASE_URL" in os.environ, reason="this run is on PostgreSQL already"
+)
+def test_store_and_worker_on_postgresql(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The tests of store, worker and API pass on a real PostgreSQL, none of them skipped."""
+    folder: Path = tmp_path_factory.mktemp("postgres")
+    try:
+        url = postgres_url(folder)
+    except Exception as error:
+        if os.environ.get("STEPYARD_REQUIRE_POSTGRES"):
+            raise
+        pytest.skip(f"no PostgreSQL can be started here: {error}")
+    places = ("tests/console/store", "tests/console/worker", "tests/console/awsapi")
+    done = run_again(url, *places)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "skipped" not in done.stdout
