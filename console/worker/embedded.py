@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,6 +19,7 @@ from console.models import InboxMessage, RunRow, TaskRow, Timer
 from console.store import hints, runs, tasks
 from console.worker import delivery
 from console.worker.clockwork import Clockwork
+from console.worker.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ ENGINE_THREADS = 2
 TASK_THREADS = 64
 SWEEP_EVERY_S = 1.0
 _STOP = -1
+_AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
 
 
 class Embedded:
@@ -41,7 +42,7 @@ class Embedded:
         self._stepping: set[int] = set()
         self._again: set[int] = set()
         self._lock = threading.Lock()
-        self._calls = ThreadPoolExecutor(TASK_THREADS, thread_name_prefix="task")
+        self._calls = Pool(TASK_THREADS)
         self._offered: set[tuple[int, int]] = set()
         self._activities: set[str] = set()
         self._clockwork = Clockwork(self._due)
@@ -81,9 +82,9 @@ class Embedded:
         self._clockwork.stop()
         for _ in range(ENGINE_THREADS):
             self._ready.put(_STOP)
-        self._calls.shutdown(wait=False, cancel_futures=True)
         for thread in self._threads:
             thread.join(seconds)
+        self._calls.stop(0.2)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -130,7 +131,7 @@ class Embedded:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
             self._offered.add((execution_id, task))
-        self._calls.submit(self._deliver, execution_id, task)
+        self._calls.submit(lambda: self._deliver(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int) -> None:
         try:
@@ -182,16 +183,16 @@ class Embedded:
 
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
-        for number in RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING").values_list("execution_id", flat=True)[:10_000]:
-            self.wake(number)
-        for number in InboxMessage.objects.values_list("execution_id", flat=True).distinct()[:10_000]:
-            self.wake(number)
-        overdue = Timer.objects.filter(due_ms__lte=clock.now_ms())
-        for number in overdue.values_list("execution_id", flat=True)[:10_000]:
-            self.wake(number)
+        for rows in (
+            RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
+            InboxMessage.objects.distinct(),
+            Timer.objects.filter(due_ms__lte=clock.now_ms()),
+        ):
+            for number in rows.values_list("execution_id", flat=True)[:_AT_ONCE]:
+                self.wake(number)
         self._clockwork.refill()
         scheduled = TaskRow.objects.filter(status="scheduled", kind__in=("lambda", "service"))
-        for execution_id, task in scheduled.values_list("execution_id", "task")[:10_000]:
+        for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
             self._offer(execution_id, task)
 
 

@@ -72,20 +72,54 @@
 
   // -- JSON -------------------------------------------------------------------------------------
 
-  /** Return what is wrong with a JSON text and where, or null. */
+  const TOKEN =
+    /\s*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b))/y;
+
+  /** Return what is wrong with a JSON text and where, or null; JSON.parse does not say where. */
   function fault(text) {
-    try {
-      JSON.parse(text);
-      return null;
-    } catch (error) {
-      const offset = /position (\d+)/.exec(error.message);
-      const place = /line (\d+) column (\d+)/.exec(error.message);
-      const before = text.slice(0, offset ? Number(offset[1]) : text.length);
-      const line = place ? Number(place[1]) : before.split("\n").length;
-      const column = place ? Number(place[2]) : before.length - before.lastIndexOf("\n");
-      const words = error.message.replace(/ (in JSON )?at position.*$/s, "").replace(/, "[^]*$/, "");
-      return { line, column, text: `This is not JSON: ${words}, at line ${line}, column ${column}.` };
+    const open = [];
+    let wanted = "a value";
+    TOKEN.lastIndex = 0;
+    for (let end = 0; ; end = TOKEN.lastIndex) {
+      const rest = text.slice(end);
+      if (!rest.trim()) return wanted === "the end" ? null : place(text, text.length, wanted);
+      const at = end + rest.search(/\S/);
+      const found = TOKEN.exec(text);
+      if (!found) return place(text, at, wanted);
+      const sign = found[1] ?? (found[2] ? "text" : "other");
+      const next = follow(sign, wanted, open);
+      if (!next) return place(text, at, wanted);
+      wanted = next;
     }
+  }
+
+  /** Return what is wanted after a token, or "" if it is not what was wanted. */
+  function follow(sign, wanted, open) {
+    const closes = { "}": "{", "]": "[" }[sign];
+    const after = () => (open.length ? "a comma or the closing bracket" : "the end");
+    if (closes) {
+      const empty = wanted === "a key or }" || wanted === "a value or ]";
+      if (open.at(-1) !== closes || !(empty || wanted.startsWith("a comma"))) return "";
+      open.pop();
+      return after();
+    }
+    if (sign === ",") {
+      if (!wanted.startsWith("a comma")) return "";
+      return open.at(-1) === "{" ? "a key" : "a value";
+    }
+    if (sign === ":") return wanted === "a colon" ? "a value" : "";
+    if (wanted.startsWith("a key")) return sign === "text" ? "a colon" : "";
+    if (!wanted.startsWith("a value")) return "";
+    if (sign !== "{" && sign !== "[") return after();
+    open.push(sign);
+    return sign === "{" ? "a key or }" : "a value or ]";
+  }
+
+  function place(text, at, wanted) {
+    const before = text.slice(0, at);
+    const line = before.split("\n").length;
+    const column = before.length - before.lastIndexOf("\n");
+    return { line, column, text: `This is not JSON: wanted ${wanted} at line ${line}, column ${column}.` };
   }
 
   function value(id) {

@@ -1,0 +1,100 @@
+"""A real server, a real chromium, and pages that fail their test on any script error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.acceptance.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the system's chromium; without one skip, or fail where it is required."""
+    path = shutil.which("chromium")
+    if path is None:
+        if os.environ.get("STEPYARD_REQUIRE_BROWSER") == "1":
+            pytest.fail("no chromium on PATH, and STEPYARD_REQUIRE_BROWSER=1 wants one")
+        pytest.skip("no chromium on PATH")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=ARGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start ``manage.py up`` on a free port with an empty data folder."""
+    one = Server(tmp_path_factory.mktemp("yard") / "data").start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="session")
+def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Log in by the one-time link and return the file with the cookies."""
+    state = tmp_path_factory.mktemp("browser") / "state.json"
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.login_url())
+    assert page.url.rstrip("/") == server.url
+    context.storage_state(path=state)
+    context.close()
+    return state
+
+
+class Watch:
+    """What went wrong in a page: script errors, console errors, CSP reports, failed requests."""
+
+    def __init__(self, page: Page) -> None:
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
+        page.on("console", self._console)
+        page.on("response", self._response)
+        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+
+    def _console(self, message: Any) -> None:
+        if message.type == "error" and "status of 4" not in message.text:
+            self.faults.append(f"console: {message.text}")
+
+    def _response(self, response: Any) -> None:
+        # A refused form answers 422 with the form; a missing page is somebody's own test.
+        if response.status >= 400 and response.status not in (404, 422):
+            self.faults.append(f"{response.status} {response.url}")
+
+
+@pytest.fixture
+def context(browser: Browser, server: Server, signed_in: Path) -> Iterator[BrowserContext]:
+    """Return a signed-in browser window of a common size."""
+    one = browser.new_context(
+        base_url=server.url, storage_state=signed_in, viewport={"width": 1440, "height": 1000}
+    )
+    one.set_default_timeout(10_000)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """Return a page; at the end of the test nothing may have gone wrong in it."""
+    one = context.new_page()
+    watch = Watch(one)
+    yield one
+    assert not watch.faults

@@ -1,0 +1,75 @@
+"""What do the browser tests do again and again?"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.acceptance.server import Server
+
+ROLE = "arn:aws:iam::123456789012:role/tests"
+
+
+def unique(prefix: str) -> str:
+    """Return a name nobody has used."""
+    return f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+def create(server: Server, definition: dict[str, Any], name: str | None = None) -> str:
+    """Create a machine by the API and return its name."""
+    name = name or unique("m")
+    text = json.dumps(definition, ensure_ascii=False)
+    server.client().create_state_machine(name=name, definition=text, roleArn=ROLE)
+    return name
+
+
+def start(server: Server, machine: str, data: Any = None, name: str = "run") -> str:
+    """Start an execution by the API and return the path of its page."""
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    text = json.dumps({} if data is None else data)
+    server.client().start_execution(stateMachineArn=arn, name=name, input=text)
+    return f"/machines/{machine}/executions/{name}/"
+
+
+def type_definition(page: Page, text: str) -> None:
+    """Replace what is in the editor, as a person who pastes."""
+    page.locator(".ace_content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def waits(seconds: int, *, rounds: int = 0) -> dict[str, Any]:
+    """Return a machine that waits; with ``rounds`` so many times one second, writing events."""
+    if not rounds:
+        return {
+            "StartAt": "Before",
+            "States": {
+                "Before": {"Type": "Pass", "Next": "Nap"},
+                "Nap": {"Type": "Wait", "Seconds": seconds, "Next": "After"},
+                "After": {"Type": "Pass", "End": True},
+            },
+        }
+    return {
+        "StartAt": "Count",
+        "States": {
+            "Count": {"Type": "Pass", "Result": 0, "ResultPath": "$.n", "Next": "Nap"},
+            "Nap": {"Type": "Wait", "Seconds": seconds, "Next": "Add"},
+            "Add": {
+                "Type": "Pass",
+                "Parameters": {"n.$": "States.MathAdd($.n, 1)"},
+                "Next": "Enough?",
+            },
+            "Enough?": {
+                "Type": "Choice",
+                "Choices": [
+                    {"Variable": "$.n", "NumericGreaterThanEquals": rounds, "Next": "Done"}
+                ],
+                "Default": "Nap",
+            },
+            "Done": {"Type": "Succeed"},
+        },
+    }
