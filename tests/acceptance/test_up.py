@@ -1,0 +1,85 @@
+"""Does the one line start everything, safely?"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.samples import MACHINES
+from tests.acceptance.server import ROOT, Server, free_port
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.acceptance
+
+
+def test_first_start_makes_private_files(up: Server) -> None:
+    """Secrets lie in the data folder, readable by their owner only."""
+    for name in ("secret", "credentials", "login-url"):
+        mode = stat.S_IMODE((up.data / name).stat().st_mode)
+        assert mode == 0o600, name
+    assert (up.data / "credentials").read_text(encoding="utf-8").startswith("[stepyard]\n")
+
+
+def test_samples_are_loaded(sfn: Any) -> None:
+    """Every sample is there, by its name."""
+    names = {one["name"] for one in sfn.list_state_machines()["stateMachines"]}
+    assert {sample.name for sample in MACHINES} <= names
+
+
+def open_link(url: str) -> tuple[int, str]:
+    """Open a link as a fresh browser would; return status and final address."""
+    jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+    try:
+        with urllib.request.build_opener(jar).open(url, timeout=10) as answer:
+            return answer.status, answer.url
+    except urllib.error.HTTPError as error:
+        return error.code, error.url
+
+
+def test_login_link_works_once(up: Server) -> None:
+    """The first use opens the console, the second does not; login_url makes another."""
+    command = [sys.executable, "manage.py", "login_url", "--data", str(up.data)]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    url = made.stdout.strip()
+    assert url.startswith(up.url)
+    assert up.login_url() == url
+    assert open_link(url) == (200, f"{up.url}/")
+    assert open_link(url)[0] == 410
+    assert open_link(f"{up.url}/login/made-up/")[0] == 410
+
+
+def test_pages_ask_for_login(up: Server) -> None:
+    """Without a session every page leads to the login."""
+    assert open_link(f"{up.url}/machines/")[1].startswith(f"{up.url}/login/")
+
+
+def test_second_server_on_one_folder_is_refused(up: Server, tmp_path: Path) -> None:
+    """A clear message, and the first goes on."""
+    del tmp_path
+    done = run_up("--data", str(up.data), "--port", str(free_port()))
+    assert done.returncode == 1
+    assert "another `manage.py up` is using this folder" in done.stderr
+
+
+def test_port_in_use_is_named(up: Server, tmp_path: Path) -> None:
+    """A clear message that names the port."""
+    done = run_up("--data", str(tmp_path / "d"), "--port", str(up.port))
+    assert done.returncode == 1
+    assert f"--port {up.port}: something else is listening" in done.stderr
+
+
+def run_up(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``manage.py up`` that is expected to end at once."""
+    command = [sys.executable, "manage.py", "up", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )

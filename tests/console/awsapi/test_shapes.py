@@ -1,0 +1,77 @@
+"""Are requests checked against the service model, in AWS's words?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console.awsapi import operations, paging, shapes
+from console.awsapi.errors import SerializationException
+from console.errors import InvalidToken, ValidationException
+
+
+def check(action: str, **params: Any) -> None:
+    """Check a request."""
+    shapes.check(shapes.service().operation_model(action), params)
+
+
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:x"
+
+
+@pytest.mark.parametrize(
+    ("action", "params", "words"),
+    [
+        (
+            "ListStateMachines",
+            {"maxResults": 1001},
+            "1 validation error detected: Value '1001' at 'maxResults' failed to satisfy constraint: "
+            "Member must have value less than or equal to 1000",
+        ),
+        (
+            "DescribeStateMachine",
+            {},
+            "1 validation error detected: Value null at 'stateMachineArn' failed to satisfy "
+            "constraint: Member must not be null",
+        ),
+        (
+            "ListExecutions",
+            {"stateMachineArn": ARN, "statusFilter": "DONE"},
+            "1 validation error detected: Value 'DONE' at 'statusFilter' failed to satisfy "
+            "constraint: Member must satisfy enum value set: ",
+        ),
+        ("StopExecution", {"executionArn": ARN, "error": "x" * 257}, "length less than or equal to 256"),
+    ],
+)
+def test_constraints_are_worded_as_aws_does(action: str, params: dict[str, Any], words: str) -> None:
+    """Member, value and constraint stand in the message."""
+    with pytest.raises(ValidationException) as caught:
+        check(action, **params)
+    assert words in caught.value.message
+
+
+def test_wrong_types_cannot_be_read() -> None:
+    """A number where a text must be is a serialization error."""
+    with pytest.raises(SerializationException):
+        check("DescribeStateMachine", stateMachineArn=5)
+
+
+def test_every_handler_is_an_action_of_the_model() -> None:
+    """Nothing is served that AWS does not have."""
+    assert set(operations.HANDLERS) <= set(shapes.service().operation_names)
+
+
+def test_tokens_are_bound_to_their_query() -> None:
+    """A token is good for the same action and arguments only, and cannot be made up."""
+    token = paging.token("ListExecutions", {"stateMachineArn": ARN}, [5, 7])
+    query = {"stateMachineArn": ARN, "nextToken": token, "maxResults": 3}
+    assert paging.position("ListExecutions", query) == [5, 7]
+    for other in (
+        {**query, "stateMachineArn": ARN + "y"},
+        {**query, "nextToken": token[:-4] + "AAAA"},
+        {**query, "nextToken": "nonsense"},
+    ):
+        with pytest.raises(InvalidToken):
+            paging.position("ListExecutions", other)
+    with pytest.raises(InvalidToken):
+        paging.position("ListActivities", query)
