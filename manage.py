@@ -15,7 +15,7 @@ def main() -> None:
             os.environ["STEPYARD_DATA"] = sys.argv[index + 1]
         elif argument.startswith("--data="):
             os.environ["STEPYARD_DATA"] = argument.partition("=")[2]
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 - after the above
+    from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
 

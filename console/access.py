@@ -51,7 +51,7 @@ _WANTS = {
 }
 
 
-class Denied(Exception):  # noqa: N818 - what happened
+class Denied(Exception):
     """The role does not allow the action."""
 
 
@@ -124,10 +124,13 @@ def _find_principal(key_id: str) -> Principal | None:
 
 
 def principal_of(request: HttpRequest) -> Principal:
-    """Return the signed-in person in their project; raise ``PermissionDenied`` if they have none."""
+    """Return the signed-in person in their project.
+
+    Raise ``PermissionDenied`` if they have none.
+    """
     found = (
         Membership.objects.select_related("project")
-        .filter(user_id=request.user.pk)
+        .filter(user_id=request.user.pk or 0)
         .order_by("pk")
         .first()
     )
@@ -145,7 +148,9 @@ def _role(user_id: int, project_id: int) -> str | None:
 
 
 def first_owner() -> tuple[User, Project, bool]:
-    """Return the owner of the default project, made at the first start; and whether it was made now.
+    """Return the owner of the default project, made at the first start.
+
+    And whether it was made now.
 
     The owner has no password until one is set: a one-time link is the way in.
     """

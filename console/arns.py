@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from console.errors import InvalidArn, InvalidName
 
-_FORBIDDEN = re.compile(r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
+_FORBIDDEN = re.compile(
+    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]"
+)
 _MAX_NAME = 80
 
 
@@ -39,7 +41,7 @@ def activity_arn(region: str, account: str, name: str) -> str:
 
 
 def parse_arn(text: str, *kinds: str) -> Arn:
-    """Take an ARN apart; raise ``InvalidArn`` unless it is of this service and of one of ``kinds``."""
+    """Take an ARN apart; raise ``InvalidArn`` unless it is ours and of one of ``kinds``."""
     parts = text.split(":", 6)
     if len(parts) < 2 or parts[0] != "arn":  # noqa: PLR2004 - "arn" and something
         raise InvalidArn(f"Invalid Arn: 'Invalid ARN prefix: {text}'")

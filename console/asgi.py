@@ -28,7 +28,7 @@ async def application(
     if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
         await aws(scope, receive, send)
     else:
-        await django(scope, receive, send)
+        await django(scope, receive, send)  # type: ignore[arg-type]  # ASGI in plain dicts
 
 
 def _is_aws(headers: list[tuple[bytes, bytes]]) -> bool:

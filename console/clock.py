@@ -1,7 +1,7 @@
 """What time is it?  The database's time, so that machines with different clocks agree.
 
-On SQLite database and process share a clock. On PostgreSQL the difference is measured again every half
-minute and added to the local clock.
+On SQLite database and process share a clock. On PostgreSQL the difference is measured again every
+half minute and added to the local clock.
 """
 
 from __future__ import annotations

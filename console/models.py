@@ -1,7 +1,10 @@
-"""What is stored?  Tables only; they decide nothing, and only ``console.store`` writes execution tables.
+"""What is stored?  Tables only.
 
-Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned or
-distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came in goes out.
+They decide nothing, and only ``console.store`` writes execution tables.
+
+Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned
+or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came
+in goes out.
 """
 
 from __future__ import annotations
@@ -83,7 +86,9 @@ class StateMachine(models.Model):
     role_arn = models.CharField(max_length=256)
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
     revision_id = models.CharField(max_length=36, default="")  # empty until the first real update
-    logging = models.TextField(default="")  # JSON text as given, empty for the default; so the next two
+    logging = models.TextField(
+        default=""
+    )  # JSON text as given, empty for the default; so the next two
     tracing = models.TextField(default="")
     encryption = models.TextField(default="")
     created_ms = models.BigIntegerField()
@@ -94,7 +99,10 @@ class StateMachine(models.Model):
 
 
 class Execution(models.Model):
-    """What the world sees of an execution. Status, output, error, cause and stop are written once."""
+    """What the world sees of an execution.
+
+    Status, output, error, cause and stop are written once.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     state_machine = models.ForeignKey(StateMachine, null=True, on_delete=models.SET_NULL)
@@ -121,7 +129,9 @@ class Execution(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["state_machine", "-start_ms", "-id"], name="execution_by_machine"),
             models.Index(fields=["project", "-start_ms", "-id"], name="execution_by_project"),
-            models.Index(fields=["state_machine", "status", "-start_ms"], name="execution_by_status"),
+            models.Index(
+                fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -144,9 +154,7 @@ class RunRow(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(
-                fields=["execution"], name="run_ready", condition=models.Q(ready=True)
-            ),
+            models.Index(fields=["execution"], name="run_ready", condition=models.Q(ready=True)),
         ]
 
 
@@ -160,7 +168,10 @@ class RunValue(models.Model):
 
 
 class HistoryEvent(models.Model):
-    """One line of an execution's history, append-only. ``details``: JSON text, "" for types without."""
+    """One line of an execution's history, append-only.
+
+    ``details``: JSON text, "" for types without.
+    """
 
     pk = models.CompositePrimaryKey("execution_id", "event_id")
     execution = models.ForeignKey(Execution, on_delete=models.CASCADE, db_index=False)

@@ -1,8 +1,9 @@
 """What can be configured?  Environment variables, each with a safe default.
 
-``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name instead of the
-SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file; ``STEPYARD_HOSTS`` further host names,
-by comma; ``STEPYARD_REGION`` the region pages work in; ``STEPYARD_FUNCTIONS`` functions as a JSON object.
+``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
+instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
+``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
+``STEPYARD_FUNCTIONS`` functions as a JSON object.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -90,7 +92,7 @@ def _sqlite() -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATA_DIR / "stepyard.sqlite3",
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
-        "TEST": {"NAME": os.environ.get("STEPYARD_TEST_DB") or f"/tmp/stepyard-test-{os.getpid()}.sqlite3"},  # noqa: S108
+        "TEST": {"NAME": Path(tempfile.gettempdir()) / f"stepyard-test-{os.getpid()}.sqlite3"},
     }
 
 
@@ -142,7 +144,9 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS 
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
-SILENCED_SYSTEM_CHECKS = [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+SILENCED_SYSTEM_CHECKS = (
+    [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+)
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -189,12 +193,16 @@ STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _functions() -> dict[str, str]:
-    """Functions of the samples, of ``DATA/functions.json`` and of the environment; later ones win."""
+    """Functions of the samples, of ``DATA/functions.json`` and of the environment.
+
+    Later ones win.
+    """
     functions = dict(SAMPLE_FUNCTIONS)
     path = DATA_DIR / "functions.json"
     if not TESTING and path.exists():
         functions |= json.loads(path.read_text(encoding="utf-8"))
-    return functions | json.loads(os.environ.get("STEPYARD_FUNCTIONS", "{}"))
+    given: dict[str, str] = json.loads(os.environ.get("STEPYARD_FUNCTIONS", "{}"))
+    return functions | given
 
 
 STEPYARD_FUNCTIONS = _functions()

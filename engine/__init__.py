@@ -1,7 +1,7 @@
 """The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
 
-``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run`` runs a whole
-machine in memory, ``graph`` and ``paint`` say what to draw.
+``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run``
+runs a whole machine in memory, ``graph`` and ``paint`` say what to draw.
 """
 
 from __future__ import annotations

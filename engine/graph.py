@@ -114,7 +114,7 @@ def paint(picture: Graph, events: Iterable[Event]) -> dict[str, str]:
     entered is absent. A state that runs many times (loop, Map) shows its latest visit, and over
     concurrent iterations the most telling one. ``engine.trace.Trace`` does the same piece by piece.
     """
-    from engine.trace import Trace  # noqa: PLC0415 - trace needs this module's types
+    from engine.trace import Trace
 
     trace = Trace(picture)
     trace.feed(events)

@@ -28,7 +28,9 @@ def _float(text: str) -> float:
 
 def _int(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise JsonTextError(f"Number too long: got {len(text)} digits, wanted at most {_MAX_DIGITS}")
+        raise JsonTextError(
+            f"Number too long: got {len(text)} digits, wanted at most {_MAX_DIGITS}"
+        )
     return int(text)
 
 
@@ -38,8 +40,8 @@ _decode = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_i
 def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
     """Return the value of a JSON text (RFC 8259); of duplicate keys the last one wins.
 
-    Raise ``JsonTextError`` for anything else: NaN, numbers beyond a double, lone surrogates, more than
-    ``max_bytes`` of UTF-8, arrays and objects nested deeper than ``max_depth``.
+    Raise ``JsonTextError`` for anything else: NaN, numbers beyond a double, lone surrogates, more
+    than ``max_bytes`` of UTF-8, arrays and objects nested deeper than ``max_depth``.
     """
     if max_bytes is not None and byte_size(text) > max_bytes:
         raise JsonTextError(f"got {byte_size(text)} bytes, wanted at most {max_bytes}")

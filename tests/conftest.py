@@ -1,6 +1,7 @@
 """What all tests share: databases, and a project to work in.
 
-Tests that use the ``database`` fixture run twice: on SQLite, and on a PostgreSQL that is started for the session.
+Tests that use the ``database`` fixture run twice: on SQLite, and on a PostgreSQL that is started
+for the session.
 """
 
 from __future__ import annotations

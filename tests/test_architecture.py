@@ -28,8 +28,13 @@ IMPURE = {
     "time",
     "urllib",
 }
-# The JSONata evaluator runs in a child process, which needs a clock and pipes to be held to its limits.
-MAY_TOUCH_THE_WORLD = {"engine/data/jsonata.py", "engine/data/jsonata_child.py", "engine/data/jsonata_pool.py"}
+# The JSONata evaluator runs in a child process, which needs a clock and pipes to be held to its
+# limits.
+MAY_TOUCH_THE_WORLD = {
+    "engine/data/jsonata.py",
+    "engine/data/jsonata_child.py",
+    "engine/data/jsonata_pool.py",
+}
 
 
 def modules(package: str) -> list[Path]:
@@ -112,12 +117,15 @@ def _door() -> set[str]:
         ("console/awsapi", ("console.web",)),
         ("console/web", ("console.awsapi",)),
         ("console/store", ("console.worker", "console.awsapi", "console.web")),
-        ("console/integrations", ("console.store", "console.worker", "console.awsapi", "console.web")),
+        (
+            "console/integrations",
+            ("console.store", "console.worker", "console.awsapi", "console.web"),
+        ),
         ("console/worker", ("console.awsapi", "console.web")),
     ],
 )
 def test_shell_layers(package: str, forbidden: tuple[str, ...]) -> None:
-    """models <- store <- worker, awsapi, web; integrations see the engine's door only."""
+    """Models <- store <- worker, awsapi, web; integrations see the engine's door only."""
     for path in modules(package):
         for name in imports(path):
             assert not name.startswith(forbidden), f"{dotted(path)} imports {name}"

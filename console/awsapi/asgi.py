@@ -1,7 +1,7 @@
 """How does an AWS call get in and its answer out?  The AWS JSON 1.0 protocol over ASGI.
 
-Operations run on a small pool of long-lived threads, each with its own database connection. Nothing of
-Django's request cycle is involved: no cookies, no sessions, no middleware.
+Operations run on a small pool of long-lived threads, each with its own database connection. Nothing
+of Django's request cycle is involved: no cookies, no sessions, no middleware.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What is in a nextToken?  Where the last page ended; sealed, bound to its query, good for a day."""
+"""What is in a nextToken?
+
+Where the last page ended; sealed, bound to its query, good for a day.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def position(action: str, params: dict[str, Any]) -> Any:
 
 
 def _seal(action: str, params: dict[str, Any], body: bytes) -> bytes:
-    query = {name: value for name, value in params.items() if name not in ("nextToken", "maxResults")}
+    query = {
+        name: value for name, value in params.items() if name not in ("nextToken", "maxResults")
+    }
     bound = json.dumps([action, query], sort_keys=True).encode() + body
     return hmac.new(settings.STEPYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
 

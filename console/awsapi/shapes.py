@@ -1,6 +1,7 @@
 """Is a request what the service model says?  Checked and worded as AWS does.
 
-botocore's service model is the authority: required members, types, lengths, ranges, enums and patterns.
+botocore's service model is the authority: required members, types, lengths, ranges, enums and
+patterns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from console.awsapi.errors import SerializationException
 from console.errors import ValidationException
 
 if TYPE_CHECKING:
-    from botocore.model import OperationModel, Shape
+    from botocore.model import OperationModel
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -41,7 +42,7 @@ def service() -> ServiceModel:
 
 
 def check(operation: OperationModel, params: dict[str, Any]) -> None:
-    """Raise ``ValidationException`` that lists every violated constraint, or ``SerializationException``."""
+    """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
     problems: list[str] = []
     if operation.input_shape is not None:
         _structure(operation.input_shape, params, "", problems)
@@ -52,19 +53,16 @@ def check(operation: OperationModel, params: dict[str, Any]) -> None:
 
 
 def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
-    for name in shape.required_members:
-        if value.get(name) is None:
-            problems.append(_words(None, path + name, "not be null"))
+    missing = [name for name in shape.required_members if value.get(name) is None]
+    problems += [_words(None, path + name, "not be null") for name in missing]
     for name, member in shape.members.items():
         if value.get(name) is not None:
             _value(member, value[name], path + name, problems)
 
 
-def _value(shape: Shape, value: Any, path: str, problems: list[str]) -> None:
-    kind = shape.type_name
-    if not isinstance(value, _TYPES.get(kind, (object,))) or (
-        isinstance(value, bool) and kind != "boolean"
-    ):
+def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
+    kind: str = shape.type_name
+    if not _fits(kind, value):
         raise SerializationException(f"{path}: got {type(value).__name__}, wanted {kind}")
     if kind == "structure":
         _structure(shape, value, f"{path}.", problems)
@@ -76,6 +74,12 @@ def _value(shape: Shape, value: Any, path: str, problems: list[str]) -> None:
         _string(shape, value, path, problems)
     elif kind in ("integer", "long"):
         _bounds(shape, value, value, path, "have value", problems)
+
+
+def _fits(kind: str, value: Any) -> bool:
+    """Tell whether a JSON value is of a type of the model; ``true`` is no number."""
+    right = isinstance(value, _TYPES.get(kind, (object,)))
+    return right and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
@@ -97,9 +101,7 @@ def _python(pattern: str) -> str:
     return rf"\A(?:{pattern.replace('p{Alnum}', 'a-zA-Z0-9')})\Z"
 
 
-def _bounds(
-    shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]
-) -> None:
+def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and size < least:
         problems.append(_words(value, path, f"{what} greater than or equal to {least}"))

@@ -1,7 +1,7 @@
 """Is this request signed by who it says?  AWS Signature Version 4, headers only.
 
-Source: "Create a signed AWS API request". What must be signed here: host, the date and the action. Only the
-SHA-256 algorithm, only the service ``states``; no query signatures, no unsigned payload.
+Source: "Create a signed AWS API request". What must be signed here: host, the date and the action.
+Only the SHA-256 algorithm, only the service ``states``; no query signatures, no unsigned payload.
 """
 
 from __future__ import annotations
@@ -55,13 +55,15 @@ def verify(
 ) -> Signed:
     """Check the signature of ``POST /``; raise one of the edge's signature errors.
 
-    ``headers``: lower-case name -> values in their order. ``secret_for``: the secret of a key that may be
-    used, else None. ``now_s``: epoch seconds.
+    ``headers``: lower-case name -> values in their order. ``secret_for``: the secret of a key that
+    may be used, else None. ``now_s``: epoch seconds.
     """
     credential = _credential(headers)
     if credential["service"] not in services:
         service = credential["service"]
-        raise InvalidSignature(f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}")
+        raise InvalidSignature(
+            f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}"
+        )
     signed = credential["headers"].split(";")
     _check_coverage(signed, headers)
     stamp = _one(headers, "x-amz-date")
@@ -83,8 +85,8 @@ def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     match = _AUTHORIZATION.fullmatch(values[0].strip())
     if len(values) > 1 or match is None:
         raise IncompleteSignature(
-            "Authorization header requires 'Credential', 'Signature' and 'SignedHeaders' parameters "
-            f"in the form of {_ALGORITHM}."
+            "Authorization header requires 'Credential', 'Signature' and 'SignedHeaders' "
+            f"parameters in the form of {_ALGORITHM}."
         )
     return match
 
@@ -114,7 +116,9 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
     try:
         at = datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        raise IncompleteSignature(f"Date must be in ISO-8601 'basic format': got {stamp!r}") from None
+        raise IncompleteSignature(
+            f"Date must be in ISO-8601 'basic format': got {stamp!r}"
+        ) from None
     if not stamp.startswith(day):
         raise InvalidSignature("Date in Credential scope does not match the date of the request.")
     if at < now_s - MAX_SKEW_S:

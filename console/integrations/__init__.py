@@ -1,7 +1,7 @@
 """What can a Task call?  One module a service; copy one to add one and name it in ``REGISTRY``.
 
-A module has ``call(task) -> Succeeded | Failed``. It runs outside any transaction and may take its time. It
-sees the engine's door only.
+A module has ``call(task) -> Succeeded | Failed``. It runs outside any transaction and may take its
+time. It sees the engine's door only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How is a Lambda function called?  By what the operator registered under its name.
 
-``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks). ``module:callable``:
-called as ``callable(event, context)`` in this process. Registered in settings, never from a page.
+``http(s)://...``: the Lambda invoke protocol (what the runtime interface emulator speaks).
+``module:callable``: called as ``callable(event, context)`` in this process. Registered in settings,
+never from a page.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _outcome(answer: httpx.Response, body: str) -> Outcome:
 
 
 def _error_type(body: str) -> str | None:
-    """Return the error type if the body is a function's error report (the emulator sets no header)."""
+    """Return the error type if the body is an error report (the emulator sets no header)."""
     try:
         value = engine.loads(body)
     except engine.JsonTextError:

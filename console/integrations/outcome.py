@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One attempt of a task. ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
+    """One attempt of a task.
+
+    ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash.
     """

@@ -6,7 +6,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -15,243 +14,434 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Definition',
+            name="Definition",
             fields=[
-                ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('text', models.TextField()),
+                ("sha256", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("text", models.TextField()),
             ],
         ),
         migrations.CreateModel(
-            name='Execution',
+            name="Execution",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state_machine_arn', models.CharField(max_length=256)),
-                ('arn', models.CharField(max_length=512, unique=True)),
-                ('name', models.CharField(max_length=80)),
-                ('status', models.CharField(default='RUNNING', max_length=16)),
-                ('role_arn', models.CharField(max_length=256)),
-                ('revision_id', models.CharField(default='', max_length=36)),
-                ('machine_updated_ms', models.BigIntegerField()),
-                ('input', models.TextField()),
-                ('output', models.TextField(null=True)),
-                ('error', models.TextField(null=True)),
-                ('cause', models.TextField(null=True)),
-                ('start_ms', models.BigIntegerField()),
-                ('stop_ms', models.BigIntegerField(null=True)),
-                ('started_by', models.CharField(default='', max_length=150)),
-                ('trace_header', models.CharField(default='', max_length=256)),
-                ('redrive_count', models.IntegerField(default=0)),
-                ('redrive_ms', models.BigIntegerField(null=True)),
-                ('definition', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='console.definition')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("state_machine_arn", models.CharField(max_length=256)),
+                ("arn", models.CharField(max_length=512, unique=True)),
+                ("name", models.CharField(max_length=80)),
+                ("status", models.CharField(default="RUNNING", max_length=16)),
+                ("role_arn", models.CharField(max_length=256)),
+                ("revision_id", models.CharField(default="", max_length=36)),
+                ("machine_updated_ms", models.BigIntegerField()),
+                ("input", models.TextField()),
+                ("output", models.TextField(null=True)),
+                ("error", models.TextField(null=True)),
+                ("cause", models.TextField(null=True)),
+                ("start_ms", models.BigIntegerField()),
+                ("stop_ms", models.BigIntegerField(null=True)),
+                ("started_by", models.CharField(default="", max_length=150)),
+                ("trace_header", models.CharField(default="", max_length=256)),
+                ("redrive_count", models.IntegerField(default=0)),
+                ("redrive_ms", models.BigIntegerField(null=True)),
+                (
+                    "definition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="console.definition"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Project',
+            name="Project",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80, unique=True)),
-                ('account_id', models.CharField(max_length=12, unique=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=80, unique=True)),
+                ("account_id", models.CharField(max_length=12, unique=True)),
             ],
         ),
         migrations.CreateModel(
-            name='HistoryEvent',
+            name="HistoryEvent",
             fields=[
-                ('pk', models.CompositePrimaryKey('execution_id', 'event_id', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('event_id', models.IntegerField()),
-                ('previous', models.IntegerField()),
-                ('at_ms', models.BigIntegerField()),
-                ('type', models.CharField(max_length=32)),
-                ('state', models.CharField(default='', max_length=80)),
-                ('details', models.TextField(default='')),
-                ('execution', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='console.execution')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "execution_id",
+                        "event_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("event_id", models.IntegerField()),
+                ("previous", models.IntegerField()),
+                ("at_ms", models.BigIntegerField()),
+                ("type", models.CharField(max_length=32)),
+                ("state", models.CharField(default="", max_length=80)),
+                ("details", models.TextField(default="")),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="console.execution",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='InboxMessage',
+            name="InboxMessage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(max_length=20)),
-                ('body', models.TextField(default='{}')),
-                ('created_ms', models.BigIntegerField()),
-                ('execution', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.execution')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=20)),
+                ("body", models.TextField(default="{}")),
+                ("created_ms", models.BigIntegerField()),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.execution"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='LoginLink',
+            name="LoginLink",
             fields=[
-                ('token_hash', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('expires_ms', models.BigIntegerField()),
-                ('used_ms', models.BigIntegerField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                ("token_hash", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("expires_ms", models.BigIntegerField()),
+                ("used_ms", models.BigIntegerField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='execution',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.project'),
+            model_name="execution",
+            name="project",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, to="console.project"
+            ),
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at_ms', models.BigIntegerField()),
-                ('actor', models.CharField(max_length=150)),
-                ('key_id', models.CharField(default='', max_length=32)),
-                ('action', models.CharField(max_length=64)),
-                ('target', models.CharField(max_length=512)),
-                ('reason', models.CharField(default='', max_length=256)),
-                ('request_id', models.CharField(default='', max_length=36)),
-                ('project', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, to='console.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at_ms", models.BigIntegerField()),
+                ("actor", models.CharField(max_length=150)),
+                ("key_id", models.CharField(default="", max_length=32)),
+                ("action", models.CharField(max_length=64)),
+                ("target", models.CharField(max_length=512)),
+                ("reason", models.CharField(default="", max_length=256)),
+                ("request_id", models.CharField(default="", max_length=36)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.CASCADE, to="console.project"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Activity',
+            name="Activity",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('region', models.CharField(max_length=32)),
-                ('name', models.CharField(max_length=80)),
-                ('arn', models.CharField(max_length=256, unique=True)),
-                ('created_ms', models.BigIntegerField()),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=32)),
+                ("name", models.CharField(max_length=80)),
+                ("arn", models.CharField(max_length=256, unique=True)),
+                ("created_ms", models.BigIntegerField()),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.project"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='AccessKey',
+            name="AccessKey",
             fields=[
-                ('key_id', models.CharField(max_length=32, primary_key=True, serialize=False)),
-                ('created_ms', models.BigIntegerField()),
-                ('disabled_ms', models.BigIntegerField(null=True)),
-                ('last_used_ms', models.BigIntegerField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.project')),
+                ("key_id", models.CharField(max_length=32, primary_key=True, serialize=False)),
+                ("created_ms", models.BigIntegerField()),
+                ("disabled_ms", models.BigIntegerField(null=True)),
+                ("last_used_ms", models.BigIntegerField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.project"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='RunValue',
+            name="RunValue",
             fields=[
-                ('pk', models.CompositePrimaryKey('execution_id', 'key', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('key', models.CharField(max_length=64)),
-                ('text', models.TextField()),
-                ('execution', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.execution')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "execution_id",
+                        "key",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("key", models.CharField(max_length=64)),
+                ("text", models.TextField()),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.execution"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='StateMachine',
+            name="StateMachine",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('region', models.CharField(max_length=32)),
-                ('name', models.CharField(max_length=80)),
-                ('arn', models.CharField(max_length=256, unique=True)),
-                ('type', models.CharField(default='STANDARD', max_length=10)),
-                ('status', models.CharField(default='ACTIVE', max_length=10)),
-                ('role_arn', models.CharField(max_length=256)),
-                ('revision_id', models.CharField(default='', max_length=36)),
-                ('logging', models.TextField(default='')),
-                ('tracing', models.TextField(default='')),
-                ('encryption', models.TextField(default='')),
-                ('created_ms', models.BigIntegerField()),
-                ('updated_ms', models.BigIntegerField()),
-                ('definition', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='console.definition')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=32)),
+                ("name", models.CharField(max_length=80)),
+                ("arn", models.CharField(max_length=256, unique=True)),
+                ("type", models.CharField(default="STANDARD", max_length=10)),
+                ("status", models.CharField(default="ACTIVE", max_length=10)),
+                ("role_arn", models.CharField(max_length=256)),
+                ("revision_id", models.CharField(default="", max_length=36)),
+                ("logging", models.TextField(default="")),
+                ("tracing", models.TextField(default="")),
+                ("encryption", models.TextField(default="")),
+                ("created_ms", models.BigIntegerField()),
+                ("updated_ms", models.BigIntegerField()),
+                (
+                    "definition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="console.definition"
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.project"
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='execution',
-            name='state_machine',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to='console.statemachine'),
+            model_name="execution",
+            name="state_machine",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.SET_NULL, to="console.statemachine"
+            ),
         ),
         migrations.CreateModel(
-            name='TaskRow',
+            name="TaskRow",
             fields=[
-                ('pk', models.CompositePrimaryKey('execution_id', 'task', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('task', models.IntegerField()),
-                ('kind', models.CharField(max_length=10)),
-                ('resource', models.CharField(max_length=512)),
-                ('service', models.CharField(default='', max_length=80)),
-                ('action', models.CharField(default='', max_length=120)),
-                ('pattern', models.CharField(default='', max_length=20)),
-                ('state', models.CharField(max_length=80)),
-                ('input', models.TextField()),
-                ('credentials', models.TextField(default='')),
-                ('attempt', models.IntegerField(default=0)),
-                ('entered_event', models.IntegerField(default=0)),
-                ('status', models.CharField(default='scheduled', max_length=10)),
-                ('token_hash', models.CharField(max_length=64, unique=True)),
-                ('timeout_s', models.IntegerField(null=True)),
-                ('heartbeat_s', models.IntegerField(null=True)),
-                ('timeout_due_ms', models.BigIntegerField(null=True)),
-                ('heartbeat_due_ms', models.BigIntegerField(null=True)),
-                ('scheduled_ms', models.BigIntegerField()),
-                ('started_ms', models.BigIntegerField(null=True)),
-                ('heartbeat_ms', models.BigIntegerField(null=True)),
-                ('closed_ms', models.BigIntegerField(null=True)),
-                ('worker', models.CharField(default='', max_length=80)),
-                ('dispatches', models.IntegerField(default=0)),
-                ('execution', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='console.execution')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "execution_id",
+                        "task",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("task", models.IntegerField()),
+                ("kind", models.CharField(max_length=10)),
+                ("resource", models.CharField(max_length=512)),
+                ("service", models.CharField(default="", max_length=80)),
+                ("action", models.CharField(default="", max_length=120)),
+                ("pattern", models.CharField(default="", max_length=20)),
+                ("state", models.CharField(max_length=80)),
+                ("input", models.TextField()),
+                ("credentials", models.TextField(default="")),
+                ("attempt", models.IntegerField(default=0)),
+                ("entered_event", models.IntegerField(default=0)),
+                ("status", models.CharField(default="scheduled", max_length=10)),
+                ("token_hash", models.CharField(max_length=64, unique=True)),
+                ("timeout_s", models.IntegerField(null=True)),
+                ("heartbeat_s", models.IntegerField(null=True)),
+                ("timeout_due_ms", models.BigIntegerField(null=True)),
+                ("heartbeat_due_ms", models.BigIntegerField(null=True)),
+                ("scheduled_ms", models.BigIntegerField()),
+                ("started_ms", models.BigIntegerField(null=True)),
+                ("heartbeat_ms", models.BigIntegerField(null=True)),
+                ("closed_ms", models.BigIntegerField(null=True)),
+                ("worker", models.CharField(default="", max_length=80)),
+                ("dispatches", models.IntegerField(default=0)),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="console.execution",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Timer',
+            name="Timer",
             fields=[
-                ('pk', models.CompositePrimaryKey('execution_id', 'name', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=64)),
-                ('due_ms', models.BigIntegerField(db_index=True)),
-                ('execution', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='console.execution')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "execution_id",
+                        "name",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                ("due_ms", models.BigIntegerField(db_index=True)),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="console.execution",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='RunRow',
+            name="RunRow",
             fields=[
-                ('execution', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='console.execution')),
-                ('version', models.IntegerField(default=0)),
-                ('next_event', models.IntegerField(default=1)),
-                ('snapshot', models.TextField(default='')),
-                ('ready', models.BooleanField(default=True)),
-                ('failures', models.IntegerField(default=0)),
-                ('parked', models.TextField(default='')),
+                (
+                    "execution",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        serialize=False,
+                        to="console.execution",
+                    ),
+                ),
+                ("version", models.IntegerField(default=0)),
+                ("next_event", models.IntegerField(default=1)),
+                ("snapshot", models.TextField(default="")),
+                ("ready", models.BooleanField(default=True)),
+                ("failures", models.IntegerField(default=0)),
+                ("parked", models.TextField(default="")),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('ready', True)), fields=['execution'], name='run_ready')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ready", True)), fields=["execution"], name="run_ready"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('operator', 'Operator'), ('editor', 'Editor'), ('owner', 'Owner')], max_length=10)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='console.project')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("viewer", "Viewer"),
+                            ("operator", "Operator"),
+                            ("editor", "Editor"),
+                            ("owner", "Owner"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="console.project"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='one_role_per_project')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "user"), name="one_role_per_project")
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['state_machine', '-start_ms', '-id'], name='execution_by_machine'),
+            model_name="execution",
+            index=models.Index(
+                fields=["state_machine", "-start_ms", "-id"], name="execution_by_machine"
+            ),
         ),
         migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['project', '-start_ms', '-id'], name='execution_by_project'),
+            model_name="execution",
+            index=models.Index(fields=["project", "-start_ms", "-id"], name="execution_by_project"),
         ),
         migrations.AddIndex(
-            model_name='execution',
-            index=models.Index(fields=['state_machine', 'status', '-start_ms'], name='execution_by_status'),
+            model_name="execution",
+            index=models.Index(
+                fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
+            ),
         ),
         migrations.AddIndex(
-            model_name='taskrow',
-            index=models.Index(fields=['status', 'kind', 'scheduled_ms'], name='task_to_dispatch'),
+            model_name="taskrow",
+            index=models.Index(fields=["status", "kind", "scheduled_ms"], name="task_to_dispatch"),
         ),
         migrations.AddIndex(
-            model_name='taskrow',
-            index=models.Index(fields=['resource', 'status', 'scheduled_ms'], name='task_by_activity'),
+            model_name="taskrow",
+            index=models.Index(
+                fields=["resource", "status", "scheduled_ms"], name="task_by_activity"
+            ),
         ),
         migrations.AddIndex(
-            model_name='taskrow',
-            index=models.Index(fields=['timeout_due_ms'], name='task_timeout'),
+            model_name="taskrow",
+            index=models.Index(fields=["timeout_due_ms"], name="task_timeout"),
         ),
         migrations.AddIndex(
-            model_name='taskrow',
-            index=models.Index(fields=['heartbeat_due_ms'], name='task_heartbeat'),
+            model_name="taskrow",
+            index=models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
         ),
     ]

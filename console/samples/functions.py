@@ -10,19 +10,19 @@ from typing import Any
 Event = Any
 
 
-class AccountAlreadyExistsException(Exception):  # noqa: N818 - the name in the deck's example
+class AccountAlreadyExistsException(Exception):
     """The account is in use."""
 
 
-class CardDeclined(Exception):  # noqa: N818 - error names are what Catch looks for
+class CardDeclined(Exception):
     """The bank refused the payment."""
 
 
-class WarehouseBusy(Exception):  # noqa: N818
+class WarehouseBusy(Exception):
     """The warehouse asks to try again."""
 
 
-class CarrierUnavailable(Exception):  # noqa: N818
+class CarrierUnavailable(Exception):
     """The carrier asks to try again."""
 
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
-def create(
-    project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
-) -> Activity:
-    """Create an activity, or return the one of that name. Raises InvalidName, ActivityLimitExceeded."""
+def create(project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY) -> Activity:
+    """Create an activity, or return the one of that name.
+
+    Raises InvalidName, ActivityLimitExceeded.
+    """
     arns.check_name(name)
     arn = arns.activity_arn(region, project.account_id, name)
 

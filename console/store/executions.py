@@ -19,7 +19,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Execution, RunRow, StateMachine
-from console.store import audit, history, hints, inbox, runs
+from console.store import audit, hints, history, inbox, runs
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
 

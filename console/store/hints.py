@@ -38,7 +38,7 @@ def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
 
 
 def tell(topic: Topic, *what: object) -> None:
-    """Call the topic's listeners after the current transaction's commit, or now if there is none."""
+    """Call the topic's listeners after the current transaction's commit, or now without one."""
     transaction.on_commit(lambda: _call(topic, what))
 
 
@@ -53,5 +53,8 @@ def wake(execution_id: int) -> None:
 
 
 def due(due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
-    """Say that something of an execution is due at a moment: ``timer``, ``timeout`` or ``heartbeat``."""
+    """Say that something of an execution is due at a moment.
+
+    ``timer``, ``timeout`` or ``heartbeat``.
+    """
     tell(("due",), due_ms, what, execution_id, task)

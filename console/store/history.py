@@ -48,7 +48,10 @@ def append(execution_id: int, events: Iterable[engine.Event]) -> None:
 def page(
     execution_id: int, *, after: int = 0, limit: int = 100, reverse: bool = False
 ) -> list[HistoryEvent]:
-    """Return up to ``limit`` events after event ``after`` (before it in reverse; 0: from the end)."""
+    """Return up to ``limit`` events after event ``after`` (before it in reverse.
+
+    0: from the end).
+    """
     events = HistoryEvent.objects.filter(execution_id=execution_id)
     if not reverse:
         return list(events.filter(event_id__gt=after).order_by("event_id")[:limit])
@@ -58,7 +61,10 @@ def page(
 
 
 def aws_event(row: HistoryEvent, *, include_data: bool = True) -> dict[str, Any]:
-    """Return an event in the shape of GetExecutionHistory; without data the payloads are left out."""
+    """Return an event in the shape of GetExecutionHistory.
+
+    Without data the payloads are left out.
+    """
     event: dict[str, Any] = {
         "timestamp": row.at_ms / 1000,
         "type": row.type,

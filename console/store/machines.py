@@ -1,4 +1,7 @@
-"""How are state machines kept?  Create, update, delete and look up, with AWS's rules of idempotence."""
+"""How are state machines kept?
+
+Create, update, delete and look up, with AWS's rules of idempotence.
+"""
 
 from __future__ import annotations
 

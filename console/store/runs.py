@@ -1,7 +1,8 @@
 """How does a step become rows?  Load a run with its messages, advance, commit - fenced.
 
-The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``. So any
-number of threads and processes may try to step the same execution; one of them wins, nothing is doubled.
+The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``.
+So any number of threads and processes may try to step the same execution; one of them wins, nothing
+is doubled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
@@ -18,7 +19,7 @@ from django.db import connection
 import engine
 from console import clock
 from console.models import Activity
-from console.store import history, hints, inbox, tasks
+from console.store import hints, history, inbox, tasks
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
 
@@ -42,7 +43,9 @@ _FINISH = (
     "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
     " WHERE id = %s AND status = 'RUNNING'"
 )
-class Fenced(Exception):  # noqa: N818 - what happened, not an error of ours
+
+
+class Fenced(Exception):
     """Somebody else committed a step of this execution first; nothing was written."""
 
 
@@ -131,10 +134,13 @@ def moment(machine: engine.Machine) -> engine.Moment:
 
 
 def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
-    """Write what the steps made of the run (inside a transaction); raise ``Fenced`` if it is not ours."""
+    """Write what the steps made of the run (inside a transaction).
+
+    Raise ``Fenced`` if it is not ours.
+    """
     number, run = loaded.execution_id, loaded.run
     with connection.cursor() as cursor:
-        guard = [run.dumps(), run.next_event, bool(run.ready), number, loaded.version]
+        guard: list[Any] = [run.dumps(), run.next_event, bool(run.ready), number, loaded.version]
         cursor.execute(_GUARD, guard)
         if cursor.rowcount != 1:
             raise Fenced
@@ -209,7 +215,10 @@ MAX_FAILURES = 3
 
 
 def failed(execution_id: int, error: BaseException) -> bool:
-    """Note that a step raised; after three in a row end the execution (G14). Return whether to try again."""
+    """Note that a step raised; after three in a row end the execution (G14).
+
+    Return whether to try again.
+    """
 
     def note() -> bool:
         with connection.cursor() as cursor:
@@ -297,5 +306,3 @@ class _Machines:
 machines = _Machines(1_000)
 
 __all__ = ["Fenced", "Loaded", "abandon", "commit", "failed", "machines", "step", "take"]
-
-

@@ -27,7 +27,10 @@ _TOKEN_LENGTH = 44
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A task somebody took. ``idempotency_key``: the same for every dispatch of the same attempt."""
+    """A task somebody took.
+
+    ``idempotency_key``: the same for every dispatch of the same attempt.
+    """
 
     execution_id: int
     execution_arn: str
@@ -92,7 +95,7 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
             " heartbeat_due_ms = NULL WHERE execution_id = %s AND task = %s AND status <> 'closed'",
             [now_ms, execution_id, task],
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
 def close_all(execution_id: int, now_ms: int) -> None:
@@ -188,7 +191,10 @@ def _work(execution_id: int, task: int) -> Work:
 
 
 def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
-    """Record the outcome of a task that this server called; return False if it was closed before."""
+    """Record the outcome of a task that this server called.
+
+    Return False if it was closed before.
+    """
 
     def record() -> bool:
         if not close(execution_id, message.task, clock.now_ms()):
@@ -289,4 +295,3 @@ def _hash(token: str) -> str:
 
 def _due(now_ms: int, seconds: int | None) -> int | None:
     return None if seconds is None else now_ms + seconds * 1000
-

@@ -45,7 +45,8 @@ class StoredValues:
         marks = ",".join(["%s"] * len(keys))
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT key, text FROM console_runvalue WHERE execution_id = %s AND key IN ({marks})",
+                "SELECT key, text FROM console_runvalue"
+                f" WHERE execution_id = %s AND key IN ({marks})",
                 [self.execution_id, *keys],
             )
             return dict(cursor.fetchall())

@@ -1,7 +1,8 @@
 """How does a change reach the database?  On SQLite through one thread with group commit.
 
-``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is durable. Hooks that
-``fn`` registers by ``transaction.on_commit`` run after that commit, and not at all if ``fn`` failed.
+``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
+durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at
+all if ``fn`` failed.
 """
 
 from __future__ import annotations

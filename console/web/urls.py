@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
     editor,
@@ -17,7 +17,7 @@ from console.web.views import (
     stop,
 )
 
-_EXECUTION = [
+_EXECUTION: list[URLPattern | URLResolver] = [
     path("", executions.show, name="execution"),
     path("_delta", live.delta, name="delta"),
     path("_step", live.step, name="step"),
@@ -26,7 +26,7 @@ _EXECUTION = [
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
 ]
-_MACHINE = [
+_MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),
     path("_new", machines.news, name="machine-news"),
     path("definition/", machines.definition, name="definition"),

@@ -26,7 +26,10 @@ def deliver(execution_id: int, number: int) -> None:
 
 
 def work_activity(activity_arn: str, target: str) -> bool:
-    """Take one task of an activity that a registered callable works; return whether there was one."""
+    """Take one task of an activity that a registered callable works.
+
+    Return whether there was one.
+    """
     work = tasks.take_activity_task(activity_arn, BUILTIN_WORKER)
     if work is None:
         return False

@@ -1,7 +1,7 @@
 """How does one process do all the work?  Threads, woken by hints and kept honest by a sweeper.
 
-Correctness never rests on a hint: everything that can go on is found again in the rows by the sweeper, so
-a process that is killed at any moment continues where the rows stand.
+Correctness never rests on a hint: everything that can go on is found again in the rows by the
+sweeper, so a process that is killed at any moment continues where the rows stand.
 """
 
 from __future__ import annotations

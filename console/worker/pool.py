@@ -11,6 +11,7 @@ from django.db import connections
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 class Pool:
     """Runs jobs on up to ``size`` daemon threads; each closes its database connection at its end.
 
@@ -54,7 +55,10 @@ class Pool:
         return job
 
     def stop(self, seconds: float) -> None:
-        """Take no more jobs and wait a little for those under way; what lasts longer is left alone."""
+        """Take no more jobs and wait a little for those under way.
+
+        What lasts longer is left alone.
+        """
         with self._lock:
             self._stopping = True
             for _ in self._threads:

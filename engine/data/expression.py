@@ -1,8 +1,8 @@
 """What may an expression look at, and what does every compiled expression offer?
 
-Paths, payload templates, intrinsic calls and JSONata expressions are all compiled to objects with one
-method, ``evaluate(scope)``. Values are plain JSON values (dict, list, str, int, float, bool, None) and
-are never changed in place: everyone may share them.
+Paths, payload templates, intrinsic calls and JSONata expressions are all compiled to objects with
+one method, ``evaluate(scope)``. Values are plain JSON values (dict, list, str, int, float, bool,
+None) and are never changed in place: everyone may share them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Expression(Protocol):
     """Anything compiled."""
 
     def evaluate(self, scope: Scope) -> Json:
-        """Return the value; raise ``StatesError`` (usually ``InterpreterError``) if there is none."""
+        """Return the value; raise ``StatesError`` (mostly ``InterpreterError``) without one."""
         ...
 
 

@@ -1,8 +1,9 @@
 """Which elements does a filter ``[?(...)]`` of a JSONPath let through?
 
-A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's: ``==`` ``!=``
-``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof`` ``size`` ``empty``, ``&&``, ``||``, ``!`` and
-parentheses. Values of different types are unequal and unordered. Patterns are RE2: they cannot run away.
+A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's:
+``==`` ``!=`` ``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof``
+``size`` ``empty``, ``&&``, ``||``, ``!`` and parentheses. Values of different types are unequal and
+unordered. Patterns are RE2: they cannot run away.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<regex>/(?:[^/\\]|\\.)+/[imsx]*)
-    | (?P<path>[@$](?:\.\.?[^\s.\[\]'"@,:?*()=!<>&|~$]+(?:\(\))?|\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]'"])*\]|\.\*)*)
+    | (?P<path>[@$](?:
+          \.\.?[^\s.\[\]'"@,:?*()=!<>&|~$]+(?:\(\))?
+        | \[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]'"])*\]
+        | \.\*
+      )*)
     | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
     | (?P<op>==|!=|<=|>=|=~|&&|\|\||[<>!()\[\],])
     | (?P<word>\w+)

@@ -1,7 +1,7 @@
 """The intrinsic functions, one small function each: argument checks, then the value.
 
-A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic functions" of
-the ASL documentation and recorded answers of the service.
+A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic
+functions" of the ASL documentation and recorded answers of the service.
 """
 
 from __future__ import annotations
@@ -259,7 +259,10 @@ def _canonical(value: Json) -> str:
 
 
 def json_merge(values: list[Json], scope: Scope) -> Json:
-    """States.JsonMerge: shallow, the second object wins; texts holding JSON objects are taken too."""
+    """States.JsonMerge: shallow, the second object wins.
+
+    Texts holding JSON objects are taken too.
+    """
     del scope
     if values[2] is not False:
         raise ValueError("got a deep merge, wanted false as the third argument")

@@ -1,7 +1,7 @@
 """What do the intrinsic functions ``States.*`` yield?
 
-Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable, nested call. The call
-is compiled once; its functions live in ``engine.data.functions``.
+Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable,
+nested call. The call is compiled once; its functions live in ``engine.data.functions``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Call:
     field: str
 
     def evaluate(self, scope: Scope) -> Json:
-        """Return what the function yields; raise ``InterpreterError`` if it refuses its arguments."""
+        """Return what the function yields.
+
+        Raise ``InterpreterError`` if it refuses its arguments.
+        """
         values = [argument.evaluate(scope) for argument in self.arguments]
         try:
             return FUNCTIONS[self.name].call(values, scope)
@@ -137,12 +140,12 @@ class _Reader:
 
 
 def _unescape(text: str) -> str:
-    """Undo ``\\'`` and ``\\\\``; escaped braces stay as they are for States.Format to see."""
+    r"""Undo ``\\'`` and ``\\\\``; escaped braces stay as they are for States.Format to see."""
     return _ESCAPE.sub(lambda match: match[1] if match[1] in "'\\" else match[0], text)
 
 
 def _plain_braces(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """Undo ``\\{`` and ``\\}`` in literal texts, but in the template of States.Format."""
+    r"""Undo ``\\{`` and ``\\}`` in literal texts, but in the template of States.Format."""
     first = 1 if name == "States.Format" else 0
     return (*arguments[:first], *(_plain(argument) for argument in arguments[first:]))
 

@@ -22,7 +22,10 @@ UNDEFINED: Final = _Undefined()
 
 
 def is_jsonata(value: Json) -> bool:
-    """Tell whether a value is an expression: begins exactly with ``{%`` and ends exactly with ``%}``."""
+    """Tell whether a value is an expression.
+
+    Begins exactly with ``{%`` and ends exactly with ``%}``.
+    """
     return isinstance(value, str) and value.startswith("{%") and value.endswith("%}")
 
 

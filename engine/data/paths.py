@@ -1,7 +1,8 @@
 """What does a JSONPath select?  Jayway's dialect, which the service speaks.
 
-jsonpath-ng parses; its tree is compiled once into small steps. A *definite* path (members and single
-indexes) yields the value itself or is missing; an *indefinite* one always yields an array, perhaps empty.
+jsonpath-ng parses; its tree is compiled once into small steps. A *definite* path (members and
+single indexes) yields the value itself or is missing; an *indefinite* one always yields an array,
+perhaps empty.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from jsonpath_ng import exceptions, jsonpath
-from jsonpath_ng.ext import parse as ng_parse
+from jsonpath_ng import jsonpath
+from jsonpath_ng.ext.parser import parse as ng_parse
 
 from engine import jsontext
 from engine.data.expression import ABSENT, ROOT, Json, Scope
@@ -171,9 +172,12 @@ def _holds(test: Any, node: Json, root: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A compiled path. ``head``: ``""`` for ``$``, ``"$$"`` for the context, else a variable's name.
+    """A compiled path. ``head``.
 
-    ``field``: the field it stands in, ``""`` for InputPath and OutputPath, whose errors read differently.
+    ``""`` for ``$``, ``"$$"`` for the context, else a variable's name.
+
+    ``field``: the field it stands in, ``""`` for InputPath and OutputPath, whose errors read
+    differently.
     """
 
     text: str
@@ -188,14 +192,14 @@ class Path:
         root = self._root(scope)
         if root is ABSENT:
             return ABSENT
-        if self.definite:
-            value = walk_definite(self.steps, root)
-        else:
-            value = walk(self.steps, root)
+        value = walk_definite(self.steps, root) if self.definite else walk(self.steps, root)
         return apply_function(self.function, value) if self.function else value
 
     def present(self, scope: Scope) -> bool:
-        """Tell what IsPresent asks: is there such a value, be it null? Beyond an array there is none."""
+        """Tell what IsPresent asks: is there such a value, be it null?
+
+        Beyond an array there is none.
+        """
         root = self._root(scope)
         if root is ABSENT:
             return False
@@ -252,7 +256,9 @@ def compile_path(text: str, *, field: str = "") -> Expression:
     return Path(text, field, name, steps, definite, function)
 
 
-_REFERENCE = re.compile(r"""(\.[^\s.\[\]'"@,:?*()]+|\['(?:[^'\\]|\\.)*'\]|\["(?:[^"\\]|\\.)*"\]|\[-?\d+\])*""")
+_REFERENCE = re.compile(
+    r"""(\.[^\s.\[\]'"@,:?*()]+|\['(?:[^'\\]|\\.)*'\]|\["(?:[^"\\]|\\.)*"\]|\[-?\d+\])*"""
+)
 
 
 def is_reference_path(text: str) -> bool:
@@ -266,14 +272,14 @@ _FUNCTION = re.compile(r"\.(length|min|max|avg|sum|stddev|keys|size|first|last)\
 
 @lru_cache(maxsize=4096)
 def compile_steps(rest: str) -> tuple[tuple[Step, ...], bool, str]:
-    """Return the steps behind the head, whether they are definite, and a closing function's name."""
+    """Return the steps behind the head, whether they are definite, and a closing function."""
     function = ""
     if match := _FUNCTION.search(rest):
         function, rest = match[1], rest[: match.start()]
     prepared, names, filters = _prepare(rest)
     try:
         tree = ng_parse("$" + prepared)
-    except (exceptions.JSONPathError, Exception) as error:  # the lexer raises bare Exceptions
+    except Exception as error:  # noqa: BLE001 - its lexer raises bare Exceptions
         raise PathSyntaxError(f"'${rest}': {error}") from None
     steps = tuple(_steps(tree, names, filters))
     definite = all(isinstance(step, Member | Element | Several) for step in steps)
@@ -328,6 +334,7 @@ def _filter_end(text: str, start: int) -> int:
 
 
 def unquote(text: str) -> str:
+    """Return the text between quotes, its escapes undone."""
     return re.sub(r"\\(.)", r"\1", text[1:-1])
 
 
@@ -368,7 +375,7 @@ def _members(fields: Sequence[str], names: list[str], filters: list[str]) -> Ste
     for one in fields:
         number = one.removeprefix("x__").removesuffix("__x")
         if number.startswith("f") and number[1:].isdigit():
-            from engine.data.filters import compile_filter  # noqa: PLC0415 - filters hold paths
+            from engine.data.filters import compile_filter
 
             return Filter(compile_filter(filters[int(number[1:])]))
         found.append(names[int(number)])
@@ -435,23 +442,24 @@ class ResultPath:
         return made
 
     def _with(self, parent: Json, step: Step, value: Json) -> Json:
-        if isinstance(step, Member) and (parent is ABSENT or parent is None or isinstance(parent, dict)):
+        if isinstance(step, Member) and (
+            parent is ABSENT or parent is None or isinstance(parent, dict)
+        ):
             return {**(parent if isinstance(parent, dict) else {}), step.name: value}
-        if isinstance(step, Element) and isinstance(parent, list):
-            if -len(parent) <= step.index < len(parent):
-                copy = list(parent)
-                copy[step.index] = value
-                return copy
-        raise InterpreterError(
-            f"Unable to apply ReferencePath {self.text} to input {jsontext.dumps(parent) if parent is not ABSENT else ''}"
-        )
+        inside = isinstance(step, Element) and isinstance(parent, list)
+        if inside and -len(parent) <= step.index < len(parent):  # type: ignore[union-attr]
+            copy = list(parent)
+            copy[step.index] = value  # type: ignore[union-attr]
+            return copy
+        shown = "" if parent is ABSENT else jsontext.dumps(parent)
+        raise InterpreterError(f"Unable to apply ReferencePath {self.text} to input {shown}")
 
 
 REPLACE: Final = ResultPath("$", ())
 
 
 def compile_result_path(text: str) -> ResultPath:
-    """Compile ResultPath; raise ``PathSyntaxError`` unless it is a reference path into the input."""
+    """Compile ResultPath; raise ``PathSyntaxError`` unless it is a Reference Path."""
     head = _HEAD.match(text)
     if head is None or head[0] != "$" or not is_reference_path(text):
         raise PathSyntaxError(f"{text!r}: wanted a Reference Path that begins with '$'")

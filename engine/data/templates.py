@@ -1,7 +1,9 @@
-"""What does a payload template yield?  Parameters, ResultSelector, ItemSelector and their JSONata twins.
+"""What does a payload template yield?
 
-A template is compiled once into a tree of parts; a part without expressions is a constant that is handed
-out as it is, so a static template costs nothing.
+Parameters, ResultSelector, ItemSelector and their JSONata twins.
+
+A template is compiled once into a tree of parts; a part without expressions is a constant that is
+handed out as it is, so a static template costs nothing.
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ from engine.data.paths import PathSyntaxError, compile_path
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from engine.data.expression import Expression
 
 _MAX_DEPTH = 400
 
 
 class TemplateSyntaxError(EngineError):
-    """A value in a template is no expression. ``pointer``: where, below the template, as ``/a/b.$``."""
+    """A value in a template is no expression.
+
+    ``pointer``: where, below the template, as ``/a/b.$``.
+    """
 
     def __init__(self, message: str, pointer: str, key: str) -> None:
         """``key``: the field the value stands in."""
@@ -54,8 +57,8 @@ class _Array:
 def compile_template(value: Json, *, field: str = "") -> Expression:
     """Compile a JSONPath payload template; raise ``TemplateSyntaxError``.
 
-    In an object at any depth, a key ending in ``.$`` must hold a text: a path, a context path, a variable or
-    an intrinsic call; the key loses the ``.$``. Everything else is literal.
+    In an object at any depth, a key ending in ``.$`` must hold a text: a path, a context path, a
+    variable or an intrinsic call; the key loses the ``.$``. Everything else is literal.
     """
     return _compile(value, "", field, _jsonpath_member, 0)
 
@@ -102,7 +105,10 @@ def _jsonpath_member(
 
 
 def compile_value(text: Json, *, field: str) -> Expression:
-    """Compile what may stand under a ``.$`` key: a path or an intrinsic call; raise ``PathSyntaxError``."""
+    """Compile what may stand under a ``.$`` key: a path or an intrinsic call.
+
+    Raise ``PathSyntaxError``.
+    """
     if not isinstance(text, str):
         raise PathSyntaxError(f"got {text!r}, wanted a text")
     if text.startswith("$"):

@@ -1,4 +1,7 @@
-"""What is a state machine?  Text in, a checked and compiled Machine out, or every problem of the text."""
+"""What is a state machine?
+
+Text in, a checked and compiled Machine out, or every problem of the text.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ MAX_DEFINITION_BYTES = 1_048_576
 
 
 def parse(text: str, type: str = "STANDARD") -> Machine:  # noqa: A002 - AWS's name of the field
-    """Return the machine of a definition; raise ``DefinitionError`` with every problem that is an error.
+    """Return the machine of a definition.
+
+    Raise ``DefinitionError`` with every problem that is an error.
 
     ``type``: STANDARD or EXPRESS, which supports less. Compiled once per text.
     """
@@ -48,7 +53,9 @@ def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]
 
 
 def _not_json(error: JsonTextError) -> Diagnostic:
-    location = f"[Source: (String); line: {error.line}, column: {error.column}]" if error.line else ""
+    location = (
+        f"[Source: (String); line: {error.line}, column: {error.column}]" if error.line else ""
+    )
     return Diagnostic("ERROR", NOT_JSON, str(error), location, error.line, error.column)
 
 

@@ -1,7 +1,7 @@
 """How does a definition become a Machine?  Read once; problems are collected on the way.
 
-A part with a problem still gets built as well as it can be, so that the rest is checked too; a machine
-with errors is never handed out.
+A part with a problem still gets built as well as it can be, so that the rest is checked too; a
+machine with errors is never handed out.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class Builder:
             what = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
             self.problems.error(pointer, what, INVALID_STATE_NAME)
         if name in self.names:
-            # documented as unique in the whole machine, yet sources disagree whether that is enforced
+            # documented as unique in the whole machine, yet sources disagree whether that is
+            # enforced
             what = f"State name '{name}' is used more than once"
             self.problems.warning(pointer, what, DUPLICATE_STATE)
         self.names.add(name)
@@ -136,7 +137,9 @@ class Builder:
             return None
         language = self._language(node, self.language)
         if self.language is QueryLanguage.JSONATA and language is QueryLanguage.JSONPATH:
-            what = "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
+            what = (
+                "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
+            )
             node.error("", what)
         node = Node(node.value, node.pointer, language, node.problems)
         self._check_fields(node, kind)

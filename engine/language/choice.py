@@ -1,7 +1,7 @@
 """When does a Choice rule hold?
 
-A type mismatch is false, never an error. A missing Variable is an error, but for IsPresent. Texts are ordered
-as Java does it, by UTF-16 code units.
+A type mismatch is false, never an error. A missing Variable is an error, but for IsPresent. Texts
+are ordered as Java does it, by UTF-16 code units.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Comparison:
         """Compare."""
         found = _found(self.variable, scope)
         if found is ABSENT:
-            raise InterpreterError(f"Invalid path '{self.path}': The choice state's condition path references an invalid value.")
+            msg = f"Invalid path '{self.path}': The choice state's condition path references an "
+            raise InterpreterError(msg + "invalid value.")
         return self.test(found, self.value.evaluate(scope))
 
 
@@ -131,7 +132,10 @@ def _number(value: Json) -> float | None:
 
 
 def timestamp(value: Json) -> datetime | None:
-    """Return the moment of an RFC 3339 text with upper-case T and Z or offset; None for all else."""
+    """Return the moment of an RFC 3339 text with upper-case T and Z or offset.
+
+    None for all else.
+    """
     if not isinstance(value, str) or "T" not in value or not value[-1:].isascii():
         return None
     text = value[:-1] + "+00:00" if value.endswith("Z") else value
@@ -168,7 +172,10 @@ _FAMILIES = {"String": _text, "Numeric": _number, "Timestamp": timestamp}
 
 
 def glob(value: Json, pattern: Json) -> bool:
-    r"""StringMatches: ``*`` is any run of characters, ``\*`` a star, ``\\`` a backslash. Linear time."""
+    r"""StringMatches: ``*`` is any run of characters, ``\*`` a star, ``\\`` a backslash.
+
+    Linear time.
+    """
     if not isinstance(value, str) or not isinstance(pattern, str):
         return False
     pieces = _pieces(pattern)

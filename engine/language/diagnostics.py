@@ -21,7 +21,9 @@ CATCH_UNUSED = "UNREACHABLE_CATCH"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem. ``location``: ``/States/Pay/Next`` as the service writes it, "" for the whole text.
+    """One problem. ``location``.
+
+    ``/States/Pay/Next`` as the service writes it, "" for the whole text.
 
     ``line`` and ``column`` count from 1; None where the place is not in the text.
     """

@@ -1,6 +1,7 @@
 """Which fields may a state of each type have, in each query language?
 
-The one table to touch when ASL gets a new field. ``P``: JSONPath only, ``A``: JSONata only, ``B``: both.
+The one table to touch when ASL gets a new field. ``P``: JSONPath only, ``A``: JSONata only, ``B``:
+both.
 """
 
 from __future__ import annotations

@@ -119,7 +119,10 @@ def _percentage(node: Node) -> Expression | None:
 
 
 def _part(node: Node, name: str) -> dict[str, Any] | None:
-    """Return the parts of a reader, batcher or writer: expressions compiled, settings as they are."""
+    """Return the parts of a reader, batcher or writer.
+
+    Expressions compiled, settings as they are.
+    """
     part = node.child(name)
     if part is None:
         return None

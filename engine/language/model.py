@@ -40,8 +40,9 @@ class Pattern(StrEnum):
 class Resource:
     """A Task's Resource, taken apart.
 
-    ``kind``: ``lambda`` (a function ARN), ``activity`` (an activity ARN) or ``service`` (an integration).
-    ``service``/``action`` for services: ``sqs``/``sendMessage``, ``aws-sdk:s3``/``getObject``.
+    ``kind``: ``lambda`` (a function ARN), ``activity`` (an activity ARN) or ``service`` (an
+    integration). ``service``/``action`` for services: ``sqs``/``sendMessage``,
+    ``aws-sdk:s3``/``getObject``.
     """
 
     arn: str
@@ -74,9 +75,9 @@ class Retrier:
 class DataFlow:
     """What happens to the JSON on its way through a state.
 
-    JSONPath: ``input_path`` -> ``parameters`` -> work -> ``result_selector`` -> ``result_path`` (None
-    discards the result) -> ``output_path``. JSONata: ``arguments`` -> work -> ``output``. ``assign``: both.
-    A field that the state's type or language does not have keeps its default.
+    JSONPath: ``input_path`` -> ``parameters`` -> work -> ``result_selector`` -> ``result_path``
+    (None discards the result) -> ``output_path``. JSONata: ``arguments`` -> work -> ``output``.
+    ``assign``: both. A field that the state's type or language does not have keeps its default.
     """
 
     input_path: Expression = ROOT

@@ -58,9 +58,10 @@ class Node:
     def text(self, name: str) -> str | None:
         """Return a text field; note anything else."""
         value = self.get(name)
-        if name not in self.value or isinstance(value, str):
+        if isinstance(value, str):
             return value
-        self.error(name, f"The value for the field '{name}' must be a string")
+        if name in self.value:
+            self.error(name, f"The value for the field '{name}' must be a string")
         return None
 
     def number(self, name: str, least: int, most: int = MAX_SECONDS) -> int | None:
@@ -112,14 +113,12 @@ class Node:
             return None
         if value is None and name in ("InputPath", "OutputPath"):
             return NOTHING
+        if reference and not (isinstance(value, str) and is_reference_path(value)):
+            self.error(name, f"Value is not a Reference Path: {value!r}")
+            return None
         try:
-            if not isinstance(value, str):
-                raise PathSyntaxError(f"got {value!r}")
-            if reference and not is_reference_path(value):
-                self.error(name, f"Value is not a Reference Path: {value!r}")
-                return None
             io = name in ("InputPath", "OutputPath")
-            return compile_path(value, field="" if io else name)
+            return compile_path(str(value), field="" if io else name)
         except PathSyntaxError:
             self.error(name, f"The value for the field '{name}' must be a valid JSONPath")
             return None
@@ -201,5 +200,7 @@ def _warn(node: Node, name: str, value: Json) -> None:
             place = f"{pointer}/{key}"
             stack.append((place, inner))
             if isinstance(inner, str) and inner.startswith("$.") and not key.endswith(".$"):
-                what = f"The value looks like a JSONPath; the field name '{key}' does not end in '.$'"
+                what = (
+                    f"The value looks like a JSONPath; the field name '{key}' does not end in '.$'"
+                )
                 node.problems.warning(place, what, "NO_DOLLAR")

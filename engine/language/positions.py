@@ -12,8 +12,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 def positions(text: str) -> dict[str, tuple[int, int]]:
     """Return JSON pointer -> (line, column), counted from 1, of every value of a valid JSON text.
 
-    Pointers are written as the service writes locations: names as they are, joined by ``/``. The second of two
-    equal keys wins, as it does in the value.
+    Pointers are written as the service writes locations: names as they are, joined by ``/``. The
+    second of two equal keys wins, as it does in the value.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     found: dict[str, tuple[int, int]] = {}

@@ -76,7 +76,9 @@ def _backoff(node: Node) -> float:
 def _catcher(node: Node, data_flow: Callable[[Node], DataFlow]) -> Catcher:
     _check_fields(node, _CATCHER)
     if node.jsonata and node.has("ResultPath"):
-        node.error("ResultPath", "Field 'ResultPath' is not supported by the query language 'JSONata'")
+        node.error(
+            "ResultPath", "Field 'ResultPath' is not supported by the query language 'JSONata'"
+        )
     if not node.jsonata and node.has("Output"):
         node.error("Output", "Field 'Output' is not supported by the query language 'JSONPath'")
     return Catcher(_errors(node), node.text("Next") or "", data_flow(node))
@@ -94,7 +96,9 @@ def _errors(node: Node) -> tuple[str, ...]:
         node.error("", "These fields are required: [ErrorEquals]")
         return ()
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        node.error("ErrorEquals", "The value for the field 'ErrorEquals' must be an array of strings")
+        node.error(
+            "ErrorEquals", "The value for the field 'ErrorEquals' must be an array of strings"
+        )
         return ()
     if not names:
         node.error("ErrorEquals", "Value cannot be empty")
@@ -105,7 +109,10 @@ def _errors(node: Node) -> tuple[str, ...]:
 
 
 def _check_order(entries: list[Node]) -> None:
-    """ASL: States.ALL "must appear in the last" Retrier or Catcher. What follows it is never used."""
+    """ASL: States.ALL "must appear in the last" Retrier or Catcher.
+
+    What follows it is never used.
+    """
     for index, node in enumerate(entries):
         names = node.get("ErrorEquals")
         if isinstance(names, list) and ALL in names and index < len(entries) - 1:

@@ -18,7 +18,7 @@ _RR, _SYNC, _TOKEN = "", ".sync", ".waitForTaskToken"
 
 
 def _table(text: str, *patterns: str) -> dict[str, tuple[str, ...]]:
-    return {action: patterns for action in text.split()}
+    return dict.fromkeys(text.split(), patterns)
 
 
 OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {

@@ -23,13 +23,13 @@ from engine.language.choice import (
     timestamp,
 )
 from engine.language.model import ChoiceRule
-from engine.language.node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.data.expression import Expression
     from engine.language.model import DataFlow
+    from engine.language.node import Node
 
 _TOP = ("Next", "Comment", "Assign", "Output")
 _MAX_DEPTH = 50

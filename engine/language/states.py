@@ -1,7 +1,7 @@
 """How does the text of each state type become its compiled form?
 
-One function a type. A field that is new in ASL is added to ``fields`` (who may have it), to ``model`` (where it
-is kept) and here (how it is read).
+One function a type. A field that is new in ASL is added to ``fields`` (who may have it), to
+``model`` (where it is kept) and here (how it is read).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def assign(node: Node) -> model.Assign | None:
 
 def _assigned(single: Node, key: str, name: str) -> Expression | None:
     """Compile one variable's value; its field is named ``Assign/x`` in JSONata errors."""
-    from engine.data.templates import (  # noqa: PLC0415
+    from engine.data.templates import (
         TemplateSyntaxError,
         compile_jsonata_template,
         compile_template,
@@ -148,7 +148,9 @@ def succeed_state(builder: Builder, node: Node, name: str) -> model.Succeed:
 def fail_state(builder: Builder, node: Node, name: str) -> model.Fail:
     """Read a Fail."""
     del builder
-    return model.Fail(**common(node, name), error=_words(node, "Error"), cause=_words(node, "Cause"))
+    return model.Fail(
+        **common(node, name), error=_words(node, "Error"), cause=_words(node, "Cause")
+    )
 
 
 def _words(node: Node, name: str) -> Expression | None:
@@ -241,10 +243,9 @@ def _check_express(node: Node, resource: model.Resource) -> None:
 def _seconds(node: Node, name: str) -> Expression | None:
     seconds = node.scalar(name, 1) if node.has(name) else node.path(f"{name}Path")
     timeout = node.get("TimeoutSeconds")
-    if name == "HeartbeatSeconds" and isinstance(timeout, int) and isinstance(seconds, Literal):
-        if seconds.value >= timeout:
-            what = "The value for the field 'HeartbeatSeconds' must be smaller than 'TimeoutSeconds'"
-            node.error(name, what)
+    both = name == "HeartbeatSeconds" and isinstance(timeout, int)
+    if both and isinstance(seconds, Literal) and seconds.value >= timeout:
+        node.error(name, f"The value for the field '{name}' must be smaller than 'TimeoutSeconds'")
     return seconds
 
 

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> None:
     """Check the transitions of one ``StartAt``/``States`` object (not those nested in it)."""
-    states = {
-        name: state
-        for name, state in block["States"].items()
-        if isinstance(state, dict)
-    }
+    states = {name: state for name, state in block["States"].items() if isinstance(state, dict)}
     if not states:
         return
     start = block.get("StartAt")
@@ -32,7 +28,7 @@ def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> Non
     if not any(_ends(state) for state in states.values()):
         problems.error(
             f"{pointer}/States",
-            "There is no terminal state: a state of type Succeed or Fail, or with \"End\": true",
+            'There is no terminal state: a state of type Succeed or Fail, or with "End": true',
             MISSING_END,
         )
     _check_reachable(start, states, pointer, problems)

@@ -1,7 +1,7 @@
 """What does an execution do next?  The only place where it decides anything.
 
-``advance`` is pure: the same machine, run, message and moment give the same step. It works through a
-ready queue, never by recursion, and goes as far as it can without the outside world.
+``advance`` is pure: the same machine, run, message and moment give the same step. It works through
+a ready queue, never by recursion, and goes as far as it can without the outside world.
 """
 
 from __future__ import annotations

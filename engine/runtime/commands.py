@@ -1,4 +1,7 @@
-"""What shall the shell do?  Commands go out with a step and are carried out after it is committed."""
+"""What shall the shell do?
+
+Commands go out with a step and are carried out after it is committed.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from engine.language.model import Pattern
 class RunTask:
     """Call a function, offer an activity task, or call a service.
 
-    ``task``: id of the Scheduled event. ``attempt``: 0 first, then one more a retry.
-    ``input``: JSON text: the effective input (Lambda ARN, activity) or the arguments (service).
-    ``timeout_seconds``/``heartbeat_seconds``: None for none; for activities they count from TaskStarted.
-    ``token_wanted``: the arguments contain ``TOKEN_PLACEHOLDER`` where the shell must put the task token.
+    ``task``: id of the Scheduled event. ``attempt``: 0 first, then one more a retry. ``input``:
+    JSON text: the effective input (Lambda ARN, activity) or the arguments (service).
+    ``timeout_seconds``/``heartbeat_seconds``: None for none; for activities they count from
+    TaskStarted. ``token_wanted``: the arguments contain ``TOKEN_PLACEHOLDER`` where the shell must
+    put the task token.
     """
 
     task: int

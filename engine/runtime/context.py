@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 
 
 def iso(ms: int) -> str:
-    """Return epoch milliseconds as AWS writes them: ISO 8601, UTC, ``Z``, fraction of 0 or 3 digits."""
+    """Return epoch milliseconds as AWS writes them.
+
+    ISO 8601, UTC, ``Z``, fraction of 0 or 3 digits.
+    """
     moment = datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{moment}.{ms % 1000:03d}Z" if ms % 1000 else f"{moment}Z"
 
 
 def context_object(turn: Turn, frame: Frame, token: str | None) -> dict[str, Json]:
-    """Return the context object as ``frame`` sees it; ``token`` only in a ``.waitForTaskToken`` task."""
+    """Return the context object as ``frame`` sees it.
+
+    ``token`` only in a ``.waitForTaskToken`` task.
+    """
     about = turn.about
     context: dict[str, Any] = {
         "Execution": _execution(about),

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class Event:
     """One line of the history.
 
-    ``id`` counts from 1; ``previous`` is the event it followed (0: none); ``at_ms``: epoch milliseconds.
-    ``details``: the fields of the type's details member, payloads as JSON text; None: the type has none.
-    ``state``: the state it belongs to, "" for events of the execution itself.
+    ``id`` counts from 1; ``previous`` is the event it followed (0: none); ``at_ms``: epoch
+    milliseconds. ``details``: the fields of the type's details member, payloads as JSON text; None:
+    the type has none. ``state``: the state it belongs to, "" for events of the execution itself.
     """
 
     id: int

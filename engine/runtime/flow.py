@@ -1,4 +1,4 @@
-"""What happens to the data on the way into, through and out of a state, and where does control go next?"""
+"""What happens to the data around a state, and where does control go next?"""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def assigned(
 ) -> dict[str, Json]:
     """Evaluate ``Assign``.
 
-    ``$`` is ``result`` (JSONPath). ``$states`` has input and result (JSONata); ``plain``: the state's type
-    has no result there; in a Catcher there is ``errorOutput`` instead.
+    ``$`` is ``result`` (JSONPath). ``$states`` has input and result (JSONata); ``plain``: the
+    state's type has no result there; in a Catcher there is ``errorOutput`` instead.
     """
     if data.assign is None:
         return {}

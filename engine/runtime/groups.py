@@ -1,7 +1,8 @@
 """How do lines of control split and join?  Parallel branches and inline Map iterations.
 
-A group is open while its children run. Its owner - the frame in the Parallel or Map state - waits. The
-first child that fails closes the group at once: its siblings are stopped, and the error becomes the owner's.
+A group is open while its children run. Its owner - the frame in the Parallel or Map state - waits.
+The first child that fails closes the group at once: its siblings are stopped, and the error becomes
+the owner's.
 """
 
 from __future__ import annotations
@@ -51,18 +52,14 @@ def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
 
 def _open(turn: Turn, frame: Frame, group: Group) -> Group:
     """Give the group a number and let the owner wait for it."""
-    group = replace(
-        group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor
-    )
+    group = replace(group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor)
     turn.groups[group.id] = group
     turn.outputs[group.id] = {}
     turn.keep(frame, phase="group", waits_for=group.id, started_event=frame.cursor, timer="")
     return group
 
 
-def _child(
-    turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int
-) -> Frame:
+def _child(turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int) -> Frame:
     frame = Frame(
         id=turn.new_id(),
         path=(*owner.path, (owner.state, branch)),
@@ -77,7 +74,10 @@ def _child(
 
 
 def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
-    """Write MapIterationStarted and queue the iteration; its first state is entered when its turn comes."""
+    """Write MapIterationStarted and queue the iteration.
+
+    Its first state is entered when its turn comes.
+    """
     owner = turn.frames[group.owner]
     index = group.started
     details = {"name": owner.state, "index": index}

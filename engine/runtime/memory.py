@@ -33,7 +33,10 @@ _START_MS = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended. ``output``: JSON value or None; ``events``: the whole history; ``slept``: seconds."""
+    """How a run ended. ``output``: JSON value or None; ``events``: the whole history.
+
+    ``slept``: seconds.
+    """
 
     status: str
     output: Any
@@ -55,9 +58,10 @@ def run(
 
     ``definition``: ASL as text or as the parsed object. ``data``: the input as a JSON value.
     ``tasks``: what stands for the outside world: by state name, by function or activity name, or by
-    Resource; a callable gets the effective input and returns the result, or raises: a ``StatesError`` as it
-    is, anything else as the exception's class name and text. Raises ``DefinitionError`` for a bad definition
-    and ``KeyError`` naming the Resource when a task is called that is not in ``tasks``.
+    Resource; a callable gets the effective input and returns the result, or raises: a
+    ``StatesError`` as it is, anything else as the exception's class name and text. Raises
+    ``DefinitionError`` for a bad definition and ``KeyError`` naming the Resource when a task is
+    called that is not in ``tasks``.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed)

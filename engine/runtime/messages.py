@@ -1,8 +1,8 @@
 """What can come in?  A message is the only thing that makes an execution move.
 
-Tasks are named by the id of their ``...Scheduled`` event, timers by the text the engine gave them in
-``SetTimer``. A message for something that no longer waits is an empty step, so duplicates and late answers
-need no special care from the sender.
+Tasks are named by the id of their ``...Scheduled`` event, timers by the text the engine gave them
+in ``SetTimer``. A message for something that no longer waits is an empty step, so duplicates and
+late answers need no special care from the sender.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class TaskSubmitted:
-    """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; the task goes on. JSON text."""
+    """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; the task goes on.
+
+    JSON text.
+    """
 
     task: int
     output: str

@@ -1,4 +1,4 @@
-"""How is a JSON value carried between states without parsing or writing it more often than needed?"""
+"""How is a JSON value carried between states without parsing or writing it too often?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ MAX_BYTES = 262_144
 
 
 class Payload:
-    """A JSON value as text, as parsed value, or both; each is made from the other when first asked for.
+    """A JSON value as text, as parsed value, or both.
+
+    Each is made from the other when first asked for.
 
     Neither is ever changed in place. A value that came in as text keeps exactly that text.
     """
@@ -55,7 +57,7 @@ class Payload:
 
 
 def limited(payload: Payload, name: str) -> Payload:
-    """Return the payload if it is at most 256 KiB, else raise ``States.DataLimitExceeded`` naming ``name``."""
+    """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above 256 KiB."""
     text = payload.text
     if len(text) * 4 > MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise StatesError(

@@ -45,7 +45,7 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _was_open(frame: Frame, error: StatesError) -> bool:
-    """A Map that failed before it began has no ...StateFailed, unless its JSONata did it [recorded]."""
+    """A Map that failed before it began has no ...StateFailed, but by its JSONata [recorded]."""
     return bool(frame.started_event) or error.name == QUERY_EVALUATION
 
 
@@ -69,7 +69,7 @@ def _explain(
 
 
 def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
-    """An expression evaluated on entry fails "before" the ...Entered event, but for Wait [recorded]."""
+    """On entry an expression fails "before" the ...Entered event, but for Wait [recorded]."""
     if isinstance(state, Wait) or frame.cursor != frame.entered_event:
         return frame.cursor
     return turn.entered_after.get(frame.id, frame.cursor)
@@ -78,9 +78,7 @@ def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
 # -- Retry -----------------------------------------------------------------------------------------
 
 
-def _retry(
-    turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError
-) -> bool:
+def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError) -> bool:
     """Arm the backoff timer if a Retrier takes the error and has attempts left."""
     for index, retrier in enumerate(retriers):
         if not matches(retrier.error_equals, error.name):

@@ -1,9 +1,10 @@
 """How far has an execution come?
 
-A ``Run`` is a frozen snapshot: live lines of control (frames), open Parallel and Map states (groups) and
-counters. Only what is live is in it. What must be kept but not rewritten at every step - the items of a
-Map, the outputs of finished branches and iterations - are *values*: texts written once under a key, read
-through ``Run.values`` and dropped when their group ends. So the cost of a step does not grow with the past.
+A ``Run`` is a frozen snapshot: live lines of control (frames), open Parallel and Map states
+(groups) and counters. Only what is live is in it. What must be kept but not rewritten at every step
+- the items of a Map, the outputs of finished branches and iterations - are *values*: texts written
+once under a key, read through ``Run.values`` and dropped when their group ends. So the cost of a
+step does not grow with the past.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ INLINE = 1024
 
 
 def input_key(entered_event: int) -> str:
-    """Return the key of a long state input, by its ...StateEntered event; 0 is the execution's input."""
+    """Return the key of a long state input, by its ...StateEntered event.
+
+    0 is the execution's input.
+    """
     return f"in/{entered_event}/"
 
 
@@ -49,8 +53,8 @@ class DictValues(dict[str, str]):
 class Moment:
     """The outside world at the time of a step.
 
-    ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task tokens.
-    ``missing_activities``: ARNs of the machine's activities that do not exist.
+    ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task
+    tokens. ``missing_activities``: ARNs of the machine's activities that do not exist.
     """
 
     now_ms: int
@@ -64,13 +68,13 @@ class Frame:
     """One line of control.
 
     ``path``: state and branch index of each surrounding Parallel or Map, outermost first.
-    ``cursor``: the event that the next event of this line points back to.
-    ``phase``: what it does: ``ready`` (enter the state), ``again`` (retry the work, no new StateEntered),
-    ``task``, ``timer``, ``backoff`` or ``group`` (what it waits for).
-    ``waits_for``: id of the task (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "".
-    ``tries``: retries made, one count a Retrier; ``retry_count``: their sum in this visit.
-    ``variables``: JSON text of the variables assigned in this scope, "" for none.
-    ``started_event``: ...Started event of the open task, 0 before it.
+    ``cursor``: the event that the next event of this line points back to. ``phase``: what it does:
+    ``ready`` (enter the state), ``again`` (retry the work, no new StateEntered), ``task``,
+    ``timer``, ``backoff`` or ``group`` (what it waits for). ``waits_for``: id of the task
+    (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "". ``tries``: retries
+    made, one count a Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of
+    the variables assigned in this scope, "" for none. ``started_event``: ...Started event of the
+    open task, 0 before it.
     """
 
     id: int
@@ -96,8 +100,8 @@ class Frame:
 class Group:
     """An open Parallel or inline Map: ``total`` children, of which ``started`` and ``done`` so far.
 
-    ``start_event``: its ...StateStarted event. ``last_event``: where ...StateSucceeded will point back to.
-    ``limit``: concurrency, 0 for none.
+    ``start_event``: its ...StateStarted event. ``last_event``: where ...StateSucceeded will point
+    back to. ``limit``: concurrency, 0 for none.
     """
 
     id: int
@@ -131,9 +135,7 @@ class Run:
             {
                 "format": FORMAT,
                 "about": _without_long_input(self.about),
-                "frames": [
-                    _without_long_input(_sparse(frame)) for frame in self.frames.values()
-                ],
+                "frames": [_without_long_input(_sparse(frame)) for frame in self.frames.values()],
                 "groups": [_sparse(group) for group in self.groups.values()],
                 "ready": self.ready,
                 "next_event": self.next_event,

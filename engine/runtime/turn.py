@@ -1,8 +1,8 @@
 """What does one ``advance`` work on?  The workspace between a frozen Run and the Step made of it.
 
-A turn owns copies of the run's maps and appends events and commands; it decides nothing. The decisions
-are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and ``states``, which use
-each other in the order states -> groups -> recovery -> flow -> turn.
+A turn owns copies of the run's maps and appends events and commands; it decides nothing. The
+decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
+``states``, which use each other in the order states -> groups -> recovery -> flow -> turn.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Turn:
         return Step(run, tuple(self.events), tuple(self.commands), kept, tuple(self.dropped))
 
     def _kept(self) -> dict[str, str]:
-        """Return the texts of open groups that the next turn will want and that are not stored yet."""
+        """Return the texts the next turn will want and that are not stored yet."""
         kept = self._long_inputs()
         for number, items in self.items.items():
             for index, item in enumerate(items):
@@ -205,9 +205,11 @@ class Turn:
                 kept[output_key(number, index)] = text
         return kept
 
-
     def _long_inputs(self) -> dict[str, str]:
-        """Return the inputs that are too long for the snapshot and new in it; drop those gone from it."""
+        """Return the inputs that are too long for the snapshot and new in it.
+
+        Drop those gone from it.
+        """
         kept = {}
         if not self.before.about and self.status == "RUNNING" and len(self.about["input"]) > INLINE:
             kept[input_key(0)] = self.about["input"]

@@ -1,7 +1,7 @@
 """Which variables does a line of control see, and what does an ``Assign`` change?
 
-Every Parallel branch and Map iteration opens a scope. It sees the outer ones, which cannot change while
-it is open (their line waits), and writes only its own.
+Every Parallel branch and Map iteration opens a scope. It sees the outer ones, which cannot change
+while it is open (their line waits), and writes only its own.
 """
 
 from __future__ import annotations

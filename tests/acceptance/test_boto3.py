@@ -45,8 +45,13 @@ def test_machine_life(sfn: Any) -> None:
     updated = sfn.update_state_machine(stateMachineArn=arn, definition=json.dumps(WAIT))
     again = sfn.describe_state_machine(stateMachineArn=arn)
     assert again["revisionId"] == updated["revisionId"]
-    names = [m["stateMachineArn"] for page in sfn.get_paginator("list_state_machines").paginate(
-        PaginationConfig={"PageSize": 2}) for m in page["stateMachines"]]
+    names = [
+        m["stateMachineArn"]
+        for page in sfn.get_paginator("list_state_machines").paginate(
+            PaginationConfig={"PageSize": 2}
+        )
+        for m in page["stateMachines"]
+    ]
     assert arn in names
     assert len(names) == len(set(names))
     sfn.delete_state_machine(stateMachineArn=arn)

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.server import Server
+if TYPE_CHECKING:
+    from tests.acceptance.server import Server
 
 pytestmark = pytest.mark.acceptance
 DEFINITION = {
@@ -30,9 +31,10 @@ DEFINITION = {
 
 def aws(server: Server, *arguments: str) -> Any:
     """Run the AWS CLI with the credentials file of the server and return its JSON answer."""
+    command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", server.url]
+    command += ["--region", "us-east-1", "--output", "json", "stepfunctions", *arguments]
     done = subprocess.run(
-        [str(Path(sys.executable).parent / "aws"), "--endpoint-url", server.url]
-        + ["--region", "us-east-1", "--output", "json", "stepfunctions", *arguments],
+        command,
         env={
             **os.environ,
             "AWS_SHARED_CREDENTIALS_FILE": str(server.data / "credentials"),

@@ -39,8 +39,8 @@ class Call:
 class Later:
     """An answer to wait for without holding a thread.
 
-    ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a hint was
-    lost. ``otherwise``: the answer after ``seconds``.
+    ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
+    hint was lost. ``otherwise``: the answer after ``seconds``.
     """
 
     look: Callable[[], dict[str, Any] | None]
@@ -52,7 +52,11 @@ class Later:
         """Wait for the answer."""
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
-        end = hints.listen(self.topic, lambda *_: loop.call_soon_threadsafe(told.set))
+
+        def tell(*_: object) -> None:
+            loop.call_soon_threadsafe(told.set)
+
+        end = hints.listen(self.topic, tell)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline:

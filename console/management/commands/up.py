@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import logging
@@ -135,10 +136,8 @@ def _serve(listener: socket.socket) -> None:
         backlog=2048,
     )
     server = uvicorn.Server(config)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
         server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass  # uvicorn raises it again after a clean stop
 
 
 def _profile(key: AccessKey) -> str:

@@ -1,7 +1,7 @@
 """What does each state type do when its turn comes, and when what it waited for arrives?
 
-One small module a type: ``enter(turn, frame, state)``, and ``resume(turn, frame, state, message)`` where a
-state can wait.
+One small module a type: ``enter(turn, frame, state)``, and ``resume(turn, frame, state, message)``
+where a state can wait.
 """
 
 from __future__ import annotations

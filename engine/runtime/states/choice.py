@@ -31,7 +31,10 @@ def enter(turn: Turn, frame: Frame, state: Choice) -> None:
 
 
 def _leave(turn: Turn, frame: Frame, state: Choice, taken: DataFlow, following: str) -> None:
-    """Leave with the taken rule's Assign and Output; a JSONata rule without Output takes the state's."""
+    """Leave with the taken rule's Assign and Output.
+
+    A JSONata rule without Output takes the state's.
+    """
     payload = flow.selected(turn, frame, state.data)
     if state.language is QueryLanguage.JSONATA:
         data = taken if taken.output is not None else state.data

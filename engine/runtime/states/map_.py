@@ -65,7 +65,9 @@ def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
         return Payload.of(item)
     seen = Scope(
         input=flow.selected(turn, owner, state.data).value,
-        context=lambda: turn.context(owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}},
+        context=lambda: (
+            turn.context(owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
+        ),
         variables=turn.variables.visible(owner),
         rng=turn.rng,
     )

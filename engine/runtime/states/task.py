@@ -23,7 +23,7 @@ _FAMILY = {"lambda": "LambdaFunction", "activity": "Activity", "service": "Task"
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; a function or service counts as started at once, an activity when it is taken."""
+    """Schedule the task; all but an activity count as started at once."""
     if state.resource.arn in turn.moment.missing_activities:
         msg = f"The activity {state.resource.arn} does not exist."
         raise InterpreterError(msg)

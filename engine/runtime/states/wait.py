@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from engine.runtime.turn import Turn
 
 _MAX_MS = 366 * 24 * 3600 * 1000  # AWS: an execution, and so a wait, lasts at most a year
-_RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII
-)
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def enter(turn: Turn, frame: Frame, state: Wait) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,15 +24,10 @@ ARGS = [
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start the system's chromium; without one skip, or fail where it is required."""
-    path = shutil.which("chromium")
-    if path is None:
-        if os.environ.get("STEPYARD_REQUIRE_BROWSER") == "1":
-            pytest.fail("no chromium on PATH, and STEPYARD_REQUIRE_BROWSER=1 wants one")
-        pytest.skip("no chromium on PATH")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Start the system's chromium."""
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=ARGS)
+        started = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         yield started
         started.close()
 

@@ -25,25 +25,37 @@ ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:x"
         (
             "ListStateMachines",
             {"maxResults": 1001},
-            "1 validation error detected: Value '1001' at 'maxResults' failed to satisfy constraint: "
-            "Member must have value less than or equal to 1000",
+            (
+                "1 validation error detected: Value '1001' at 'maxResults' failed to satisfy "
+                "constraint: Member must have value less than or equal to 1000"
+            ),
         ),
         (
             "DescribeStateMachine",
             {},
-            "1 validation error detected: Value null at 'stateMachineArn' failed to satisfy "
-            "constraint: Member must not be null",
+            (
+                "1 validation error detected: Value null at 'stateMachineArn' failed to satisfy "
+                "constraint: Member must not be null"
+            ),
         ),
         (
             "ListExecutions",
             {"stateMachineArn": ARN, "statusFilter": "DONE"},
-            "1 validation error detected: Value 'DONE' at 'statusFilter' failed to satisfy "
-            "constraint: Member must satisfy enum value set: ",
+            (
+                "1 validation error detected: Value 'DONE' at 'statusFilter' failed to satisfy "
+                "constraint: Member must satisfy enum value set: "
+            ),
         ),
-        ("StopExecution", {"executionArn": ARN, "error": "x" * 257}, "length less than or equal to 256"),
+        (
+            "StopExecution",
+            {"executionArn": ARN, "error": "x" * 257},
+            "length less than or equal to 256",
+        ),
     ],
 )
-def test_constraints_are_worded_as_aws_does(action: str, params: dict[str, Any], words: str) -> None:
+def test_constraints_are_worded_as_aws_does(
+    action: str, params: dict[str, Any], words: str
+) -> None:
     """Member, value and constraint stand in the message."""
     with pytest.raises(ValidationException) as caught:
         check(action, **params)

@@ -67,7 +67,7 @@ def test_text_passes_unchanged(project: Project) -> None:
 
 
 def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
-    """Error and cause are kept, nothing is awaited afterwards, and stopping again changes nothing."""
+    """Error and cause are kept, nothing is awaited, and stopping again changes nothing."""
     execution = start(create(project, WAIT))
     drain(execution)
     stop_ms = executions.stop(execution, error="E", cause="C")

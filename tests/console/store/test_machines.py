@@ -13,7 +13,10 @@ from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain,
 
 
 def test_creating_the_same_again_returns_the_first(project: Project) -> None:
-    """Name, definition, type and configurations alike: the same machine; role and tags do not count."""
+    """Name, definition, type and configurations alike: the same machine.
+
+    Role and tags do not count.
+    """
     first = create(project, PASS)
     again = machines.create(
         project, REGION, name="machine", definition=json.dumps(PASS), role_arn=ROLE + "2"
@@ -49,7 +52,9 @@ def test_bad_definition_is_refused_with_every_problem(project: Project) -> None:
     """The message lists code, words and place of each problem; nothing is stored."""
     with pytest.raises(errors.InvalidDefinition) as caught:
         create(project, {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}})
-    assert "MISSING_TRANSITION_TARGET: Missing 'Next' target: B at /States/A/Next" in str(caught.value)
+    assert "MISSING_TRANSITION_TARGET: Missing 'Next' target: B at /States/A/Next" in str(
+        caught.value
+    )
     assert len(caught.value.diagnostics) >= 1
     assert not StateMachine.objects.exists()
 
@@ -76,7 +81,10 @@ def test_running_executions_keep_their_definition(project: Project) -> None:
 
 
 def test_deleting_ends_what_runs_and_frees_the_name(project: Project) -> None:
-    """Deleting a missing machine succeeds; executions of the deleted one are ended and stay visible."""
+    """Deleting a missing machine succeeds.
+
+    Executions of the deleted one are ended and stay visible.
+    """
     machine = create(project, WAIT)
     execution = start(machine)
     machines.delete(project, machine.arn)

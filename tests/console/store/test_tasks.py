@@ -63,7 +63,11 @@ def test_second_answer_is_too_late(execution: Execution) -> None:
 
 @pytest.mark.parametrize(
     ("token", "error"),
-    [("x", errors.InvalidToken), ("A" * 44, errors.TaskDoesNotExist), ("é" * 44, errors.InvalidToken)],
+    [
+        ("x", errors.InvalidToken),
+        ("A" * 44, errors.TaskDoesNotExist),
+        ("é" * 44, errors.InvalidToken),
+    ],
 )
 def test_made_up_tokens_are_refused(project: Project, token: str, error: type[Exception]) -> None:
     """Malformed and unknown tokens have their own errors."""

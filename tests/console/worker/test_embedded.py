@@ -97,7 +97,7 @@ def test_task_times_out(project: Project, worker: Embedded) -> None:
 
 
 def test_machine_times_out_exactly(project: Project, worker: Embedded) -> None:
-    """stopDate is startDate plus TimeoutSeconds; no error is shown."""
+    """StopDate is startDate plus TimeoutSeconds; no error is shown."""
     del worker
     definition = one("W", Type="Wait", Seconds=60) | {"TimeoutSeconds": 1}
     execution = ended(start(create(project, definition)))
@@ -106,7 +106,10 @@ def test_machine_times_out_exactly(project: Project, worker: Embedded) -> None:
 
 
 def test_what_a_dead_process_left_is_finished(project: Project) -> None:
-    """Rows alone are enough: a new worker finds overdue timers, half-done calls and started runs."""
+    """Rows alone are enough.
+
+    A new worker finds overdue timers, half-done calls and started runs.
+    """
     waiting = start(create(project, one("W", Type="Wait", Seconds=60), "waits"))
     calling = start(create(project, one("T", **function("double")), "calls"), 1)
     fresh = start(create(project, one("P", Type="Pass"), "fresh"))

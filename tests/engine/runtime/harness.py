@@ -122,4 +122,7 @@ def task(**more: Any) -> dict[str, Any]:
 
 def activity(**more: Any) -> dict[str, Any]:
     """Return a Task state that waits for an activity worker."""
-    return {"Type": "Task", "Resource": "arn:aws:states:us-east-1:123456789012:activity:work"} | more
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:us-east-1:123456789012:activity:work",
+    } | more

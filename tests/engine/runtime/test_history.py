@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from botocore.loaders import Loader
 
@@ -140,7 +142,7 @@ def test_failing_branch_stops_its_siblings() -> None:
 
 
 def test_failing_iteration_aborts_the_others() -> None:
-    """One iteration fails, the open ones are aborted, and the Map fails with the iteration's error."""
+    """One iteration fails, the open ones are aborted, the Map fails with that error."""
     state = {"Type": "Map", "ItemProcessor": machine("P", P=task())}
     sim = Sim(machine("M", M=state), [1, 2])
     sim.fail("P", "Bad", None)
@@ -159,7 +161,11 @@ def test_failing_iteration_aborts_the_others() -> None:
 def test_map_retry_runs_every_iteration_again() -> None:
     """A Map's Retry points its new MapStateStarted at the failing event, without MapStateFailed."""
     fail = machine("F", F={"Type": "Fail", "Error": "E"})
-    state = {"Type": "Map", "ItemProcessor": fail, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": 1}]}
+    state = {
+        "Type": "Map",
+        "ItemProcessor": fail,
+        "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": 1}],
+    }
     sim = Sim(machine("M", M=state), [1])
     sim.fire()
     starts = [e for e in sim.events if e.type == "MapStateStarted"]
@@ -193,7 +199,7 @@ def test_stop_points_at_zero_and_cancels_all() -> None:
 
 
 def test_execution_timeout_ends_exactly_on_time() -> None:
-    """stopDate is startDate plus TimeoutSeconds, however late the timer was noticed."""
+    """StopDate is startDate plus TimeoutSeconds, however late the timer was noticed."""
     definition = machine("W", W={"Type": "Wait", "Seconds": 100}) | {"TimeoutSeconds": 5}
     sim = Sim(definition)
     start = sim.now_ms
@@ -208,9 +214,7 @@ def test_event_25000_is_the_end(extra: int, ending: str) -> None:
     """Event 25,000 is the success if that is what comes, else ExecutionFailed."""
     # ExecutionStarted + 12,499 Pass states x 2 = 24,999; the end is number 25,000
     names = [f"S{number}" for number in range(12_499 + extra)]
-    states = {
-        name: {"Type": "Pass", "Next": after} for name, after in zip(names, names[1:], strict=False)
-    }
+    states = {name: {"Type": "Pass", "Next": after} for name, after in itertools.pairwise(names)}
     states[names[-1]] = {"Type": "Pass", "End": True}
     sim = Sim({"StartAt": "S0", "States": states})
     assert (len(sim.events), sim.events[-1].type) == (25_000, ending)

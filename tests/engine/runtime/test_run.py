@@ -78,7 +78,7 @@ def drive(sim: Sim, seed: int) -> None:
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(definition=definitions(), items=st.integers(0, 4), seed=st.integers(0, 1_000_000))
 def test_any_machine_under_any_schedule(definition: dict[str, Any], items: int, seed: int) -> None:
-    """Ids run 1..n, chains lead back, one terminal event ends it, and a reloaded run ends the same."""
+    """Ids run 1..n, chains lead back, one event ends it, and a reloaded run ends the same."""
     plain = Sim(definition, list(range(items)))
     reloaded = Sim(definition, list(range(items)), reload=True)
     for sim in (plain, reloaded):
