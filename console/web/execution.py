@@ -65,7 +65,7 @@ def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
         "graph": trace.graph,
         "summaries": summaries,
         "taken": {f"{source}-{target}" for source, target in trace.taken},
-        "transitions": sum(len(visits) for visits in trace.visits.values()),
+        "transitions": trace.transitions,
         "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
         "chosen": chosen,
         **tab_of(query),

@@ -146,33 +146,47 @@ def _panel(
         output=_payload(events, "StateExited", "output"),
         error=error,
         cause=cause_of(cause),
-        resource=next((one[3]["resource"] for one in events if "resource" in one[3]), ""),
-        tries=tuple(_tries(events)),
+        resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
+        tries=tuple(_tries(_with_failures(execution, events))),
         events=tuple(
-            EventLine(one[0], one[2], words.event_tone(one[2]), one[1] - execution.start_ms)
+            EventLine(one.id, one.type, words.event_tone(one.type), one.at_ms - execution.start_ms)
             for one in events
         ),
         failed_visits=failed,
     )
 
 
-_Seen = tuple[int, int, str, dict[str, Any]]  # id, time, type, details
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An event of the visit, read whole."""
+
+    id: int
+    at_ms: int
+    type: str
+    details: dict[str, Any]
+    previous: int
 
 
 def _events(execution: Execution, visit: Visit) -> list[_Seen]:
-    wanted = visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:]
+    return _read(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
+
+
+def _read(execution: Execution, wanted: list[int]) -> list[_Seen]:
     rows = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=wanted)
         .order_by("event_id")
-        .values_list("event_id", "at_ms", "type", "details")
+        .values_list("event_id", "at_ms", "type", "details", "previous")
     )
-    return [(number, at_ms, kind, details_of(text)) for number, at_ms, kind, text in rows]
+    return [
+        _Seen(number, at_ms, kind, details_of(text), previous)
+        for number, at_ms, kind, text, previous in rows
+    ]
 
 
 def _payload(events: list[_Seen], ending: str, field: str) -> jsonview.Payload | None:
-    for number, _, kind, details in events:
-        if kind.endswith(ending) and field in details:
-            return jsonview.payload(details[field], f"events/{number}/{field}/")
+    for one in events:
+        if one.type.endswith(ending) and field in one.details:
+            return jsonview.payload(one.details[field], f"events/{one.id}/{field}/")
     return None
 
 
@@ -182,36 +196,48 @@ def _error(
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
     if visit.status not in ("failed", "caught"):
         return "", None
-    for _, _, _, details in reversed(events):
-        if "error" in details or "cause" in details:
-            return details.get("error", ""), details.get("cause")
+    for one in reversed(events):
+        if "error" in one.details or "cause" in one.details:
+            return one.details.get("error", ""), one.details.get("cause")
     if visit is trace.culprit or (visit.status == "failed" and not visit.iteration):
         return execution.error or "", execution.cause
     return "", None
 
 
+def _with_failures(execution: Execution, events: list[_Seen]) -> list[_Seen]:
+    """Add what made a Parallel or Map start again: the event its restart points back at."""
+    own = {one.id for one in events}
+    again = [one.previous for one in events if one.type.endswith(_BEGINS)][1:]
+    causes = _read(execution, [one for one in again if one not in own])
+    return sorted((*events, *causes), key=lambda one: one.id)
+
+
+_BEGINS = ("Scheduled", "StateStarted")
 _OUTCOMES = ("Succeeded", "Failed", "TimedOut")
 
 
 def _tries(events: list[_Seen]) -> list[Try]:
-    """Return the attempts at a Task's work, each with its outcome and the pause after it."""
+    """Return the attempts at a state's work, each with its outcome and the pause after it."""
     tries: list[Try] = []
     begun = ended = 0
-    for _, at_ms, kind, details in events:
-        if kind.endswith("Scheduled"):
+    for one in events:
+        if one.type.startswith("MapIteration"):
+            continue  # of the items, not of the Map's own attempt
+        if one.type.endswith(_BEGINS):
             if tries and ended:
-                tries[-1] = replace(tries[-1], wait=words.duration(at_ms - ended))
-            begun, ended = at_ms, 0
-            tries.append(Try(len(tries) + 1, at_ms, "In progress", "running"))
-        elif tries and kind.endswith(_OUTCOMES) and not ended:
-            ended = at_ms
+                tries[-1] = replace(tries[-1], wait=words.duration(one.at_ms - ended))
+            begun, ended = one.at_ms, 0
+            tries.append(Try(len(tries) + 1, one.at_ms, "In progress", "running"))
+        elif tries and not ended and one.type.endswith((*_OUTCOMES, "FailStateEntered")):
+            ended = one.at_ms
+            word = next((word for word in _OUTCOMES if one.type.endswith(word)), "Failed")
             tries[-1] = replace(
                 tries[-1],
-                outcome=next(word for word in _OUTCOMES if kind.endswith(word)),
-                tone=words.event_tone(kind),
-                error=details.get("error", ""),
-                cause=details.get("cause", ""),
-                spent=words.duration(at_ms - begun),
+                outcome="Timed out" if word == "TimedOut" else word,
+                tone="succeeded" if word == "Succeeded" else "failed",
+                error=one.details.get("error", ""),
+                cause=one.details.get("cause", ""),
+                spent=words.duration(one.at_ms - begun),
             )
     return tries
 

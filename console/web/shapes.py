@@ -49,6 +49,11 @@ class Box:
         return self.rows[-1][0] + LINE - 1
 
     @property
+    def rule_y(self) -> float:
+        """Return where the line under the head of a Parallel or Map is."""
+        return self.y + HEAD + LINE * (len(self.lines) - 1)
+
+    @property
     def sign_y(self) -> float:
         """Return the middle of the sign."""
         return self.y + self.rows[0][0] - 4

@@ -82,7 +82,7 @@ class _Layout:
             boxes += moved.boxes
             lines += [_thread(node.id, (middle, -ENTRY), moved.start, "in"), *moved.lines]
             if moved.end is not None:
-                lines.append(_thread(node.id, moved.end, (middle, height + EXIT), "out"))
+                lines.append(_thread(node.id, moved.end, (middle, height + EXIT + PAD), "out"))
             left += part.width + GAP
         return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 

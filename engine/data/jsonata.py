@@ -1,16 +1,31 @@
-"""What does a JSONata expression yield?
+"""What does a JSONata expression yield in a state machine?
 
-Expressions are recognised and refused for now: definitions in JSONata get a clear answer at create.
+An expression is parsed when the machine is compiled. One that provably cannot run away - no functions of its
+own, no loops over itself, no growth - is evaluated here; every other one in a child process held to a second
+and to its memory.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
+from jsonata.jexception import JException
+
+from engine import jsontext
+from engine.data import jsonata_eval
+from engine.data.expression import ABSENT, Json, Scope
+from engine.data.jsonata_pool import POOL
 from engine.data.paths import PathSyntaxError
+from engine.errors import QueryEvaluationError
 
 if TYPE_CHECKING:
-    from engine.data.expression import Expression, Json
+    from jsonata.jsonata import Jsonata
+
+    from engine.data.expression import Expression
 
 
 class _Undefined:
@@ -19,21 +34,152 @@ class _Undefined:
 
 UNDEFINED: Final = _Undefined()
 """JSONata's "nothing": inside an object or array the member is left out."""
+OPEN, CLOSE = "{%", "%}"
+
+# Functions that neither call back, nor loop, nor make much of little.
+_TAME = frozenset(
+    "sum count max min average string length substring substringBefore substringAfter uppercase "
+    "lowercase trim contains number boolean not exists abs floor ceil round sqrt keys lookup "
+    "reverse distinct type uuid random hash parse now millis append merge".split()
+)
+_MAX_TAME = 400  # characters
 
 
 def is_jsonata(value: Json) -> bool:
-    """Tell whether a value is an expression.
-
-    Begins exactly with ``{%`` and ends exactly with ``%}``.
-    """
-    return isinstance(value, str) and value.startswith("{%") and value.endswith("%}")
+    """Tell whether a value is an expression: begins exactly with the one mark, ends with the other."""
+    return isinstance(value, str) and value.startswith(OPEN) and value.endswith(CLOSE)
 
 
 def jsonata_problem(value: Json) -> str:
-    """Say why a value is no expression."""
-    return f"got {value!r}, wanted a JSONata expression between '{{%' and '%}}'"
+    """Say why a value is no expression; "" if it is one, or a text that does not look like one."""
+    if is_jsonata(value):
+        return ""
+    if isinstance(value, str) and (value.startswith(OPEN) or value.endswith(CLOSE)):
+        return f"The JSONata expression must be enclosed by '{OPEN}' and '{CLOSE}': got {value!r}"
+    return f"The value must be a JSONata expression: got {value!r}"
+
+
+def looks_broken(value: Json) -> bool:
+    """Tell whether a text opens or closes the marks without the other; the service refuses that."""
+    return isinstance(value, str) and value.startswith(OPEN) != value.endswith(CLOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
+    """A compiled expression. ``text``: without the marks; ``field``: ``Output/total``, for errors."""
+
+    text: str
+    field: str
+    tame: bool
+
+    def evaluate(self, scope: Scope) -> Json:
+        """Return the value; raise ``QueryEvaluationError`` when there is none or it fails."""
+        value = self.optional(scope)
+        if value is UNDEFINED:
+            raise self._error("returned nothing (undefined).")
+        return value
+
+    def optional(self, scope: Scope) -> Json:
+        """Return the value or ``UNDEFINED``; raise ``QueryEvaluationError`` when it fails."""
+        bindings = self._bindings(scope)
+        seed = scope.rng().getrandbits(64) if _RANDOM.search(self.text) else 0
+        if self.tame:
+            kind, value = jsonata_eval.evaluate(_own(self.text), bindings, seed, 0)
+        else:
+            kind, value = POOL.evaluate(self.text, bindings, seed, 0)
+        if kind == jsonata_eval.VALUE:
+            return value
+        if kind == jsonata_eval.UNDEFINED:
+            return UNDEFINED
+        if kind == jsonata_eval.UNSUPPORTED:
+            raise self._error("returned an unsupported result type.")
+        raise self._error(f"threw an error during evaluation. {value}")
+
+    def _error(self, what: str) -> QueryEvaluationError:
+        cause = f"The JSONata expression '{self.text}' specified for the field '{self.field}' {what}"
+        return QueryEvaluationError(cause, self.field)
+
+    def _bindings(self, scope: Scope) -> dict[str, Any]:
+        states: dict[str, Json] = {"input": scope.input}
+        if "context" in self.text:
+            states["context"] = scope.context()
+        if scope.result is not ABSENT:
+            states["result"] = scope.result
+        if scope.error_output is not ABSENT:
+            states["errorOutput"] = scope.error_output
+        return {**scope.variables, "states": states}
+
+
+_RANDOM = re.compile(r"\$(random|uuid)\b")
+_local = threading.local()
+
+
+def _own(text: str) -> Jsonata:
+    """Return this thread's own parsed form: evaluating changes it."""
+    kept: dict[str, Jsonata] | None = getattr(_local, "kept", None)
+    if kept is None or len(kept) > 512:  # noqa: PLR2004
+        kept = _local.kept = {}
+    if text not in kept:
+        kept[text] = jsonata_eval.compiled(text)
+    return kept[text]
+
+
+@lru_cache(maxsize=4096)
+def _inspect(text: str) -> bool:
+    """Parse an expression and tell whether it is tame; raise ``PathSyntaxError``."""
+    try:
+        tree = jsonata_eval.compiled(text).ast
+    except JException as error:
+        raise PathSyntaxError(f"{getattr(error, 'error', '')}: {error}".strip(": ")) from None
+    except (RecursionError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise PathSyntaxError(f"{type(error).__name__}: {error}") from None
+    if _calls(text, "eval"):
+        raise PathSyntaxError("the function $eval is not supported")
+    return len(text) <= _MAX_TAME and _is_tame(tree)
+
+
+def _calls(text: str, name: str) -> bool:
+    return re.search(rf"\${name}\s*\(", text) is not None
+
+
+_WILD = {"lambda", "partial", "regex", "descendant", "bind", "apply", "transform", "sort", "group"}
+_WILD_OPERATORS = {"..", ":=", "~>", "**"}
+
+
+def _is_tame(tree: Any) -> bool:
+    """Walk the tree: only paths, operators, constructors and harmless functions."""
+    stack, seen = [tree], 0
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list | tuple):
+            stack.extend(node)
+            continue
+        if not hasattr(node, "type"):
+            continue
+        seen += 1
+        if node.type in _WILD or node.value in _WILD_OPERATORS or seen > 200:  # noqa: PLR2004
+            return False
+        if node.type == "function" and not _tame_call(node):
+            return False
+        stack.extend(value for name, value in vars(node).items() if not name.startswith("_"))
+    return True
+
+
+def _tame_call(node: Any) -> bool:
+    procedure = getattr(node, "procedure", None)
+    return getattr(procedure, "type", "") == "variable" and procedure.value in _TAME
 
 
 def compile_jsonata(text: str, *, field: str) -> Expression:
-    """Refuse; raise ``PathSyntaxError``."""
-    raise PathSyntaxError(f"JSONata expressions cannot be evaluated yet: got {text!r} in '{field}'")
+    """Compile a text between its marks; raise ``PathSyntaxError``."""
+    if not is_jsonata(text):
+        raise PathSyntaxError(jsonata_problem(text))
+    inner = text[len(OPEN) : -len(CLOSE)].strip()
+    try:
+        tame = _inspect(inner)
+    except PathSyntaxError as error:
+        raise PathSyntaxError(
+            f"The JSONata expression '{inner}' specified for the field '{field}' is not valid. "
+            f"{error}"
+        ) from None
+    return Expression_(inner, field, tame)

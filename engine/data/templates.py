@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from engine.data.expression import Json, Literal, Scope
 from engine.data.intrinsics import compile_intrinsic
-from engine.data.jsonata import UNDEFINED, compile_jsonata, is_jsonata
+from engine.data.jsonata import (
+    UNDEFINED,
+    compile_jsonata,
+    is_jsonata,
+    jsonata_problem,
+    looks_broken,
+)
 from engine.data.paths import PathSyntaxError, compile_path
 from engine.errors import EngineError
 
@@ -87,8 +93,11 @@ def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) 
         if all(isinstance(part, Literal) for part in elements):
             return Literal([part.value for part in elements])  # type: ignore[attr-defined]
         return _Array(elements)
-    if member is _jsonata_member and is_jsonata(value):
-        return _expression(value, pointer, field)
+    if member is _jsonata_member:
+        if is_jsonata(value):
+            return _expression(value, pointer, field)
+        if looks_broken(value):
+            raise TemplateSyntaxError(jsonata_problem(value), pointer, field)
     return Literal(value)
 
 

@@ -12,8 +12,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 def positions(text: str) -> dict[str, tuple[int, int]]:
     """Return JSON pointer -> (line, column), counted from 1, of every value of a valid JSON text.
 
-    Pointers are written as the service writes locations: names as they are, joined by ``/``. The
-    second of two equal keys wins, as it does in the value.
+    Pointers are written as the service writes locations: names as they are, joined by ``/``, indexes
+    in brackets. The second of two equal keys wins, as it does in the value.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     found: dict[str, tuple[int, int]] = {}
@@ -42,7 +42,7 @@ def _pointer(stack: list[tuple[str, int | None, str | None]]) -> str:
     if not stack:
         return ""
     pointer, index, key = stack[-1]
-    return f"{pointer}/{key if index is None else index}"
+    return f"{pointer}/{key}" if index is None else f"{pointer}[{index}]"
 
 
 def _place(starts: list[int], offset: int) -> tuple[int, int]:

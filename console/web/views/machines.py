@@ -91,6 +91,9 @@ def about(one: StateMachine) -> dict[str, Any]:
         comment, picture = engine.parse(text, one.type).comment, svg.picture(text, one.type)
     except engine.DefinitionError:  # stored by a version that checked less
         comment, picture = None, None
+    sample = next((each for each in MACHINES if each.name == one.name), None)
+    if sample is not None and sample.definition == text:
+        comment = sample.description
     return {
         "here": "machines",
         "machine": one,

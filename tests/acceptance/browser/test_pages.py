@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -201,7 +201,7 @@ def test_hostile_names_are_shown_as_typed(page: Page, server: Server) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_breaks_an_accessibility_rule(
-    page: Page, paths: dict[str, str], theme: str
+    page: Page, paths: dict[str, str], theme: Literal["light", "dark"]
 ) -> None:
     """Axe finds nothing on any page in either theme."""
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")

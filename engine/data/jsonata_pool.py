@@ -1,0 +1,127 @@
+"""How is an expression evaluated that might not end?  In a warm child process that can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from engine.data import jsonata_eval
+
+LIMIT_S = 1.3  # the child's own bound is one second
+_START_S = 10.0
+_CHILDREN = 2
+_MAX_ANSWER = 16 * 1024 * 1024
+_CHILD = Path(__file__).resolve().with_name("jsonata_child.py")
+
+
+class _Child:
+    """One process; used by one caller at a time."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._fresh = True
+
+    def ask(self, request: bytes) -> tuple[str, Any]:
+        """Send a request and return the answer; kill the process if it takes too long."""
+        process = self._running()
+        limit = _START_S if self._fresh else LIMIT_S
+        try:
+            answer = _exchange(process, request, limit)
+        except OSError:
+            answer = None
+        if answer is None:
+            process.kill()
+            process.wait()
+            self.close()
+            return jsonata_eval.ERROR, "Expression evaluation timeout"
+        self._fresh = False
+        if not answer:
+            process.wait()
+            self.close()
+            return jsonata_eval.ERROR, "Expression evaluation memory limit exceeded"
+        kind, value = json.loads(answer)
+        return kind, value
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            command = [sys.executable, "-I", str(_CHILD)]
+            self._process = subprocess.Popen(  # noqa: S603 - our own file
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+            self._fresh = True
+            _exchange(self._process, _WARM_UP, _START_S)
+            self._fresh = False
+        return self._process
+
+    def close(self) -> None:
+        """Close the pipes of a process that has ended."""
+        if self._process is not None:
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._process = None
+
+
+_WARM_UP = b'{"text":"1","bindings":{},"seed":0,"now_ms":0}\n'
+
+
+def _exchange(process: subprocess.Popen[bytes], request: bytes, limit: float) -> bytes | None:
+    """Return the child's line; empty if it ended, None if it did not answer in time."""
+    if process.stdin is None or process.stdout is None:
+        return None
+    process.stdin.write(request)
+    deadline = time.monotonic() + limit
+    answer = bytearray()
+    while not answer.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+            return None
+        part = os.read(process.stdout.fileno(), 1 << 20)
+        answer += part
+        if not part:
+            return b""
+        if len(answer) > _MAX_ANSWER:
+            return None
+    return bytes(answer)
+
+
+class Pool:
+    """A few children, each lent to one caller at a time."""
+
+    def __init__(self, size: int) -> None:
+        """No child runs before it is needed."""
+        self._free = [_Child() for _ in range(size)]
+        self._returned = threading.Condition()
+
+    def evaluate(
+        self, text: str, bindings: dict[str, Any], seed: int, now_ms: int
+    ) -> tuple[str, Any]:
+        """Return what an expression yields, as ``jsonata_eval.evaluate`` does."""
+        request = {"text": text, "bindings": bindings, "seed": seed, "now_ms": now_ms}
+        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
+        with self._returned:
+            while not self._free:
+                self._returned.wait()
+            child = self._free.pop()
+        try:
+            return child.ask(line)
+        finally:
+            with self._returned:
+                self._free.append(child)
+                self._returned.notify()
+
+
+POOL = Pool(_CHILDREN)

@@ -1,0 +1,37 @@
+"""People of a project, signed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+
+@pytest.fixture
+def signed_in(project: Project, django_user_model: Any) -> Callable[[str], Client]:
+    """Return a function: role -> a client of a new member with that role."""
+    from django.test import Client
+
+    from console.models import Membership
+
+    def make(role: str) -> Client:
+        user = django_user_model.objects.create_user(role, password="a long enough password")
+        Membership.objects.create(project=project, user=user, role=role)
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def client(signed_in: Callable[[str], Client]) -> Client:
+    """Return the client of an editor."""
+    return signed_in("editor")

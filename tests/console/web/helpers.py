@@ -1,0 +1,30 @@
+"""What tests of pages share."""
+
+from __future__ import annotations
+
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from console.models import Execution
+
+CHAIN = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Pass", "Result": {"n": 1}, "Next": "Nap"},
+        "Nap": {"Type": "Wait", "Seconds": 3600, "End": True},
+    },
+}
+MARKUP = "<script>alert(1)</script>"
+
+
+def text(response: Any, status: int = 200) -> str:
+    """Return what a page says, after checking its status."""
+    assert response.status_code == status, response.content[:500]
+    return unescape(response.content.decode())
+
+
+def page(execution: Execution, query: str = "") -> str:
+    """Return the address of an execution's page."""
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    return f"/machines/{machine}/executions/{execution.name}/{query}"

@@ -1,0 +1,150 @@
+"""A machine's pages: definition, editor, start, stop, delete."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.models import AuditEntry, Execution, StateMachine
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.web.helpers import CHAIN, MARKUP, page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+
+# -- machines -------------------------------------------------------------------------------------
+
+
+def test_a_machine_shows_definition_and_graph(project: Project, client: Client) -> None:
+    """Text and every state of the graph stand on the definition's page."""
+    create(project, CHAIN)
+    shown = text(client.get("/machines/machine/definition/"))
+    assert '"Seconds": 3600' in shown
+    assert shown.count('class="node idle') == 2
+    assert client.get("/machines/machine/definition.json").content.decode() == json.dumps(CHAIN)
+
+
+def test_a_machine_without_executions_offers_the_form(project: Project, client: Client) -> None:
+    """The first thing to do with a new machine is on its page."""
+    create(project, PASS)
+    assert "data-json-form" in text(client.get("/machines/machine/"))
+
+
+def test_creating_is_refused_with_the_problems_and_keeps_what_was_typed(client: Client) -> None:
+    """Name and text come back, the problems are listed, nothing is stored."""
+    bad = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "Nope"}}})
+    shown = text(client.post("/machines/new/", {"name": "mine", "text": bad}), 422)
+    assert 'value="mine"' in shown
+    assert "Nope" in shown
+    assert "/States/A/Next" in shown
+    assert bad in shown
+    assert not StateMachine.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "has space", "a" * 81, "semi;colon"])
+def test_a_bad_name_is_told_beside_its_field(client: Client, name: str) -> None:
+    """AWS's words stand next to the name, the definition is kept."""
+    shown = text(client.post("/machines/new/", {"name": name, "text": json.dumps(PASS)}), 422)
+    assert "Invalid Name" in shown
+    assert json.dumps(PASS) in shown
+
+
+def test_creating_leads_to_the_machine(client: Client, project: Project) -> None:
+    """What was typed is stored as typed, but for the form's line ends."""
+    typed = json.dumps(CHAIN, indent=2)
+    answer = client.post("/machines/new/", {"name": "mine", "text": typed.replace("\n", "\r\n")})
+    assert (answer.status_code, answer["Location"]) == (302, "/machines/mine/")
+    made = StateMachine.objects.select_related("definition").get(project=project)
+    assert made.definition.text == typed
+    assert AuditEntry.objects.filter(action="CreateStateMachine", actor="editor").exists()
+
+
+def test_an_edit_is_kept_or_refused(project: Project, client: Client) -> None:
+    """A good text replaces the old one, a bad one changes nothing, the same one is no change."""
+    machine = create(project, PASS)
+    good = json.dumps(CHAIN)
+    assert client.post("/machines/machine/edit/", {"text": good}).status_code == 302
+    assert text(client.post("/machines/machine/edit/", {"text": "{}"}), 422)
+    machine.refresh_from_db()
+    assert machine.definition.text == good
+    again = {"text": good, "role": machine.role_arn}
+    assert client.post("/machines/machine/edit/", again).status_code == 302
+
+
+def test_the_check_answers_with_problems_or_a_graph(client: Client) -> None:
+    """While a text is broken the last graph stays; a good text brings its own."""
+    broken = text(client.post("/machines/new/_check", {"text": "{"}))
+    assert 'data-broken="true"' in broken
+    assert 'id="preview"' not in broken
+    good = text(client.post("/machines/new/_check", {"text": json.dumps(CHAIN)}))
+    assert "No problems" in good
+    assert 'id="preview"' in good
+
+
+def test_a_machine_is_deleted_after_one_question(project: Project, client: Client) -> None:
+    """The page names what happens to running executions; past ones stay readable."""
+    execution = start(create(project, WAIT), name="runs")
+    assert "1 running execution" in text(client.get("/machines/machine/delete/"))
+    assert client.post("/machines/machine/delete/").status_code == 302
+    assert "machine" in text(client.get("/machines/"))
+    assert "(deleted)" in text(client.get(page(execution)))
+
+
+# -- starting and stopping ------------------------------------------------------------------------
+
+
+def test_an_execution_starts_with_name_and_input(project: Project, client: Client) -> None:
+    """The form leads to the execution's page, which says who started it."""
+    create(project, WAIT)
+    sent = {"name": "mine", "input": '{ "a": 1.0 }'}
+    answer = client.post("/machines/machine/start/", sent)
+    assert answer["Location"] == "/machines/machine/executions/mine/"
+    execution = Execution.objects.get(name="mine")
+    assert execution.input == '{ "a": 1.0 }'
+    assert execution.started_by == "editor"
+    assert "editor" in text(client.get(answer["Location"]))
+
+
+@pytest.mark.parametrize("wrong", ["nope", "{", "NaN", "[" * 600, '"' + "x" * 262_145 + '"'])
+def test_a_bad_input_is_refused_and_kept(project: Project, client: Client, wrong: str) -> None:
+    """The server checks again, whatever the page let through."""
+    create(project, PASS)
+    shown = text(client.post("/machines/machine/start/", {"name": "x", "input": wrong}), 422)
+    assert "Invalid State Machine Execution Input" in shown
+    assert wrong in shown
+    assert not Execution.objects.exists()
+
+
+def test_a_taken_name_is_told_beside_the_name(project: Project, client: Client) -> None:
+    """The same name with another input is refused."""
+    start(create(project, WAIT), name="mine")
+    sent = {"name": "mine", "input": '{"other": 1}'}
+    shown = text(client.post("/machines/machine/start/", sent), 422)
+    assert "Execution Already Exists" in shown
+    assert '{"other": 1}' in shown
+
+
+def test_a_new_execution_is_prefilled_from_an_old_one(project: Project, client: Client) -> None:
+    """The input of the execution it was pressed on stands in the form."""
+    execution = drain(start(create(project, PASS), {"order": 4711}))
+    shown = text(client.get(f"/machines/machine/start/?origin={execution.name}"))
+    assert '{"order": 4711}' in shown
+
+
+def test_stopping_tells_error_and_cause(project: Project, client: Client) -> None:
+    """By form or by dialog; the audit knows who and why."""
+    execution = start(create(project, WAIT), name="x")
+    drain(execution)
+    sent = {"error": "Wrong", "cause": MARKUP}
+    answer = client.post(page(execution, "stop/"), sent, HTTP_HX_REQUEST="true")
+    assert (answer.status_code, answer["HX-Trigger"]) == (204, "stopped")
+    execution.refresh_from_db()
+    assert (execution.status, execution.error, execution.cause) == ("ABORTED", "Wrong", MARKUP)
+    assert MARKUP not in client.get(page(execution)).content.decode()
+    assert "It has ended already" in text(client.get(page(execution, "stop/")))
+    assert AuditEntry.objects.get(action="StopExecution").actor == "editor"
