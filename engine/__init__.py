@@ -18,7 +18,9 @@ from engine.errors import (
 from engine.graph import Edge, Graph, Group, Node, graph, paint
 from engine.jsontext import byte_size, dumps, loads
 from engine.language import Diagnostic, check, parse
+from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
+from engine.language.references import references
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
@@ -54,6 +56,7 @@ from engine.trace import Attempt, Trace, Visit
 __all__ = [
     "BUDGET",
     "DETAILS",
+    "LINT_FORMATS",
     "MAX_BYTES",
     "MAX_EVENTS",
     "NEW_RUN",
@@ -111,6 +114,7 @@ __all__ = [
     "loads",
     "paint",
     "parse",
+    "references",
     "run",
     "task_token",
 ]

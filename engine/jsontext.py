@@ -50,7 +50,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
     try:
         value = _decode(text)
     except json.JSONDecodeError as error:
-        raise JsonTextError(_words(text, error), error.lineno, error.colno) from None
+        raise JsonTextError(_words(text, error), error.lineno, _column(text, error)) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
     if "\\u" in text and _SURROGATE.search(dumps(value)):
@@ -83,6 +83,12 @@ def depth(text: str) -> int:
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WORD = re.compile(r"\w+")
+
+
+def _column(text: str, error: json.JSONDecodeError) -> int:
+    """Return where the service's parser says it stopped: behind a word it does not know."""
+    word = _WORD.match(text, error.pos)
+    return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
 
 
 def _words(text: str, error: json.JSONDecodeError) -> str:

@@ -79,13 +79,15 @@ class Trace:
         self.graph = graph
         self.last = 0
         self.visits: dict[str, list[Visit]] = {}
-        self.taken: dict[tuple[str, str], int] = {}  # (node, node) -> when last taken
+        # (node, node) -> when last taken; the picture begins at "start" and ends at "end".
+        self.taken: dict[tuple[str, str], int] = {}
         self._changed: dict[str, int] = {}  # node -> the event that changed it last
         self._root = Scope(TOP)
         self._where: list[Scope] = [self._root]  # event id -> the line of control it belongs to
         self._failing: set[int] = set()
         self._left: dict[int, Visit] = {}  # ...Exited event -> its visit, until one follows it
         self._owners = {group.id: group.owner for group in graph.groups}
+        self._inside = _insides(graph)
         ways = {(edge.source, edge.target) for edge in graph.edges if edge.kind != "catch"}
         caught = {(edge.source, edge.target) for edge in graph.edges if edge.kind == "catch"}
         self._only_caught = caught - ways
@@ -198,8 +200,10 @@ class Trace:
             visit.status, visit.left_ms = FAILED, event.at_ms
         self.visits.setdefault(node, []).append(visit)
         scope.open = scope.latest[node] = visit
-        scope.attempts.pop(node, None)
+        self._forget(scope, node, event)
         source = self._left.pop(event.previous, None)
+        if event.previous == 0:
+            self.taken["start", node] = event.id
         if source is not None:
             self.taken[source.node, node] = event.id
             if (source.node, node) in self._only_caught:
@@ -223,7 +227,17 @@ class Trace:
             total = (event.details or {}).get("length")
             if event.type == "ParallelStateStarted":
                 total = sum(owner == node for owner in self._owners.values())
+            self._forget(scope, node, event)
             scope.attempts[node] = Attempt(node, scope, total)
+
+    def _forget(self, scope: Scope, node: str, event: Event) -> None:
+        """A Parallel or Map begins anew: what is inside it has not been entered yet."""
+        if scope.attempts.pop(node, None) is None:
+            return
+        inside = self._inside[node]
+        self._changed.update(dict.fromkeys(inside, event.id))
+        if not scope.iteration:
+            self.taken = {way: at for way, at in self.taken.items() if way[0] not in inside}
 
     def _stopped(self, event: Event, scope: Scope, visit: Visit) -> None:
         if visit.status == RUNNING:
@@ -253,6 +267,11 @@ class Trace:
             if child is failing and attempt.culprit is None and child.open is not None:
                 attempt.culprit = _deepest(child.attempts.get(child.open.node), child.open)
             self._close(child, FAILED if child is failing else ABORTED, event)
+
+    def _succeeded(self, event: Event, _: Scope, __: str) -> None:
+        last = self._left.get(event.previous)
+        if last is not None:
+            self.taken[last.node, "end"] = event.id
 
     def _ended(self, event: Event, scope: Scope, _: str) -> None:
         self._close(scope, FAILED if event.type == "ExecutionFailed" else ABORTED, event)
@@ -285,10 +304,23 @@ _HANDLERS: dict[str, Callable[[Trace, Event, Scope, str], None]] = {
     "MapIterationFailed": Trace._group_failed,  # noqa: SLF001
     "MapStateFailed": Trace._group_failed,  # noqa: SLF001
     "ParallelStateFailed": Trace._group_failed,  # noqa: SLF001
+    "ExecutionSucceeded": Trace._succeeded,  # noqa: SLF001
     "ExecutionFailed": Trace._ended,  # noqa: SLF001
     "ExecutionAborted": Trace._ended,  # noqa: SLF001
     "ExecutionTimedOut": Trace._ended,  # noqa: SLF001
 }
+
+
+def _insides(graph: Graph) -> dict[str, set[str]]:
+    """Return Parallel or Map -> all states within it, at any depth."""
+    owners = {group.id: group.owner for group in graph.groups}
+    inside: dict[str, set[str]] = {}
+    for node in graph.nodes:
+        owner = owners[node.group]
+        while owner:
+            inside.setdefault(owner, set()).add(node.id)
+            owner = owners[graph.by_id[owner].group]
+    return inside
 
 
 def _up(scope: Scope, group: str) -> Scope | None:

@@ -32,7 +32,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "map": (dict,),
 }
 # AWS answers these with errors of the operation, not with the constraint's words.
-_CHECKED_LATER = {"name", "definition", "input", "output", "taskToken", "nextToken"}
+_CHECKED_LATER = {"name", "definition", "input", "output", "taskToken"}
+# The order in which the service names the values [recorded]; others as the model has them.
+_ENUM_ORDER: dict[str, list[str]] = {
+    "ExecutionStatus": [
+        "SUCCEEDED",
+        "TIMED_OUT",
+        "PENDING_REDRIVE",
+        "ABORTED",
+        "FAILED",
+        "RUNNING",
+    ],
+}
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +96,8 @@ def _fits(kind: str, value: Any) -> bool:
 def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     values = shape.metadata.get("enum")
     if values and value not in values:
-        wanted = f"satisfy enum value set: [{', '.join(values)}]"
+        named = _ENUM_ORDER.get(shape.name, values)
+        wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_words(value, path, wanted))
     if path not in _CHECKED_LATER:
         _bounds(shape, len(value), value, path, "have length", problems)

@@ -6,12 +6,16 @@ with ``render``, which adds what the base template needs and forbids caches to k
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django import shortcuts
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
@@ -111,6 +115,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in ("light", "dark") else "",
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
+        "version": _version(),
         "statuses": words.EXECUTION,
         "fine": words.Status("succeeded", "Fine"),
     }
@@ -130,6 +135,17 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             },
         }
     return common
+
+
+@lru_cache
+def _version() -> str:
+    """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
+    digest = hashlib.sha256()
+    for name in ("console.css", "live.js", "graph.js", "keys.js", "editor.js"):
+        path = finders.find(f"stepyard/{name}")
+        if isinstance(path, str):
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _reader(request: HttpRequest) -> Yard | None:

@@ -18,7 +18,7 @@ Point = tuple[float, float]
 # Pixels: line of text, padding, head of a group, way from it to its first state and from its last
 # one out, gap of branches.
 LINE, PAD, HEAD, ENTRY, EXIT, GAP = 17, 16, 50, 26, 28, 20
-MIN_WIDTH, MAX_WORDS, CHAR = 184, 26, 7.4
+MIN_WIDTH, MAX_WORDS, CHAR = 184, 30, 7.4
 LABEL_WORDS, LABEL_CHAR, LABEL_HEIGHT = 30, 6.3, 18
 
 
@@ -117,7 +117,7 @@ def _column(char: str) -> float:
 def wrap(name: str) -> list[str]:
     """Break a name into lines at blanks, or anywhere in a long word; nothing is left out."""
     lines = [""]
-    for word in re.findall(r"\S{1,26}\s*", name) or [name]:
+    for word in re.findall(r"\S{1,30}\s*", name) or [name]:
         if lines[-1] and columns(lines[-1] + word.rstrip()) > MAX_WORDS:
             lines.append("")
         lines[-1] += word

@@ -66,6 +66,9 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
     visits = trace.visits.get(node.id, [])
     if not visits:
         return Summary(node, depth, words.STEP[status])
+    if not status:  # entered before a retry, not since
+        before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
+        return Summary(node, depth, words.STEP[""], visits=len(visits), note=before)
     last = visits[-1]
     spent = "" if last.left_ms is None else words.duration(last.left_ms - last.entered_ms)
     retries = max(0, last.tries - 1)

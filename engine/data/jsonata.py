@@ -1,30 +1,26 @@
 """What does a JSONata expression yield in a state machine?
 
-An expression is parsed when the machine is compiled. One that provably cannot run away - no functions of its
-own, no loops over itself, no growth - is evaluated here; every other one in a child process held to a second
-and to its memory.
+An expression is parsed when the machine is compiled. One that provably cannot run away - no
+functions of its own, no loops over itself, no growth - is evaluated here; every other one in a
+child process held to a second and to its memory.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from jsonata.jexception import JException
 
-from engine import jsontext
 from engine.data import jsonata_eval
 from engine.data.expression import ABSENT, Json, Scope
-from engine.data.jsonata_pool import POOL
+from engine.data.jsonata_pool import POOL, evaluate_here
 from engine.data.paths import PathSyntaxError
 from engine.errors import QueryEvaluationError
 
 if TYPE_CHECKING:
-    from jsonata.jsonata import Jsonata
-
     from engine.data.expression import Expression
 
 
@@ -38,15 +34,50 @@ OPEN, CLOSE = "{%", "%}"
 
 # Functions that neither call back, nor loop, nor make much of little.
 _TAME = frozenset(
-    "sum count max min average string length substring substringBefore substringAfter uppercase "
-    "lowercase trim contains number boolean not exists abs floor ceil round sqrt keys lookup "
-    "reverse distinct type uuid random hash parse now millis append merge".split()
+    {
+        "sum",
+        "count",
+        "max",
+        "min",
+        "average",
+        "string",
+        "length",
+        "substring",
+        "substringBefore",
+        "substringAfter",
+        "uppercase",
+        "lowercase",
+        "trim",
+        "contains",
+        "number",
+        "boolean",
+        "not",
+        "exists",
+        "abs",
+        "floor",
+        "ceil",
+        "round",
+        "sqrt",
+        "keys",
+        "lookup",
+        "reverse",
+        "distinct",
+        "type",
+        "uuid",
+        "random",
+        "hash",
+        "parse",
+        "now",
+        "millis",
+        "append",
+        "merge",
+    }
 )
 _MAX_TAME = 400  # characters
 
 
 def is_jsonata(value: Json) -> bool:
-    """Tell whether a value is an expression: begins exactly with the one mark, ends with the other."""
+    """Tell whether a value is an expression: it begins and ends exactly with the marks."""
     return isinstance(value, str) and value.startswith(OPEN) and value.endswith(CLOSE)
 
 
@@ -66,7 +97,10 @@ def looks_broken(value: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
-    """A compiled expression. ``text``: without the marks; ``field``: ``Output/total``, for errors."""
+    """A compiled expression.
+
+    ``text``: without the marks. ``field``: where it stands, as ``Output/total``, for errors.
+    """
 
     text: str
     field: str
@@ -84,7 +118,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         bindings = self._bindings(scope)
         seed = scope.rng().getrandbits(64) if _RANDOM.search(self.text) else 0
         if self.tame:
-            kind, value = jsonata_eval.evaluate(_own(self.text), bindings, seed, 0)
+            kind, value = evaluate_here(self.text, bindings, seed, 0)
         else:
             kind, value = POOL.evaluate(self.text, bindings, seed, 0)
         if kind == jsonata_eval.VALUE:
@@ -96,7 +130,9 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         raise self._error(f"threw an error during evaluation. {value}")
 
     def _error(self, what: str) -> QueryEvaluationError:
-        cause = f"The JSONata expression '{self.text}' specified for the field '{self.field}' {what}"
+        cause = (
+            f"The JSONata expression '{self.text}' specified for the field '{self.field}' {what}"
+        )
         return QueryEvaluationError(cause, self.field)
 
     def _bindings(self, scope: Scope) -> dict[str, Any]:
@@ -111,17 +147,6 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
 
 
 _RANDOM = re.compile(r"\$(random|uuid)\b")
-_local = threading.local()
-
-
-def _own(text: str) -> Jsonata:
-    """Return this thread's own parsed form: evaluating changes it."""
-    kept: dict[str, Jsonata] | None = getattr(_local, "kept", None)
-    if kept is None or len(kept) > 512:  # noqa: PLR2004
-        kept = _local.kept = {}
-    if text not in kept:
-        kept[text] = jsonata_eval.compiled(text)
-    return kept[text]
 
 
 @lru_cache(maxsize=4096)
@@ -166,7 +191,7 @@ def _is_tame(tree: Any) -> bool:
 
 
 def _tame_call(node: Any) -> bool:
-    procedure = getattr(node, "procedure", None)
+    procedure: Any = getattr(node, "procedure", None)
     return getattr(procedure, "type", "") == "variable" and procedure.value in _TAME
 
 

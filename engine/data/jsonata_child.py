@@ -1,7 +1,7 @@
-"""The child process that evaluates JSONata which cannot be trusted to end: one JSON line in, one out.
+"""The child process that evaluates JSONata which may not end: one JSON line in, one out.
 
-Memory is limited by the system, time by the expression's own bound and, beyond that, by the parent who
-kills this process.
+Memory is limited by the system, time by the expression's own bound and, beyond that, by the parent
+who kills this process.
 """
 
 from __future__ import annotations

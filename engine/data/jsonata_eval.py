@@ -1,7 +1,8 @@
-"""What does one JSONata evaluation yield?  The library, with the functions of ASL and without ``$eval``.
+"""What does one JSONata evaluation yield?
 
-Used in this process for tame expressions and in the child for all others. Imports nothing of this package,
-so that the child starts fast. Patterns are RE2: they cannot run away.
+The library, with the functions of ASL and without ``$eval``. Used in this process for tame
+expressions and in the child for all others. Imports nothing of this package, so that the child
+starts fast. Patterns are RE2: they cannot run away.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _range(first: Any, last: Any, step: Any) -> list[int]:
     numbers = range(first, last + (1 if step > 0 else -1), step)
     if len(numbers) > _MAX_RANGE:
         raise ValueError(f"$range: got {len(numbers)} numbers, wanted at most {_MAX_RANGE}")
-    # a sequence, as JSONata's own functions yield: of one number it collapses to the number [recorded]
+    # a sequence, as JSONata's own functions yield: one number alone collapses to it [recorded]
     sequence: list[int] = Utils.create_sequence()
     sequence.extend(numbers)
     return sequence

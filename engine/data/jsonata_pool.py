@@ -1,4 +1,4 @@
-"""How is an expression evaluated that might not end?  In a warm child process that can be killed."""
+"""How is an expression evaluated that might not end?  In a warm child that can be killed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.data import jsonata_eval
+
+if TYPE_CHECKING:
+    from jsonata.jsonata import Jsonata
 
 LIMIT_S = 1.3  # the child's own bound is one second
 _START_S = 10.0
@@ -125,3 +128,18 @@ class Pool:
 
 
 POOL = Pool(_CHILDREN)
+_local = threading.local()
+_KEPT = 512
+
+
+def evaluate_here(text: str, bindings: dict[str, Any], seed: int, now_ms: int) -> tuple[str, Any]:
+    """Evaluate an expression that cannot run away, with this thread's own parsed form of it.
+
+    (Evaluating changes the parsed form, so threads cannot share one.)
+    """
+    kept: dict[str, Jsonata] | None = getattr(_local, "kept", None)
+    if kept is None or len(kept) > _KEPT:
+        kept = _local.kept = {}
+    if text not in kept:
+        kept[text] = jsonata_eval.compiled(text)
+    return jsonata_eval.evaluate(kept[text], bindings, seed, now_ms)

@@ -240,8 +240,8 @@ class Path:
             value = walk_definite((step,), value)
             if value is ABSENT:
                 last = number == len(self.steps) - 1
-                return f"{'No results for' if last else 'Missing property in'} path {shown}"
-        return f"No results for path {shown}"
+                return f"{'No results for path:' if last else 'Missing property in path'} {shown}"
+        return f"No results for path: {shown}"
 
 
 def compile_path(text: str, *, field: str = "") -> Expression:

@@ -15,6 +15,7 @@ from engine.language.model import Machine
 from engine.language.positions import positions
 
 MAX_DEFINITION_BYTES = 1_048_576
+_SHOWN = 500  # characters of a text that is not JSON
 
 
 def parse(text: str, type: str = "STANDARD") -> Machine:  # noqa: A002 - AWS's name of the field
@@ -44,7 +45,7 @@ def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
-        return None, (_not_json(error),)
+        return None, (_not_json(text, error),)
     machine = build(value, text, express=type == "EXPRESS", problems=problems)
     if not problems.found:
         return machine, ()
@@ -52,11 +53,14 @@ def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]
     return (None if problems.errors else machine), diagnostics
 
 
-def _not_json(error: JsonTextError) -> Diagnostic:
-    location = (
-        f"[Source: (String); line: {error.line}, column: {error.column}]" if error.line else ""
-    )
-    return Diagnostic("ERROR", NOT_JSON, str(error), location, error.line, error.column)
+def _not_json(text: str, error: JsonTextError) -> Diagnostic:
+    """Tell what the service's parser tells, with its own way to name the place [recorded]."""
+    if not error.line:
+        return Diagnostic("ERROR", NOT_JSON, str(error))
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    place = f'[Source: (String)"{shown}"; line: {error.line}, column: {error.column}]'
+    message = f"{error}\n at {place}"
+    return Diagnostic("ERROR", NOT_JSON, message, place, error.line, error.column)
 
 
 __all__ = ["Diagnostic", "Machine", "check", "parse"]

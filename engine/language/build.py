@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _MAX_NAME = 80
 _MAX_NESTING = 60
+_MAX_LABEL = 40
+_NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @dataclass
@@ -169,7 +171,7 @@ class Builder:
         label = node.text("Label")
         if label is None:
             return None
-        if not 1 <= len(label) <= 40 or re.search(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f]", label):  # noqa: PLR2004
+        if not 1 <= len(label) <= _MAX_LABEL or _NOT_IN_LABELS.search(label):
             what = f"got {label!r}, wanted 1 to 40 characters without blanks and special characters"
             self.problems.error(node.at("Label"), what, "INVALID_LABEL_NAME")
         if label in self.labels:

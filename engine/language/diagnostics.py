@@ -37,7 +37,8 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """Return the problem as InvalidDefinition lists it."""
-        return f"{self.code}: {self.message}" + (f" at {self.location}" if self.location else "")
+        told = self.location and self.location not in self.message
+        return f"{self.code}: {self.message}" + (f" at {self.location}" if told else "")
 
 
 @dataclass

@@ -57,6 +57,8 @@ def _missing(target: str, where: str, field: str, problems: Problems) -> None:
 def _check_reachable(
     start: Json, states: dict[str, dict[str, Json]], pointer: str, problems: Problems
 ) -> None:
+    if not isinstance(start, str):
+        return  # that is a problem of its own, already told
     reached, waiting = set(), [start]
     while waiting:
         name = waiting.pop()

@@ -196,9 +196,13 @@
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
-    if (!event.target.matches("form[data-history]")) return;
-    event.preventDefault();
-    filter(event.target);
+    if (event.target.matches("form[data-history]")) {
+      event.preventDefault();
+      filter(event.target);
+    } else if (event.target.matches("form.go")) {
+      event.preventDefault();
+      select({ visit: new FormData(event.target).get("visit") }, true);
+    }
   });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-history]");

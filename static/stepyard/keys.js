@@ -10,6 +10,7 @@
   function openDialog(id) {
     const dialog = document.getElementById(id);
     if (!dialog?.showModal) return false;
+    for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
     dialog.showModal();
     return true;
   }

@@ -81,6 +81,10 @@
       since.dataset.since = node.since;
       cell("spent").replaceChildren(since);
     }
+    if (!node.entered) {
+      cell("entered").textContent = "-";
+      return;
+    }
     const entered = document.createElement("time");
     entered.dateTime = new Date(node.entered).toISOString();
     entered.dataset.precise = entered.dataset.bare = "";
@@ -93,10 +97,11 @@
     if (!poll?.dataset.paint) return;
     const { nodes, taken } = JSON.parse(poll.dataset.paint);
     for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
-    for (const key of taken) {
-      for (const way of document.querySelectorAll(`[data-edge="${key}"]`)) {
-        way.classList.add("taken");
-        if (way.hasAttribute("marker-end")) way.setAttribute("marker-end", "url(#tip-taken)");
+    for (const way of document.querySelectorAll("[data-edge]")) {
+      const gone = taken.includes(way.dataset.edge);
+      way.classList.toggle("taken", gone);
+      if (way.hasAttribute("marker-end")) {
+        way.setAttribute("marker-end", gone ? "url(#tip-taken)" : "url(#tip)");
       }
     }
     tick();
@@ -135,7 +140,11 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     if (!isPoll(event) || paused) return;
-    if (event.detail.successful) say("on", "Live");
+    if (!event.detail.successful) return;
+    const signedOut = new URL(event.detail.xhr.responseURL).pathname.startsWith("/login/");
+    paused = signedOut;
+    if (signedOut) say("lost", "Not live: signed out, load the page again");
+    else say("on", "Live");
   });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {

@@ -347,6 +347,27 @@ def test_a_retried_map_starts_with_a_clean_slate() -> None:
     assert len(trace.visits["n2"]) == 3
 
 
+def test_a_restarted_map_takes_back_what_it_painted() -> None:
+    """States that only the failed attempt entered are blank again, and reported as changed."""
+    work = {"Type": "Choice", "Choices": [], "Default": "Good"}
+    work["Choices"] = [{"Variable": "$", "NumericEquals": 2, "Next": "Bad"}]
+    states = {"Look": {**CALL, "Next": "Pick"}, "Pick": work, "Good": PASS, "Bad": {"Type": "Fail"}}
+    retried = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1}]}
+    each = {"Type": "Map", "ItemProcessor": machine(states), "End": True, **retried}
+    definition = machine({"Each": each})
+    answers = iter([1, 2, 1, 1])
+    events = played(definition, [0, 0], Look=lambda _: next(answers))
+    trace = engine.Trace(drawn(definition))
+    trace.feed(until(events, "MapIterationFailed"))
+    bad = trace.graph.by_name["Bad"]
+    assert trace.statuses()[bad] == "failed"
+    cursor = trace.last
+    trace.feed(events[cursor:])
+    assert bad not in trace.statuses()
+    assert bad in trace.changes(cursor)
+    assert (trace.graph.by_name["Pick"], bad) not in trace.taken
+
+
 def test_a_map_inside_a_parallel_inside_a_map() -> None:
     """Nesting of any depth is coloured."""
     inner = {"Type": "Map", "ItemProcessor": machine({"Deep": PASS}), "End": True}
@@ -401,7 +422,11 @@ def test_the_ways_taken_are_known() -> None:
     trace = engine.Trace(drawn(PARALLEL))
     trace.feed(events)
     names = {node.id: node.name for node in trace.graph.nodes}
-    assert {(names[a], names[b]) for a, b in trace.taken} == {("Both", "Rescue")}
+    assert {(names.get(a, a), names.get(b, b)) for a, b in trace.taken} == {
+        ("start", "Both"),
+        ("Both", "Rescue"),
+        ("Rescue", "end"),
+    }
 
 
 def test_portions_give_the_same_as_the_whole() -> None:

@@ -91,8 +91,15 @@ def describe(call: Call) -> dict[str, Any]:
         "type": machine.type,
         "creationDate": seconds(machine.created_ms),
         **_described(machine),
-        **present(revisionId=machine.revision_id or None),
+        **present(
+            revisionId=machine.revision_id or None,
+            variableReferences=_references(machine.definition.text) if with_data else None,
+        ),
     }
+
+
+def _references(definition: str) -> dict[str, list[str]] | None:
+    return engine.references(definition) or None
 
 
 def _described(machine: StateMachine) -> dict[str, Any]:
@@ -118,7 +125,10 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
         "roleArn": execution.role_arn,
         "updateDate": seconds(execution.machine_updated_ms),
         **settings,
-        **present(revisionId=execution.revision_id or None),
+        **present(
+            revisionId=execution.revision_id or None,
+            variableReferences=_references(execution.definition.text) if with_data else None,
+        ),
     }
 
 

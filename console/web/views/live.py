@@ -81,7 +81,7 @@ def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDic
 
 
 def _paint(trace: Trace, cursor: int) -> str:
-    """Return as JSON what the script needs to repaint: each changed state, each way taken."""
+    """Return as JSON what the script needs to repaint: changed states, and all ways taken."""
     changed = steps.summaries(trace, trace.changes(cursor))
     nodes = {
         node: {
@@ -97,7 +97,7 @@ def _paint(trace: Trace, cursor: int) -> str:
         }
         for node, one in changed.items()
     }
-    taken = [f"{a}-{b}" for (a, b), event in trace.taken.items() if event > cursor]
+    taken = [f"{source}-{target}" for source, target in trace.taken]
     return json.dumps({"nodes": nodes, "taken": taken})
 
 

@@ -31,6 +31,8 @@ def _concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
     if state.max_concurrency is None:
         return 0
     limit = state.max_concurrency.evaluate(flow.scope(turn, frame, value))
+    if isinstance(limit, str) and limit.isdecimal() and state.max_concurrency_path is not None:
+        limit = int(limit)  # a number as text is taken [recorded]
     if whole_number(limit) and limit >= 0:
         return int(limit)
     if state.max_concurrency_path is None:

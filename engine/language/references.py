@@ -1,0 +1,67 @@
+"""Which variables does each state mention?  DescribeStateMachine's ``variableReferences``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from engine import jsontext
+from engine.data.jsonata import is_jsonata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.data.expression import Json
+
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_PATH_VARIABLE = re.compile(r"(?<![\w$])\$([^\W\d]\w*)")
+_JSONATA_VARIABLE = re.compile(r"\$([^\W\d]\w*)\b(?!\s*\()")
+_JSONATA_LOCAL = re.compile(r"\$([^\W\d]\w*)\s*:=|function\s*\(([^)]*)\)")
+_NESTED = ("ItemProcessor", "Iterator", "Branches")
+
+
+def references(text: str) -> dict[str, list[str]]:
+    """Return state name -> names of the variables it mentions, sorted, where there are any.
+
+    ``text``: a definition that was accepted. States of branches and processors count for
+    themselves.
+    """
+    found: dict[str, list[str]] = {}
+    blocks: list[Any] = [jsontext.loads(text)]
+    while blocks:
+        for name, state in blocks.pop()["States"].items():
+            names = sorted({one for value, path in _texts(state) for one in _names(value, path)})
+            if names:
+                found[name] = names
+            blocks += [state[key] for key in _NESTED[:2] if key in state]
+            blocks += state.get("Branches", [])
+    return found
+
+
+def _texts(state: Json) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of a state's own fields, and whether each stands where a path stands."""
+    stack: list[tuple[Json, bool]] = [
+        (value, _takes_path(key)) for key, value in state.items() if key not in _NESTED
+    ]
+    while stack:
+        value, path = stack.pop()
+        if isinstance(value, dict):
+            stack.extend((one, _takes_path(key)) for key, one in value.items())
+        elif isinstance(value, list):
+            stack.extend((one, path) for one in value)
+        elif isinstance(value, str):
+            yield value, path
+
+
+def _takes_path(key: str) -> bool:
+    return key.endswith((".$", "Path")) or key == "Variable"
+
+
+def _names(text: str, path: bool) -> set[str]:
+    if is_jsonata(text):
+        bare = _QUOTED.sub("''", text)
+        local: set[str] = set()
+        for match in _JSONATA_LOCAL.finditer(bare):
+            local |= {match[1]} if match[1] else set(re.findall(r"\$(\w+)", match[2]))
+        return set(_JSONATA_VARIABLE.findall(bare)) - local - {"states"}
+    return set(_PATH_VARIABLE.findall(_QUOTED.sub("''", text))) if path else set()

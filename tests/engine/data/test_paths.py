@@ -1,0 +1,164 @@
+"""Does a JSONPath select what Jayway's dialect selects?"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from engine.data.expression import ABSENT, ROOT, Scope
+from engine.data.paths import (
+    REPLACE,
+    PathSyntaxError,
+    compile_path,
+    compile_result_path,
+    is_reference_path,
+)
+from engine.errors import InterpreterError
+
+DATA = {
+    "a": [1, 2, 3, {"b": 5}],
+    "s": {"x": "v", "y": 2},
+    "日本": {"k": 1},
+    "it's": 4,
+    "a b": 2,
+    "title": "T",
+    "sum": 7,
+    "null": None,
+    "list": [{"s": "failed", "n": 1, "t": ["x"]}, {"s": "ok", "n": 5, "t": []}],
+}
+
+
+def scope(value: Any = DATA) -> Scope:
+    """Return a scope with a context object and a variable."""
+    context = {"Execution": {"Id": "arn"}}
+    return Scope(value, lambda: context, {"v": {"a": [1, 2]}}, lambda: random.Random(0))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$.a[0]", 1),
+        ("$.a[-1].b", 5),
+        ("$['a'][1]", 2),
+        ("$.日本.k", 1),
+        ("$['it\\'s']", 4),
+        ("$['a b']", 2),
+        ("$['title','sum']", {"title": "T", "sum": 7}),
+        ("$.null", None),
+        ("$.a[9]", None),
+        ("$$.Execution.Id", "arn"),
+        ("$v.a[1]", 2),
+        ("$.a.length()", 4),
+    ],
+)
+def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
+    """Members and single indexes; beyond an array there is null."""
+    assert compile_path(path).evaluate(scope()) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$.a[0,2]", [1, 3]),
+        ("$.a[1:3]", [2, 3]),
+        ("$.a[:2]", [1, 2]),
+        ("$.a[-2:]", [3, {"b": 5}]),
+        ("$.a[*]", [1, 2, 3, {"b": 5}]),
+        ("$.list[*].n", [1, 5]),
+        ("$..b", [5]),
+        ("$..nothing", []),
+        ("$.list[?(@.s == 'failed')].n", [1]),
+        ("$.list[?(@.n > 2 && @.s == 'ok')].n", [5]),
+        ("$.list[?(@.n < 2 || @.n >= 5)].n", [1, 5]),
+        ("$.list[?(@.s =~ /F.*/i)].n", [1]),
+        ("$.list[?(@.s in ['ok','x'])].n", [5]),
+        ("$.list[?(@.s nin ['ok'])].n", [1]),
+        ("$.list[?(!@.zz)].n", [1, 5]),
+        ("$.list[?(@.t empty true)].n", [5]),
+        ("$.list[?(@.t size 1)].n", [1]),
+        ("$.list[?(@.n == '1')].n", []),
+        ("$.a[?(@ > 1)]", [2, 3]),
+        ("$.list[?(@.n > $.s.y)].n", [5]),
+    ],
+)
+def test_indefinite_paths_yield_an_array(path: str, value: Any) -> None:
+    """Wildcards, slices, unions, deep scans and filters; no match is no error."""
+    assert compile_path(path).evaluate(scope()) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "words"),
+    [
+        ("$.no", "x.$", "The JSONPath '$.no' specified for the field 'x.$' could not be found in"),
+        ("$.no", "", "Invalid path '$.no' : No results for path: $['no']"),
+        ("$.no.such", "", "Invalid path '$.no.such' : Missing property in path $['no']"),
+        ("$w", "x.$", "Variable '$w' referenced in '$w' is not defined"),
+    ],
+)
+def test_what_is_missing_is_told_as_aws_does(path: str, field: str, words: str) -> None:
+    """The words differ between templates and InputPath."""
+    with pytest.raises(InterpreterError) as caught:
+        compile_path(path, field=field).evaluate(scope())
+    assert words in str(caught.value.cause)
+
+
+def test_presence_is_stricter_than_a_value() -> None:
+    """IsPresent: null is there, an element beyond an array is not."""
+    assert compile_path("$.null").present(scope())
+    assert not compile_path("$.a[9]").present(scope())
+    assert compile_path("$.no").found(scope()) is ABSENT
+
+
+@pytest.mark.parametrize("path", ["a", "$.", "$.a[", "$.a b", "$[?(@.x ==)]", "$.a[?(@.x]", ""])
+def test_bad_paths_are_refused(path: str) -> None:
+    """A syntax error is told when the machine is made."""
+    with pytest.raises(PathSyntaxError):
+        compile_path(path)
+
+
+def test_root_is_one_object() -> None:
+    """The default path costs nothing."""
+    assert compile_path("$") is ROOT
+    assert compile_result_path("$") is REPLACE
+
+
+@pytest.mark.parametrize(
+    ("path", "raw", "made"),
+    [
+        ("$.a.b.c", {"x": 1}, {"x": 1, "a": {"b": {"c": 9}}}),
+        ("$.a", {"a": 1}, {"a": 9}),
+        ("$.x[0]", {"x": [1, 2]}, {"x": [9, 2]}),
+        ("$['a b']", {}, {"a b": 9}),
+    ],
+)
+def test_result_path_makes_parents_and_changes_nothing_in_place(
+    path: str, raw: Any, made: Any
+) -> None:
+    """Missing parents are made as objects; the raw input stays as it was."""
+    before = repr(raw)
+    assert compile_result_path(path).put(raw, 9) == made
+    assert repr(raw) == before
+
+
+def test_result_path_into_a_scalar_fails() -> None:
+    """There is no place below a number."""
+    with pytest.raises(InterpreterError, match="Unable to apply ReferencePath"):
+        compile_result_path("$.a.b").put({"a": 1}, 9)
+
+
+@pytest.mark.parametrize("path", ["$.a[*]", "$..a", "$.a[0,1]", "$.a[?(@.x)]", "$.a.length()"])
+def test_reference_paths_have_no_operators(path: str) -> None:
+    """Only members and single indexes."""
+    assert not is_reference_path(path)
+    with pytest.raises(PathSyntaxError):
+        compile_result_path(path)
+
+
+def test_deep_documents_do_not_recurse() -> None:
+    """A deep scan over 500 levels is a loop."""
+    value: Any = {}
+    for _ in range(500):
+        value = {"a": value}
+    assert len(compile_path("$..a").evaluate(scope(value))) == 500
