@@ -31,6 +31,7 @@ _WANTS = {
         [
             "StartExecution",
             "StopExecution",
+            "UpdateMapRun",
             "GetActivityTask",
             "SendTaskSuccess",
             "SendTaskFailure",

@@ -98,6 +98,37 @@ class StateMachine(models.Model):
         return self.name
 
 
+class MapRun(models.Model):
+    """The children of a distributed Map: settings, and how many ended in which way."""
+
+    parent = models.ForeignKey("Execution", on_delete=models.CASCADE, related_name="map_runs")
+    task = models.IntegerField()  # the number of the parent's task: its MapRunStarted event
+    arn = models.CharField(max_length=256, unique=True)
+    state_machine_arn = models.CharField(max_length=256)  # of the children: <machine>/<label>
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    status = models.CharField(max_length=10, default="RUNNING")
+    inputs = models.TextField()  # JSON array: one input a child
+    max_concurrency = models.IntegerField(default=0)
+    tolerated_count = models.IntegerField(null=True)
+    tolerated_percentage = models.FloatField(null=True)
+    total = models.IntegerField()
+    started = models.IntegerField(default=0)
+    succeeded = models.IntegerField(default=0)
+    failed = models.IntegerField(default=0)
+    timed_out = models.IntegerField(default=0)
+    aborted = models.IntegerField(default=0)
+    start_ms = models.BigIntegerField()
+    stop_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["parent", "task"], name="one_map_run_per_task")
+        ]
+
+    def __str__(self) -> str:
+        return self.arn
+
+
 class Execution(models.Model):
     """What the world sees of an execution.
 
@@ -124,9 +155,14 @@ class Execution(models.Model):
     trace_header = models.CharField(max_length=256, default="")
     redrive_count = models.IntegerField(default=0)
     redrive_ms = models.BigIntegerField(null=True)
+    map_run = models.ForeignKey(
+        MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
+    )
+    item_index = models.IntegerField(null=True)
 
     class Meta:
         indexes: ClassVar = [
+            models.Index(fields=["map_run", "item_index"], name="execution_of_map_run"),
             models.Index(fields=["state_machine", "-start_ms", "-id"], name="execution_by_machine"),
             models.Index(fields=["project", "-start_ms", "-id"], name="execution_by_project"),
             models.Index(

@@ -20,6 +20,7 @@ from engine.jsontext import byte_size, dumps, loads
 from engine.language import Diagnostic, check, parse
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
+from engine.language.processors import processor_definition
 from engine.language.references import references
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
@@ -114,6 +115,7 @@ __all__ = [
     "loads",
     "paint",
     "parse",
+    "processor_definition",
     "references",
     "run",
     "task_token",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 import uuid
 from typing import TYPE_CHECKING
@@ -18,9 +17,9 @@ from console.errors import (
     InvalidExecutionInput,
     StateMachineDeleting,
 )
-from console.models import Execution, RunRow, StateMachine
-from console.store import audit, hints, history, inbox, runs
-from console.store.values import StoredValues, save_values
+from console.models import Execution, MapRun, StateMachine
+from console.store import audit, inbox, runs
+from console.store.births import give_birth
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ def start(
         arns.check_name(name)
     name = name or str(uuid.uuid4())
     arn = arns.execution_arn(machine.arn, name)
-    parsed = runs.machines.get(machine.definition_id)
 
     def store() -> Execution:
         current = StateMachine.objects.filter(pk=machine.pk, status="ACTIVE").exists()
@@ -59,8 +57,7 @@ def start(
                 return found
             raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
         execution = _new(machine, name, arn, input, trace_header, actor)
-        execution.save(force_insert=True)
-        _first_step(execution, machine, parsed)
+        give_birth(execution, machine.name)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn)
         return execution
@@ -100,33 +97,6 @@ def _new(
         started_by=actor.name,
         trace_header=trace_header,
     )
-
-
-def _first_step(execution: Execution, machine: StateMachine, parsed: engine.Machine) -> None:
-    """Write event 1, the snapshot and the first work item (in the start's own transaction)."""
-    message = engine.Start(
-        execution_arn=execution.arn,
-        execution_name=execution.name,
-        state_machine_arn=machine.arn,
-        state_machine_name=machine.name,
-        role_arn=machine.role_arn,
-        input=execution.input,
-        start_ms=execution.start_ms,
-    )
-    moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    made = engine.advance(parsed, engine.NEW_RUN, message, moment, budget=0)
-    RunRow(
-        execution_id=execution.pk,
-        snapshot=made.run.dumps(),
-        next_event=made.run.next_event,
-        ready=True,
-    ).save(force_insert=True)
-    history.append(execution.pk, made.events)
-    values = StoredValues(execution.pk)
-    values.apply(made)
-    save_values(values)
-    runs.carry_out(execution.pk, execution.arn, made.commands)
-    hints.wake(execution.pk)
 
 
 # -- stopping --------------------------------------------------------------------------------------
@@ -181,7 +151,8 @@ def get(project: Project, arn: str) -> Execution:
     """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
     parsed = arns.parse_arn(arn, "execution")
     execution = (
-        Execution.objects.select_related("definition", "project")
+        Execution.objects.select_related("definition", "project", "map_run")
+        .defer("map_run__inputs")
         .filter(project=project, arn=parsed.text)
         .first()
     )
@@ -191,20 +162,27 @@ def get(project: Project, arn: str) -> Execution:
 
 
 def list_page(
-    machine: StateMachine,
+    owner: StateMachine | MapRun,
     *,
     status: str | None = None,
     after: tuple[int, int] | None = None,
     limit: int = 100,
 ) -> list[Execution]:
-    """Return up to ``limit`` executions, newest first, without payloads.
+    """Return up to ``limit`` executions of a machine or Map Run, newest first, without payloads.
 
     ``after``: (start_ms, id) of the last row of the page before.
     """
-    rows = Execution.objects.filter(state_machine=machine)
+    if isinstance(owner, MapRun):
+        rows = Execution.objects.filter(map_run=owner)
+    else:
+        rows = Execution.objects.filter(state_machine=owner)
     if status:
         rows = rows.filter(status=status)
     if after:
         start_ms, number = after
         rows = rows.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
-    return list(rows.defer("input", "output", "cause").order_by("-start_ms", "-id")[:limit])
+    return list(
+        rows.select_related("map_run")
+        .defer("input", "output", "cause", "map_run__inputs")
+        .order_by("-start_ms", "-id")[:limit]
+    )

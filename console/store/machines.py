@@ -5,7 +5,6 @@ Create, update, delete and look up, with AWS's rules of idempotence.
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,8 @@ from console.errors import (
     StateMachineDoesNotExist,
     StateMachineLimitExceeded,
 )
-from console.models import Definition, Execution, StateMachine
-from console.store import audit, executions
+from console.models import Execution, StateMachine
+from console.store import audit, definitions, executions
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def create(
     arns.check_role(role_arn)
     arn = arns.state_machine_arn(region, project.account_id, name)
     check_definition(definition, type)
-    wanted = (type, logging, tracing, encryption, _sha(definition))
+    wanted = (type, logging, tracing, encryption, definitions.sha(definition))
 
     def store() -> StateMachine:
         found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
@@ -75,7 +74,7 @@ def create(
             arn=arn,
             type=type,
             role_arn=role_arn,
-            definition=_definition(definition),
+            definition=definitions.keep(definition),
             logging=logging,
             tracing=tracing,
             encryption=encryption,
@@ -124,7 +123,7 @@ def update(
         "logging": logging,
         "tracing": tracing,
         "encryption": encryption,
-        "definition_id": None if definition is None else _sha(definition),
+        "definition_id": None if definition is None else definitions.sha(definition),
     }
 
     def store() -> StateMachine:
@@ -134,7 +133,7 @@ def update(
         if row.status == "DELETING":
             raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
         if definition is not None:
-            _definition(definition)
+            definitions.keep(definition)
         changed = {
             name: value
             for name, value in fields.items()
@@ -200,15 +199,6 @@ def check_definition(definition: str, type: str = "STANDARD") -> None:  # noqa: 
         problems = ", ".join(str(one) for one in error.diagnostics)
         msg = f"Invalid State Machine Definition: '{problems}'"
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
-
-
-def _definition(text: str) -> Definition:
-    row, _ = Definition.objects.get_or_create(sha256=_sha(text), defaults={"text": text})
-    return row
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _missing(arn: str) -> StateMachineDoesNotExist:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 
 import engine
 from console import clock
-from console.models import Activity
+from console.models import Activity, Execution, MapRun
 from console.store import hints, history, inbox, tasks
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
@@ -207,6 +208,17 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
     tasks.close_all(execution_id, now_ms)
+    hints.tell(("ended",), execution_id)
+    row = Execution.objects.filter(pk=execution_id).values_list("map_run_id", flat=True).first()
+    if row is not None:
+        _count_child(row, finish.status)
+
+
+def _count_child(map_run_id: int, status: str) -> None:
+    """Count the end of a child execution of a Map Run, in the transaction that ends it."""
+    column = status.lower()
+    MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
+    hints.tell(("map-run",), map_run_id)
 
 
 # -- executions that break the engine --------------------------------------------------------------

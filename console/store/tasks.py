@@ -75,6 +75,8 @@ def schedule(execution_id: int, arn: str, command: engine.RunTask, now_ms: int) 
     if called:
         hints.tell(("task",), execution_id, command.task)
         _announce(execution_id, command.task, now_ms, command)
+    elif command.kind == "map":
+        hints.tell(("map",), execution_id, command.task)
     else:
         hints.tell(("activity", command.resource))
 
@@ -121,6 +123,25 @@ def claim(execution_id: int, task: int) -> Work | None:
         return _work(execution_id, task) if taken else None
 
     return write(take)
+
+
+def claim_map(execution_id: int, task: int) -> Work | None:
+    """Take the scheduled task of a distributed Map (inside a transaction)."""
+    taken = TaskRow.objects.filter(
+        execution_id=execution_id, task=task, status="scheduled", kind="map"
+    ).update(status="started", started_ms=clock.now_ms(), dispatches=F("dispatches") + 1)
+    return _work(execution_id, task) if taken else None
+
+
+def scheduled_maps() -> list[tuple[int, int]]:
+    """Return (execution, task) of Map tasks that nobody has taken."""
+    rows = TaskRow.objects.filter(status="scheduled", kind="map")
+    return list(rows.values_list("execution_id", "task"))
+
+
+def is_closed(execution_id: int, task: int) -> bool:
+    """Tell whether a task has ended."""
+    return TaskRow.objects.filter(execution_id=execution_id, task=task, status="closed").exists()
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:

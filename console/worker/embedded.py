@@ -16,7 +16,7 @@ from django.db import connections
 
 from console import clock
 from console.models import InboxMessage, RunRow, TaskRow, Timer
-from console.store import hints, runs, tasks
+from console.store import hints, map_runs, runs, tasks
 from console.worker import delivery
 from console.worker.clockwork import Clockwork
 from console.worker.pool import Pool
@@ -44,7 +44,7 @@ class Embedded:
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS)
         self._offered: set[tuple[int, int]] = set()
-        self._activities: set[str] = set()
+        self._map_runs: set[int] = set()
         self._clockwork = Clockwork(self._due)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -61,6 +61,8 @@ class Embedded:
             hints.listen(("wake",), self.wake),
             hints.listen(("task",), self._offer),
             hints.listen(("due",), self._clockwork.add),
+            hints.listen(("map",), self._map_scheduled),
+            hints.listen(("map-run",), self._map_run_changed),
         ]
         self._threads = [
             threading.Thread(target=_closing(target), name=name, daemon=True)
@@ -142,6 +144,36 @@ class Embedded:
             with self._lock:
                 self._offered.discard((execution_id, task))
 
+    def _map_scheduled(self, execution_id: int, task: int) -> None:
+        self._background(lambda: self._begin_map_run(execution_id, task))
+
+    def _begin_map_run(self, execution_id: int, task: int) -> None:
+        number = map_runs.begin(execution_id, task)
+        if number is not None:
+            self._map_run_changed(number)
+
+    def _map_run_changed(self, number: int) -> None:
+        with self._lock:
+            if number in self._map_runs:
+                return
+            self._map_runs.add(number)
+        self._background(lambda: self._progress(number))
+
+    def _progress(self, number: int) -> None:
+        with self._lock:
+            self._map_runs.discard(number)  # what changes from here on asks again
+        while map_runs.progress(number):
+            pass
+
+    def _background(self, job: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                job()
+            except Exception:
+                log.exception("a background job failed")  # the sweeper comes back to it
+
+        self._calls.submit(guarded)
+
     def _builtin_workers(self) -> list[tuple[str, Callable[[], None]]]:
         """Return a loop for each activity that a registered callable works."""
         found = []
@@ -194,6 +226,10 @@ class Embedded:
         scheduled = TaskRow.objects.filter(status="scheduled", kind__in=("lambda", "service"))
         for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
             self._offer(execution_id, task)
+        for execution_id, task in tasks.scheduled_maps():
+            self._map_scheduled(execution_id, task)
+        for number in map_runs.running():
+            self._map_run_changed(number)
 
 
 def _closing(target: Callable[[], None]) -> Callable[[], None]:

@@ -74,14 +74,11 @@ def compile_jsonata_template(value: Json, *, field: str) -> Expression:
     return _compile(value, "", field, _jsonata_member, 0)
 
 
-Member = "Callable[[str, Json, str, str, int], tuple[str, Expression]]"
-
-
-def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) -> Expression:  # type: ignore[valid-type]
+def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) -> Expression:
     if depth > _MAX_DEPTH:
         raise TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", pointer, field)
     if isinstance(value, dict):
-        members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())  # type: ignore[misc]
+        members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())
         if all(isinstance(part, Literal) for _, part in members):
             return Literal({name: part.value for name, part in members})
         return _Object(members)

@@ -13,7 +13,7 @@ from engine.language.model import Map
 from engine.runtime import commands, flow, groups, messages, recovery
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, Moment, Run, Step
-from engine.runtime.states import ENTER, map_, task, wait
+from engine.runtime.states import ENTER, distributed, map_, task, wait
 from engine.runtime.turn import MAX_EVENTS, HistoryFullError, Turn
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def _task_message(turn: Turn, message: Any) -> None:
     number = message.task
     for frame in turn.frames.values():
         if frame.waits_for == number and frame.phase == "task":
-            _guarded(turn, frame, task.resume, message)
+            run = distributed if isinstance(turn.state(frame), Map) else task
+            _guarded(turn, frame, run.resume, message)
             return
 
 

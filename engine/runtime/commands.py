@@ -12,7 +12,11 @@ from engine.language.model import Pattern
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """Call a function, offer an activity task, or call a service.
+    """Call a function, offer an activity task, call a service, or run the children of a Map.
+
+    For a Map Run ``resource`` is its ARN and ``input`` an object: ``inputs`` of the children,
+    ``concurrency`` (0: no limit), ``tolerated_count`` and ``tolerated_percentage`` (or null), and
+    ``path``: the Map state's place for ``processor_definition``.
 
     ``task``: id of the Scheduled event. ``attempt``: 0 first, then one more a retry. ``input``:
     JSON text: the effective input (Lambda ARN, activity) or the arguments (service).
@@ -22,7 +26,7 @@ class RunTask:
     """
 
     task: int
-    kind: str  # lambda | activity | service
+    kind: str  # lambda | activity | service | map
     resource: str  # the Resource ARN as written
     state: str
     input: str

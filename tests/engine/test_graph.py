@@ -349,8 +349,8 @@ def test_a_retried_map_starts_with_a_clean_slate() -> None:
 
 def test_a_restarted_map_takes_back_what_it_painted() -> None:
     """States that only the failed attempt entered are blank again, and reported as changed."""
-    work = {"Type": "Choice", "Choices": [], "Default": "Good"}
-    work["Choices"] = [{"Variable": "$", "NumericEquals": 2, "Next": "Bad"}]
+    rule = {"Variable": "$", "NumericEquals": 2, "Next": "Bad"}
+    work = {"Type": "Choice", "Choices": [rule], "Default": "Good"}
     states = {"Look": {**CALL, "Next": "Pick"}, "Pick": work, "Good": PASS, "Bad": {"Type": "Fail"}}
     retried = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1}]}
     each = {"Type": "Map", "ItemProcessor": machine(states), "End": True, **retried}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi.operations import activities, executions, state_machines, tasks
+from console.awsapi.operations import activities, executions, map_runs, state_machines, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,18 +18,21 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
     "DeleteStateMachine": state_machines.delete,
     "DescribeActivity": activities.describe,
     "DescribeExecution": executions.describe,
+    "DescribeMapRun": map_runs.describe,
     "DescribeStateMachine": state_machines.describe,
     "DescribeStateMachineForExecution": state_machines.describe_for_execution,
     "GetActivityTask": tasks.get_activity_task,
     "GetExecutionHistory": executions.history,
     "ListActivities": activities.list_page,
     "ListExecutions": executions.list_page,
+    "ListMapRuns": map_runs.list_page,
     "ListStateMachines": state_machines.list_page,
     "SendTaskFailure": tasks.fail,
     "SendTaskHeartbeat": tasks.heartbeat,
     "SendTaskSuccess": tasks.succeed,
     "StartExecution": executions.start,
     "StopExecution": executions.stop,
+    "UpdateMapRun": map_runs.update,
     "UpdateStateMachine": state_machines.update,
     "ValidateStateMachineDefinition": state_machines.validate,
 }

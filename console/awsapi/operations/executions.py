@@ -8,11 +8,11 @@ from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
-from console.store import executions, machines
+from console.store import executions, machines, map_runs
 from console.store import history as events
 
 if TYPE_CHECKING:
-    from console.models import Execution
+    from console.models import Execution, MapRun, StateMachine
 
 _DATA = {"included": True}
 _REASONS = {
@@ -61,6 +61,7 @@ def describe(call: Call) -> dict[str, Any]:
         "redriveCount": execution.redrive_count,
         **_redrive(execution),
         **present(
+            mapRunArn=execution.map_run.arn if execution.map_run else None,
             traceHeader=execution.trace_header or None,
             error=execution.error,
             cause=execution.cause,
@@ -82,16 +83,15 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 
 def list_page(call: Call) -> dict[str, Any]:
-    """ListExecutions of a machine, newest first."""
+    """ListExecutions of a machine or Map Run, newest first."""
     params = call.params
-    if not params.get("stateMachineArn"):
+    if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
-    machine = machines.get(call.project, params["stateMachineArn"])
-    standard_only(machine)
+    owner = _owner(call)
     limit = paging.size(params)
     after = paging.position(call.action, params)
     rows = executions.list_page(
-        machine,
+        owner,
         status=params.get("statusFilter"),
         after=None if after is None else (after[0], after[1]),
         limit=limit + 1,
@@ -103,6 +103,15 @@ def list_page(call: Call) -> dict[str, Any]:
     return answer
 
 
+def _owner(call: Call) -> StateMachine | MapRun:
+    """Return whose executions are asked for."""
+    if call.params.get("mapRunArn"):
+        return map_runs.get(call.project, call.params["mapRunArn"])
+    machine = machines.get(call.project, call.params["stateMachineArn"])
+    standard_only(machine)
+    return machine
+
+
 def _item(row: Execution) -> dict[str, Any]:
     return {
         "executionArn": row.arn,
@@ -111,6 +120,7 @@ def _item(row: Execution) -> dict[str, Any]:
         "status": row.status,
         "startDate": seconds(row.start_ms),
         **present(stopDate=None if row.stop_ms is None else seconds(row.stop_ms)),
+        **present(mapRunArn=row.map_run.arn if row.map_run else None),
         "redriveCount": row.redrive_count,
     }
 

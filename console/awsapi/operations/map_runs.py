@@ -1,0 +1,88 @@
+"""The actions on Map Runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import Call, present, seconds
+from console.models import MapRun
+from console.store import executions, map_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "maxConcurrency": ("max_concurrency", int),
+    "toleratedFailureCount": ("tolerated_count", int),
+    "toleratedFailurePercentage": ("tolerated_percentage", float),
+}
+
+
+def describe(call: Call) -> dict[str, Any]:
+    """DescribeMapRun."""
+    run = map_runs.get(call.project, call.params["mapRunArn"])
+    counts = _counts(run)
+    return {
+        "mapRunArn": run.arn,
+        "executionArn": run.parent.arn,
+        "status": run.status,
+        "startDate": seconds(run.start_ms),
+        **present(stopDate=None if run.stop_ms is None else seconds(run.stop_ms)),
+        "maxConcurrency": run.max_concurrency,
+        "toleratedFailurePercentage": run.tolerated_percentage or 0.0,
+        "toleratedFailureCount": run.tolerated_count or 0,
+        "itemCounts": counts,
+        "executionCounts": counts,
+        "redriveCount": 0,
+    }
+
+
+def _counts(run: MapRun) -> dict[str, int]:
+    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+    return {
+        "pending": run.total - run.started,
+        "running": run.started - ended,
+        "succeeded": run.succeeded,
+        "failed": run.failed,
+        "timedOut": run.timed_out,
+        "aborted": run.aborted,
+        "total": run.total,
+        "resultsWritten": 0,
+    }
+
+
+def list_page(call: Call) -> dict[str, Any]:
+    """ListMapRuns of an execution."""
+    execution = executions.get(call.project, call.params["executionArn"])
+    limit = paging.size(call.params)
+    after = paging.position(call.action, call.params) or 0
+    rows = MapRun.objects.filter(parent=execution, pk__gt=after).defer("inputs").order_by("pk")
+    found = list(rows[: limit + 1])
+    answer: dict[str, Any] = {"mapRuns": [_item(run, execution.arn) for run in found[:limit]]}
+    if len(found) > limit:
+        answer["nextToken"] = paging.token(call.action, call.params, found[limit - 1].pk)
+    return answer
+
+
+def _item(run: MapRun, parent: str) -> dict[str, Any]:
+    return {
+        "executionArn": parent,
+        "mapRunArn": run.arn,
+        "stateMachineArn": run.state_machine_arn,
+        "startDate": seconds(run.start_ms),
+        **present(stopDate=None if run.stop_ms is None else seconds(run.stop_ms)),
+    }
+
+
+def update(call: Call) -> dict[str, Any]:
+    """UpdateMapRun."""
+    run = map_runs.get(call.project, call.params["mapRunArn"])
+    changed = {
+        column: convert(call.params[name])
+        for name, (column, convert) in _SETTINGS.items()
+        if call.params.get(name) is not None
+    }
+    if changed:
+        map_runs.update(run, **changed)
+    return {}

@@ -1,0 +1,190 @@
+"""How do the child executions of a distributed Map come, run and end?
+
+A Map Run is a row with its counts. Whoever sees that something changed calls ``progress``: it
+starts children up to the concurrency, and reports the one outcome to the parent's task. Calling it
+too often does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import arns, clock
+from console.errors import ResourceNotFound, ValidationException
+from console.models import Execution, MapRun
+from console.store import definitions, hints, inbox, tasks
+from console.store.births import give_birth
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_AT_ONCE = 100  # children started in one transaction
+_MAX_CONCURRENCY = 1_000
+_EXCEEDED = "The specified tolerated failure threshold was exceeded"
+
+
+def begin(execution_id: int, task: int) -> int | None:
+    """Make the Map Run of a parent's task, once; return its number, None if the task is closed."""
+
+    def make() -> int | None:
+        found = MapRun.objects.filter(parent_id=execution_id, task=task).first()
+        if found is not None:
+            return found.pk
+        work = tasks.claim_map(execution_id, task)
+        if work is None:
+            return None
+        parent = Execution.objects.select_related("definition").get(pk=execution_id)
+        settings = json.loads(work.input)
+        text = engine.processor_definition(parent.definition.text, settings["path"])
+        machine, _, _ = work.resource.rpartition(":")
+        run = MapRun(
+            parent=parent,
+            task=task,
+            arn=work.resource,
+            state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
+            definition=definitions.keep(text),
+            inputs=engine.dumps(settings["inputs"]),
+            max_concurrency=settings["concurrency"],
+            tolerated_count=settings["tolerated_count"],
+            tolerated_percentage=settings["tolerated_percentage"],
+            total=len(settings["inputs"]),
+            start_ms=clock.now_ms(),
+        )
+        run.save(force_insert=True)
+        return run.pk
+
+    return write(make)
+
+
+def progress(map_run_id: int) -> bool:
+    """Take a Map Run as far as one transaction goes; return whether there is more to do at once."""
+    return write(lambda: _progress(map_run_id))
+
+
+def _progress(number: int) -> bool:
+    rows = MapRun.objects.select_related("parent", "definition").defer("inputs")
+    run = rows.filter(pk=number).first()
+    if run is None or run.status != "RUNNING":
+        return False
+    if run.parent.status != "RUNNING" or tasks.is_closed(run.parent_id, run.task):
+        _stop_children(run)
+        _close(run, "ABORTED")
+        return False
+    if _too_many_failed(run):
+        _stop_children(run)
+        error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
+        _report(run, "FAILED", error)
+        return False
+    done = run.succeeded + run.failed + run.timed_out + run.aborted
+    if done == run.total:
+        _report(run, "SUCCEEDED", engine.TaskSucceeded(run.task, _outputs(run)))
+        return False
+    return _start_children(run, done)
+
+
+def _too_many_failed(run: MapRun) -> bool:
+    """AWS: the run fails when either threshold is exceeded; without any, at the first failure."""
+    bad = run.failed + run.timed_out + run.aborted
+    count, percentage = run.tolerated_count, run.tolerated_percentage
+    if count is None and percentage is None:
+        return bad > 0
+    beyond_count = count is not None and bad > count
+    beyond_share = percentage is not None and bad * 100 > percentage * run.total
+    return beyond_count or beyond_share
+
+
+def _start_children(run: MapRun, done: int) -> bool:
+    """Start some of the children that may run now; return whether more may."""
+    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
+    room = min(limit - (run.started - done), run.total - run.started)
+    now = min(room, _AT_ONCE)
+    if now <= 0:
+        return False
+    inputs = _inputs(run.pk)
+    for index in range(run.started, run.started + now):
+        _start_child(run, index, engine.dumps(inputs[index]))
+    MapRun.objects.filter(pk=run.pk).update(started=run.started + now)
+    return room > now
+
+
+@lru_cache(maxsize=32)
+def _inputs(number: int) -> list[Any]:
+    """Return the inputs of a run's children, which never change."""
+    text = MapRun.objects.filter(pk=number).values_list("inputs", flat=True).get()
+    inputs: list[Any] = json.loads(text)
+    return inputs
+
+
+def _start_child(run: MapRun, index: int, text: str) -> None:
+    name = str(uuid.uuid4())
+    parent = run.parent
+    child = Execution(
+        project_id=parent.project_id,
+        state_machine_arn=run.state_machine_arn,
+        arn=f"{run.state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}",
+        name=name,
+        role_arn=parent.role_arn,
+        definition=run.definition,
+        machine_updated_ms=parent.machine_updated_ms,
+        input=text,
+        start_ms=clock.now_ms(),
+        started_by=parent.started_by,
+        map_run=run,
+        item_index=index,
+    )
+    give_birth(child, run.state_machine_arn.rpartition(":")[2])
+
+
+def _outputs(run: MapRun) -> str:
+    """Return the array of the outputs of children that succeeded, by item."""
+    rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
+    return "[" + ",".join(text or "null" for text in rows.values_list("output", flat=True)) + "]"
+
+
+def _report(run: MapRun, status: str, message: engine.TaskSucceeded | engine.TaskFailed) -> None:
+    _close(run, status)
+    if tasks.close(run.parent_id, run.task, clock.now_ms()):
+        inbox.post(run.parent_id, message)
+
+
+def _close(run: MapRun, status: str) -> None:
+    MapRun.objects.filter(pk=run.pk).update(status=status, stop_ms=clock.now_ms())
+
+
+def _stop_children(run: MapRun) -> None:
+    running = Execution.objects.filter(map_run=run, status="RUNNING")
+    for number in running.values_list("pk", flat=True):
+        inbox.post(number, engine.Stop())
+
+
+def get(project: Project, arn: str) -> MapRun:
+    """Return a Map Run of the project; raise InvalidArn or ResourceNotFound."""
+    arns.parse_arn(arn, "mapRun")
+    rows = MapRun.objects.select_related("parent").defer("inputs")
+    run = rows.filter(arn=arn, parent__project=project).first()
+    if run is None:
+        raise ResourceNotFound(f"Resource not found: '{arn}'")
+    return run
+
+
+def update(run: MapRun, **settings: Any) -> None:
+    """Change the settings of a run that goes on; raise ValidationException if it ended."""
+
+    def store() -> None:
+        if not MapRun.objects.filter(pk=run.pk, status="RUNNING").update(**settings):
+            raise ValidationException(
+                "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
+            )
+        hints.tell(("map-run",), run.pk)
+
+    write(store)
+
+
+def running() -> list[int]:
+    """Return the Map Runs that have not ended, for the sweeper."""
+    return list(MapRun.objects.filter(status="RUNNING").values_list("pk", flat=True))

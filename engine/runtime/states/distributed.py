@@ -1,0 +1,216 @@
+"""Distributed Map: every item, or batch of items, becomes an execution of its own.
+
+The engine says what the children get and how many may fail; the shell runs them and reports the
+one outcome of the whole Map Run, as of a task.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from engine.data.expression import Json, Scope
+from engine.errors import (
+    ITEM_READER_FAILED,
+    RESULT_WRITER_FAILED,
+    InterpreterError,
+    StatesError,
+)
+from engine.language.model import QueryLanguage
+from engine.runtime import commands, flow, messages
+from engine.runtime.payload import Payload, limited
+from engine.runtime.states import map_items
+from engine.runtime.states.numbers import unexpected_type, whole_number
+
+if TYPE_CHECKING:
+    from engine.data.expression import Expression
+    from engine.language.model import Distributed, Map
+    from engine.runtime.messages import Message
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+
+def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
+    """Start the Map Run."""
+    value = flow.selected(turn, frame, state.data).value
+    limit = map_items.concurrency(turn, frame, state, value)
+    items = None if extra.item_reader else map_items.items(turn, frame, state, value)
+    frame = turn.emit(frame, "MapStateStarted", {"length": len(items or ())})
+    settings = {
+        "concurrency": limit,
+        "tolerated_count": _count(turn, frame, state, extra, value),
+        "tolerated_percentage": _percentage(turn, frame, state, extra, value),
+    }
+    arn = _arn(turn, extra)
+    frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
+    frame = turn.keep(frame, started_event=frame.cursor)
+    _check_supported(extra)
+    inputs = _inputs(turn, frame, state, extra, items or [])
+    turn.command(_command(frame, state, arn, {**settings, "inputs": inputs}))
+    turn.keep(frame, phase="task", waits_for=frame.cursor)
+
+
+def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
+    """The Map Run ended."""
+    if isinstance(message, messages.TaskSucceeded):
+        succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
+        turn.record("MapStateSucceeded", succeeded, None, frame.state)
+        frame = turn.keep(frame, phase="ready", waits_for=0)
+        flow.complete(turn, frame, state, state.data, limited(Payload(message.output), state.name))
+    elif isinstance(message, messages.TaskFailed):
+        error = StatesError(message.error, message.cause)
+        _failed(turn, frame, error)
+
+
+def _failed(turn: Turn, frame: Frame, error: StatesError) -> None:
+    texts = {"error": error.name, "cause": error.cause}
+    present = {key: value for key, value in texts.items() if value is not None}
+    frame = turn.emit(frame, "MapRunFailed", present)
+    turn.keep(frame, phase="ready", waits_for=0)
+    raise error
+
+
+def _check_supported(extra: Distributed) -> None:
+    """Fail the run, in the words of its own errors, for what needs a bucket."""
+    if extra.item_reader is not None:
+        raise StatesError(ITEM_READER_FAILED, "Reading items from Amazon S3 is not available here.")
+    if extra.result_writer is not None and "Resource" in extra.result_writer:
+        raise StatesError(RESULT_WRITER_FAILED, "Writing to Amazon S3 is not available here.")
+
+
+def _arn(turn: Turn, extra: Distributed) -> str:
+    """Return the Map Run's ARN; a Label that was not given is made up."""
+    machine = str(turn.about["state_machine_arn"]).replace(":stateMachine:", ":mapRun:", 1)
+    drawn = [str(uuid.UUID(int=turn.rng().getrandbits(128), version=4)) for _ in range(2)]
+    return f"{machine}/{extra.label or drawn[0]}:{drawn[1]}"
+
+
+def _command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> commands.RunTask:
+    where = [*([name, branch] for name, branch in frame.path), [state.name, 0]]
+    return commands.RunTask(
+        task=frame.cursor,
+        kind="map",
+        resource=arn,
+        state=state.name,
+        input=Payload.of({**settings, "path": where}).text,
+        attempt=frame.retry_count,
+        entered_event=frame.entered_event,
+    )
+
+
+# -- what the children get -------------------------------------------------------------------------
+
+
+def _inputs(
+    turn: Turn, frame: Frame, state: Map, extra: Distributed, items: list[Json]
+) -> list[Json]:
+    """Return the input of each child: the items, selected and batched."""
+    value = flow.selected(turn, frame, state.data).value
+    made = items
+    if state.selector is not None:
+        made = [
+            state.selector.evaluate(_item_scope(turn, frame, value, index, item))
+            for index, item in enumerate(items)
+        ]
+    if extra.item_batcher is None:
+        return made
+    return _batches(turn, frame, extra.item_batcher, value, made)
+
+
+def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> Scope:
+    entry = {"Index": index, "Value": item, "Source": "STATE_DATA"}
+    return Scope(
+        input=value,
+        context=lambda: turn.context(frame) | {"Map": {"Item": entry}},
+        variables=turn.variables.visible(frame),
+        rng=turn.rng,
+    )
+
+
+def _batches(turn: Turn, frame: Frame, batcher: Any, value: Json, items: list[Json]) -> list[Json]:
+    """Group items: at most so many, and at most so many bytes, a batch."""
+    seen = flow.scope(turn, frame, value)
+    most = _setting(batcher, "MaxItemsPerBatch", seen)
+    room = _setting(batcher, "MaxInputBytesPerBatch", seen)
+    head = {}
+    if batcher.get("BatchInput") is not None:
+        head["BatchInput"] = batcher["BatchInput"].evaluate(seen)
+    groups: list[list[Json]] = []
+    size = 0
+    for item in items:
+        length = len(Payload.of(item).text.encode())
+        full = not groups or (most and len(groups[-1]) >= most) or (room and size + length > room)
+        if full:
+            groups.append([])
+            size = 0
+        groups[-1].append(item)
+        size += length
+    return [{**head, "Items": group} for group in groups]
+
+
+def _setting(batcher: Any, name: str, seen: Scope) -> int:
+    """Return a number of the batcher, given literally or by a path; 0 for none."""
+    value = batcher.get(name, 0)
+    if f"{name}Path" in batcher:
+        value = batcher[f"{name}Path"].evaluate(seen)
+    if not whole_number(value) or value < 0:
+        raise InterpreterError(f"{name}: got {Payload.of(value).text}, wanted a positive integer")
+    return int(value)
+
+
+# -- how many may fail -----------------------------------------------------------------------------
+
+
+def _count(turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json) -> int | None:
+    expression = extra.tolerated_failure_count
+    if expression is None:
+        return None
+    count = _number(turn, frame, state, expression, "ToleratedFailureCount", value)
+    if count is None or not count.is_integer():
+        raise _not_a("integer", state, expression, "ToleratedFailureCount", turn, frame, value)
+    if count < 0:
+        raise InterpreterError("ToleratedFailureCount cannot be negative.")
+    return int(count)
+
+
+def _percentage(
+    turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
+) -> float | None:
+    expression = extra.tolerated_failure_percentage
+    if expression is None:
+        return None
+    percentage = _number(turn, frame, state, expression, "ToleratedFailurePercentage", value)
+    if percentage is None:
+        raise _not_a("float", state, expression, "ToleratedFailurePercentage", turn, frame, value)
+    if not 0 <= percentage <= 100:  # noqa: PLR2004
+        raise InterpreterError("ToleratedFailurePercentage must be between 0 and 100.")
+    return percentage
+
+
+def _number(
+    turn: Turn, frame: Frame, state: Map, expression: Expression, field: str, value: Json
+) -> float | None:
+    """Return the number an expression yields, also as text [recorded]; None if it is none."""
+    found = expression.evaluate(flow.scope(turn, frame, value))
+    if isinstance(found, str):
+        try:
+            return float(found)
+        except ValueError:
+            return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        if state.language is QueryLanguage.JSONATA:
+            raise unexpected_type(expression, field, "number", found)
+        return None
+    return float(found)
+
+
+def _not_a(
+    what: str, state: Map, expression: Expression, field: str, turn: Turn, frame: Frame, value: Json
+) -> InterpreterError:
+    del state
+    found = expression.evaluate(flow.scope(turn, frame, value))
+    shown = found if isinstance(found, str) else Payload.of(found).text
+    path = getattr(expression, "text", "")
+    return InterpreterError(
+        f'The {field}Path field refers to value "{shown}" which is not a valid {what}: {path}'
+    )

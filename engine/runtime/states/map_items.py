@@ -1,0 +1,49 @@
+"""Which items does a Map run over, and how many at a time?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.data.expression import ROOT, Json
+from engine.errors import InterpreterError, QueryEvaluationError
+from engine.language.model import QueryLanguage
+from engine.runtime import flow
+from engine.runtime.payload import Payload
+from engine.runtime.states.numbers import unexpected_type, whole_number
+
+if TYPE_CHECKING:
+    from engine.language.model import Map
+    from engine.runtime.run import Frame
+    from engine.runtime.turn import Turn
+
+
+def concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
+    """Return MaxConcurrency, 0 for no limit; raise if the field yields no number."""
+    if state.max_concurrency is None:
+        return 0
+    limit = state.max_concurrency.evaluate(flow.scope(turn, frame, value))
+    if isinstance(limit, str) and limit.isdecimal() and state.max_concurrency_path is not None:
+        limit = int(limit)  # a number as text is taken [recorded]
+    if whole_number(limit) and limit >= 0:
+        return int(limit)
+    if state.max_concurrency_path is None:
+        raise unexpected_type(state.max_concurrency, "MaxConcurrency", "number", limit)
+    shown = limit if isinstance(limit, str) else Payload.of(limit).text
+    msg = (
+        f'The MaxConcurrencyPath field refers to value "{shown}" which is not a valid integer: '
+        f"{state.max_concurrency_path}"
+    )
+    raise InterpreterError(msg)
+
+
+def items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
+    """Return the items; raise if the field yields no array."""
+    found = state.items.evaluate(flow.scope(turn, frame, value))
+    if isinstance(found, list):
+        return found
+    if state.language is QueryLanguage.JSONATA and state.items is not ROOT:
+        raise unexpected_type(state.items, "Items", "array", found)
+    msg = f"Map state input must be an array but was: {Payload.of(found).text}"
+    if state.language is QueryLanguage.JSONATA:
+        raise QueryEvaluationError(msg)
+    raise InterpreterError(msg)
