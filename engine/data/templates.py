@@ -24,7 +24,12 @@ from engine.data.paths import PathSyntaxError, compile_path
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.data.expression import Expression
+
+    # key, value, pointer, field, depth -> name and compiled value of a member
+    Member = Callable[[str, Json, str, str, int], tuple[str, Expression]]
 
 _MAX_DEPTH = 400
 
