@@ -67,8 +67,9 @@ def progress(map_run_id: int) -> bool:
 
 
 def _progress(number: int) -> bool:
-    rows = MapRun.objects.select_related("parent", "definition").defer("inputs")
-    run = rows.filter(pk=number).first()
+    # the lock keeps two that see a change at once from starting the same children twice
+    rows = MapRun.objects.select_for_update(of=("self",)).defer("inputs")
+    run = rows.select_related("parent", "definition").filter(pk=number).first()
     if run is None or run.status != "RUNNING":
         return False
     if run.parent.status != "RUNNING" or tasks.is_closed(run.parent_id, run.task):

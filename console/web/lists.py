@@ -165,7 +165,8 @@ def tally(here: Yard) -> dict[str, int]:
 
 
 def _of(here: Yard, machine: StateMachine | None) -> QuerySet[Execution]:
-    rows = Execution.objects.filter(project=here.project)
+    # children of Map Runs belong to their run, as in the service's own lists
+    rows = Execution.objects.filter(project=here.project, map_run=None)
     if machine is not None:
         return rows.filter(state_machine=machine)
     return rows.filter(arn__startswith=here.arn("execution", ""))

@@ -62,7 +62,7 @@ class Yard:
         """Return a machine; raise ``Http404`` with words that help."""
         machine = (
             StateMachine.objects.select_related("definition")
-            .filter(arn=self.arn("stateMachine", name), project=self.project)
+            .filter(arn=self.arn("stateMachine", name.partition("~")[0]), project=self.project)
             .first()
         )
         if machine is None:
@@ -73,7 +73,9 @@ class Yard:
         """Return an execution, also of a deleted machine; raise ``Http404``."""
         execution = (
             Execution.objects.select_related("definition", "state_machine", "runrow")
-            .filter(arn=self.arn("execution", machine, name), project=self.project)
+            .filter(
+                arn=self.arn("execution", machine.replace("~", "/"), name), project=self.project
+            )
             .first()
         )
         if execution is None:

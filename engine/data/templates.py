@@ -84,17 +84,15 @@ def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) 
         raise TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", pointer, field)
     if isinstance(value, dict):
         members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())
-        if all(isinstance(part, Literal) for _, part in members):
-            return Literal({name: part.value for name, part in members})
-        return _Object(members)
+        constants = {name: part.value for name, part in members if isinstance(part, Literal)}
+        return Literal(constants) if len(constants) == len(members) else _Object(members)
     if isinstance(value, list):
         elements = tuple(
             _compile(one, f"{pointer}/{index}", _below(field, str(index)), member, depth + 1)
             for index, one in enumerate(value)
         )
-        if all(isinstance(part, Literal) for part in elements):
-            return Literal([part.value for part in elements])  # type: ignore[attr-defined]
-        return _Array(elements)
+        values = [part.value for part in elements if isinstance(part, Literal)]
+        return Literal(values) if len(values) == len(elements) else _Array(elements)
     if member is _jsonata_member:
         if is_jsonata(value):
             return _expression(value, pointer, field)

@@ -115,8 +115,12 @@ def execution_status(status: str) -> words.Status:
 
 @register.filter
 def machine_name(execution: Execution) -> str:
-    """Return the name of the execution's machine, which may be deleted by now."""
-    return execution.state_machine_arn.rpartition(":")[2]
+    """Return the name of the execution's machine, which may be deleted by now.
+
+    A child of a Map Run belongs to ``machine/label``; in addresses that is ``machine~label``, a
+    mark that no name and no label can have.
+    """
+    return execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
 
 
 @register.filter

@@ -74,6 +74,7 @@ def by_arn(_request: HttpRequest, arn: str) -> HttpResponse:
     region, kind, machine, execution = found.groups()
     if (kind == "execution") != (execution is not None):
         raise Http404(f"No page belongs to “{arn}”.")
+    machine = machine.replace("/", "~")  # a child of a Map Run
     names = (machine,) if execution is None else (machine, execution)
     view = "machine" if execution is None else "execution"
     return redirect(f"{reverse(view, args=names)}?region={region}")
