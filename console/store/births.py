@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import engine
 from console.models import RunRow
 from console.store import hints, history, runs
+from console.store.caches import machines
 from console.store.values import StoredValues, save_values
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def give_birth(execution: Execution, machine_name: str) -> None:
         input=execution.input,
         start_ms=execution.start_ms,
     )
-    machine = runs.machines.get(execution.definition_id)
+    machine = machines.get(execution.definition_id)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
     made = engine.advance(machine, engine.NEW_RUN, message, moment, budget=0)
     RunRow(

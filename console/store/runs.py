@@ -8,8 +8,6 @@ is doubled.
 from __future__ import annotations
 
 import secrets
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ import engine
 from console import clock
 from console.models import Activity, Execution, MapRun
 from console.store import hints, history, inbox, tasks
+from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
 
@@ -78,7 +77,7 @@ def step(execution_id: int) -> bool:
         return False
     made = [_advance(loaded, message) for message in loaded.messages]
     write(lambda: commit(loaded, made))
-    _cache.put(execution_id, loaded.version + 1, loaded.run)
+    kept_runs.put(execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready)
 
 
@@ -100,7 +99,7 @@ def take(execution_id: int) -> Loaded | None:
     if not messages:
         return None
     values = StoredValues(execution_id)
-    run = _cache.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
+    run = kept_runs.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
     return Loaded(
         execution_id,
         arn,
@@ -244,7 +243,7 @@ def failed(execution_id: int, error: BaseException) -> bool:
             (failures,) = cursor.fetchone()
         return bool(failures < MAX_FAILURES)
 
-    _cache.forget(execution_id)
+    kept_runs.forget(execution_id)
     if write(note):
         return True
     abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
@@ -260,61 +259,5 @@ def abandon(execution_id: int, cause: str) -> None:
         loaded.values.apply(made)
         write(lambda: commit(loaded, [made]))
 
-
-# -- caches ----------------------------------------------------------------------------------------
-
-
-class _Cache:
-    """The runs that were stepped last, so that their next step need not parse a snapshot."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._runs: OrderedDict[int, tuple[int, engine.Run]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
-        with self._lock:
-            found = self._runs.get(execution_id)
-        if found is None or found[0] != version:
-            return None
-        return found[1].reading(values)
-
-    def put(self, execution_id: int, version: int, run: engine.Run) -> None:
-        with self._lock:
-            self._runs.pop(execution_id, None)
-            if run.status == "RUNNING":
-                self._runs[execution_id] = (version, run)
-            while len(self._runs) > self._size:
-                self._runs.popitem(last=False)
-
-    def forget(self, execution_id: int) -> None:
-        with self._lock:
-            self._runs.pop(execution_id, None)
-
-
-_cache = _Cache(2_000)
-
-
-class _Machines:
-    """Compiled machines by definition hash; a definition's row never changes."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
-
-    def get(self, sha256: str) -> engine.Machine:
-        """Return the machine of a stored definition."""
-        machine = self._machines.get(sha256)
-        if machine is None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
-                machine = engine.parse(cursor.fetchone()[0])
-            self._machines[sha256] = machine
-            while len(self._machines) > self._size:
-                self._machines.popitem(last=False)
-        return machine
-
-
-machines = _Machines(1_000)
 
 __all__ = ["Fenced", "Loaded", "abandon", "commit", "failed", "machines", "step", "take"]

@@ -2,13 +2,15 @@
 
 A task is a row from the commit that scheduled it; its side effect starts only after that. The first
 committed outcome closes the row and puts its message into the inbox in the same transaction.
+
+(Above 300 lines: scheduling, taking and ending share the row and its rules.)
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
@@ -20,6 +22,9 @@ from console.errors import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTi
 from console.models import TaskRow
 from console.store import hints, inbox
 from console.store.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
 
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
 _TOKEN_LENGTH = 44
@@ -226,25 +231,30 @@ def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed)
     return write(record)
 
 
-def succeed(token: str, output: str) -> None:
+def succeed(token: str, output: str, project: Project | None = None) -> None:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
     try:
         engine.loads(output)
     except engine.JsonTextError as error:
         raise InvalidOutput(f"Invalid Output: '{error}'") from None
-    _end(token, lambda row: engine.TaskSucceeded(row.task, output))
+    _end(token, project, lambda row: engine.TaskSucceeded(row.task, output))
 
 
-def fail(token: str, error: str | None = None, cause: str | None = None) -> None:
+def fail(
+    token: str,
+    error: str | None = None,
+    cause: str | None = None,
+    project: Project | None = None,
+) -> None:
     """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut."""
-    _end(token, lambda row: engine.TaskFailed(row.task, error, cause))
+    _end(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
 
 
-def heartbeat(token: str) -> None:
+def heartbeat(token: str, project: Project | None = None) -> None:
     """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
 
     def beat() -> None:
-        row = _open(token)
+        row = _open(token, project)
         now_ms = clock.now_ms()
         due_ms = _due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         TaskRow.objects.filter(
@@ -256,9 +266,9 @@ def heartbeat(token: str) -> None:
     write(beat)
 
 
-def _end(token: str, message: Any) -> None:
+def _end(token: str, project: Project | None, message: Any) -> None:
     def record() -> None:
-        row = _open(token)
+        row = _open(token, project)
         if not close(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
         inbox.post(row.execution_id, message(row))
@@ -266,11 +276,12 @@ def _end(token: str, message: Any) -> None:
     write(record)
 
 
-def _open(token: str) -> TaskRow:
-    """Return the row a token opens."""
+def _open(token: str, project: Project | None) -> TaskRow:
+    """Return the row a token opens; a token works only in the project that owns the task."""
     if len(token) != _TOKEN_LENGTH or not token.isascii():
         raise InvalidToken("Invalid Token: 'Invalid token'")
-    row = TaskRow.objects.filter(token_hash=_hash(token)).first()
+    rows = TaskRow.objects.filter(token_hash=_hash(token))
+    row = (rows if project is None else rows.filter(execution__project=project)).first()
     if row is None:
         raise TaskDoesNotExist("Task does not exist: 'Provided task does not exist anymore'")
     if row.status == "closed":

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import re2
 
 from engine import jsontext
-from engine.data import paths
+from engine.data import paths, steps
 from engine.data.expression import ABSENT, Json
 
 _TOKEN = re.compile(
@@ -61,10 +61,10 @@ class _Operand:
             return self.literal
         start = root if self.from_root else node
         if self.definite:
-            found = paths.walk_definite(self.path, start)
+            found = steps.walk_definite(self.path, start)
         else:
-            found = paths.walk(self.path, start)
-        return paths.apply_function(self.function, found) if self.function else found
+            found = steps.walk(self.path, start)
+        return steps.apply_function(self.function, found) if self.function else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +261,9 @@ class _Reader:
             raise self.error("a value")
         kind, text = token
         if kind == "path":
-            steps, definite, function = paths.compile_steps(text[1:])
+            path, definite, function = paths.compile_steps(text[1:])
             return _Operand(
-                path=steps, definite=definite, from_root=text[0] == "$", function=function
+                path=path, definite=definite, from_root=text[0] == "$", function=function
             )
         return _Operand(literal=self.literal(kind, text))
 

@@ -2,6 +2,8 @@
 
 A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic
 functions" of the ASL documentation and recorded answers of the service.
+
+(Above 300 lines: one table of small functions.)
 """
 
 from __future__ import annotations

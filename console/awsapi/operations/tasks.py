@@ -24,17 +24,18 @@ def get_activity_task(call: Call) -> Later:
 
 def succeed(call: Call) -> dict[str, Any]:
     """SendTaskSuccess."""
-    tasks.succeed(call.params["taskToken"], call.params["output"])
+    tasks.succeed(call.params["taskToken"], call.params["output"], call.project)
     return {}
 
 
 def fail(call: Call) -> dict[str, Any]:
     """SendTaskFailure."""
-    tasks.fail(call.params["taskToken"], call.params.get("error"), call.params.get("cause"))
+    error, cause = call.params.get("error"), call.params.get("cause")
+    tasks.fail(call.params["taskToken"], error, cause, call.project)
     return {}
 
 
 def heartbeat(call: Call) -> dict[str, Any]:
     """SendTaskHeartbeat."""
-    tasks.heartbeat(call.params["taskToken"])
+    tasks.heartbeat(call.params["taskToken"], call.project)
     return {}

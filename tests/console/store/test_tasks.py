@@ -76,6 +76,14 @@ def test_made_up_tokens_are_refused(project: Project, token: str, error: type[Ex
         tasks.succeed(token, "1")
 
 
+def test_tokens_of_another_project_open_nothing(execution: Execution) -> None:
+    """A token works only for callers of the project that owns the task."""
+    del execution
+    other = Project.objects.create(name="other", account_id="999999999999")
+    with pytest.raises(errors.TaskDoesNotExist):
+        tasks.succeed(taken().token, "1", other)
+
+
 def test_output_must_be_json(execution: Execution) -> None:
     """InvalidOutput leaves the task open."""
     del execution
