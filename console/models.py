@@ -93,9 +93,57 @@ class StateMachine(models.Model):
     encryption = models.TextField(default="")
     created_ms = models.BigIntegerField()
     updated_ms = models.BigIntegerField()
+    next_version = models.IntegerField(default=1)  # numbers are never used again
 
     def __str__(self) -> str:
         return self.name
+
+
+class Version(models.Model):
+    """A published version: what a machine was at a revision, for ever."""
+
+    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
+    number = models.IntegerField()
+    revision_id = models.CharField(max_length=36, default="")
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    role_arn = models.CharField(max_length=256)
+    description = models.CharField(max_length=256, default="")
+    created_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["state_machine", "number"], name="one_version_a_number")
+        ]
+
+    @property
+    def arn(self) -> str:
+        """The version's ARN."""
+        return f"{self.state_machine.arn}:{self.number}"
+
+
+class Alias(models.Model):
+    """A name for one or two versions. ``routing``: JSON array of [version number, weight]."""
+
+    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=340, unique=True)
+    description = models.CharField(max_length=256, default="")
+    routing = models.TextField()
+    created_ms = models.BigIntegerField()
+    updated_ms = models.BigIntegerField()
+
+
+class Tag(models.Model):
+    """A tag of a machine or activity."""
+
+    arn = models.CharField(max_length=256)
+    key = models.CharField(max_length=128)
+    value = models.CharField(max_length=256)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["arn", "key"], name="one_value_per_tag")
+        ]
 
 
 class MapRun(models.Model):
@@ -153,6 +201,8 @@ class Execution(models.Model):
     stop_ms = models.BigIntegerField(null=True)
     started_by = models.CharField(max_length=150, default="")  # user name, "" when unknown
     trace_header = models.CharField(max_length=256, default="")
+    version_arn = models.CharField(max_length=340, default="")  # what it was started through
+    alias_arn = models.CharField(max_length=340, default="")
     redrive_count = models.IntegerField(default=0)
     redrive_ms = models.BigIntegerField(null=True)
     map_run = models.ForeignKey(

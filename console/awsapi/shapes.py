@@ -32,7 +32,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "map": (dict,),
 }
 # AWS answers these with errors of the operation, not with the constraint's words.
-_CHECKED_LATER = {"name", "definition", "input", "output", "taskToken"}
+_CHECKED_LATER = {"Name", "Definition", "SensitiveData", "TaskToken"}
 # The order in which the service names the values [recorded]; others as the model has them.
 _ENUM_ORDER: dict[str, list[str]] = {
     "ExecutionStatus": [
@@ -99,7 +99,7 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
         problems.append(_words(value, path, wanted))
-    if path not in _CHECKED_LATER:
+    if shape.name not in _CHECKED_LATER:
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
     if pattern and not re.search(_python(pattern), value):

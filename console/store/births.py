@@ -26,6 +26,8 @@ def give_birth(execution: Execution, machine_name: str) -> None:
         role_arn=execution.role_arn,
         input=execution.input,
         start_ms=execution.start_ms,
+        version_arn=execution.version_arn or None,
+        alias_arn=execution.alias_arn or None,
     )
     machine = machines.get(execution.definition_id)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import Q
@@ -17,7 +17,7 @@ from console.errors import (
     InvalidExecutionInput,
     StateMachineDeleting,
 )
-from console.models import Execution, MapRun, StateMachine
+from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store import audit, inbox, runs
 from console.store.births import give_birth
 from console.store.writer import write
@@ -34,9 +34,14 @@ def start(
     name: str | None = None,
     input: str = "{}",  # noqa: A002 - AWS's name of the field
     trace_header: str = "",
+    version: Version | None = None,
+    alias_arn: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
     """Start an execution; durable when this returns (G1).
+
+    ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
+    reached.
 
     The same name with the same input while it runs returns the same execution. Raises InvalidName,
     InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting.
@@ -57,6 +62,8 @@ def start(
                 return found
             raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
         execution = _new(machine, name, arn, input, trace_header, actor)
+        if version is not None:
+            _use_version(execution, version, alias_arn)
         give_birth(execution, machine.name)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn)
@@ -97,6 +104,15 @@ def _new(
         started_by=actor.name,
         trace_header=trace_header,
     )
+
+
+def _use_version(execution: Execution, version: Version, alias_arn: str) -> None:
+    """Let a new execution run the text of a published version."""
+    execution.definition_id = version.definition_id
+    execution.role_arn = version.role_arn
+    execution.revision_id = version.revision_id
+    execution.version_arn = version.arn
+    execution.alias_arn = alias_arn
 
 
 # -- stopping --------------------------------------------------------------------------------------
@@ -162,7 +178,7 @@ def get(project: Project, arn: str) -> Execution:
 
 
 def list_page(
-    owner: StateMachine | MapRun,
+    owner: StateMachine | Version | Alias | MapRun,
     *,
     status: str | None = None,
     after: tuple[int, int] | None = None,
@@ -172,10 +188,13 @@ def list_page(
 
     ``after``: (start_ms, id) of the last row of the page before.
     """
-    if isinstance(owner, MapRun):
-        rows = Execution.objects.filter(map_run=owner)
-    else:
-        rows = Execution.objects.filter(state_machine=owner)
+    which: dict[type, dict[str, Any]] = {
+        MapRun: {"map_run": owner},
+        Version: {"version_arn": owner.arn},
+        Alias: {"alias_arn": owner.arn},
+        StateMachine: {"state_machine": owner},
+    }
+    rows = Execution.objects.filter(**which[type(owner)])
     if status:
         rows = rows.filter(status=status)
     if after:

@@ -21,7 +21,7 @@ from console.errors import (
     StateMachineDoesNotExist,
     StateMachineLimitExceeded,
 )
-from console.models import Execution, StateMachine
+from console.models import Execution, StateMachine, Tag
 from console.store import audit, definitions, executions
 from console.store.writer import write
 
@@ -167,7 +167,13 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
 
     for number in write(mark):
         executions.end_running(number)
-    write(lambda: StateMachine.objects.filter(project=project, arn=arn, status="DELETING").delete())
+    write(lambda: _remove(project, arn))
+
+
+def _remove(project: Project, arn: str) -> None:
+    """Remove a machine with its versions, aliases and tags."""
+    StateMachine.objects.filter(project=project, arn=arn, status="DELETING").delete()
+    Tag.objects.filter(arn=arn).delete()
 
 
 def get(project: Project, arn: str) -> StateMachine:

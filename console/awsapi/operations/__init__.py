@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi.operations import activities, executions, map_runs, state_machines, tasks
+from console.awsapi.operations import (
+    activities,
+    executions,
+    map_runs,
+    state_machines,
+    tags,
+    tasks,
+    versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,5 +42,16 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
     "StopExecution": executions.stop,
     "UpdateMapRun": map_runs.update,
     "UpdateStateMachine": state_machines.update,
+    "CreateStateMachineAlias": versions.create_alias,
+    "DeleteStateMachineAlias": versions.delete_alias,
+    "DeleteStateMachineVersion": versions.delete_version,
+    "DescribeStateMachineAlias": versions.describe_alias,
+    "ListStateMachineAliases": versions.list_aliases,
+    "ListStateMachineVersions": versions.list_versions,
+    "ListTagsForResource": tags.list_all,
+    "PublishStateMachineVersion": versions.publish,
+    "TagResource": tags.tag,
+    "UntagResource": tags.untag,
+    "UpdateStateMachineAlias": versions.update_alias,
     "ValidateStateMachineDefinition": state_machines.validate,
 }

@@ -6,12 +6,15 @@ from typing import Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, seconds
-from console.store import activities
+from console.awsapi.operations.tags import as_mapping
+from console.store import activities, tags
 
 
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
     activity = activities.create(call.project, call.region, call.params["name"], call.actor)
+    if call.params.get("tags"):
+        tags.put(activity.arn, as_mapping(call.params["tags"]))
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 
 

@@ -8,11 +8,11 @@ from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
-from console.store import executions, machines, map_runs
+from console.store import executions, map_runs, versions
 from console.store import history as events
 
 if TYPE_CHECKING:
-    from console.models import Execution, MapRun, StateMachine
+    from console.models import Alias, Execution, MapRun, StateMachine, Version
 
 _DATA = {"included": True}
 _REASONS = {
@@ -24,10 +24,12 @@ _REASONS = {
 def start(call: Call) -> dict[str, Any]:
     """StartExecution."""
     params = call.params
-    machine = machines.get(call.project, params["stateMachineArn"])
+    target = versions.resolve(call.project, params["stateMachineArn"])
     text = params.get("input")
     execution = executions.start(
-        machine,
+        target.machine,
+        version=target.version,
+        alias_arn=target.alias.arn if target.alias else "",
         name=params.get("name"),
         input="{}" if text is None else text,
         trace_header=params.get("traceHeader") or "",
@@ -62,6 +64,8 @@ def describe(call: Call) -> dict[str, Any]:
         **_redrive(execution),
         **present(
             mapRunArn=execution.map_run.arn if execution.map_run else None,
+            stateMachineVersionArn=execution.version_arn or None,
+            stateMachineAliasArn=execution.alias_arn or None,
             traceHeader=execution.trace_header or None,
             error=execution.error,
             cause=execution.cause,
@@ -103,13 +107,13 @@ def list_page(call: Call) -> dict[str, Any]:
     return answer
 
 
-def _owner(call: Call) -> StateMachine | MapRun:
+def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
     """Return whose executions are asked for."""
     if call.params.get("mapRunArn"):
         return map_runs.get(call.project, call.params["mapRunArn"])
-    machine = machines.get(call.project, call.params["stateMachineArn"])
-    standard_only(machine)
-    return machine
+    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    standard_only(target.machine)
+    return target.alias or target.version or target.machine
 
 
 def _item(row: Execution) -> dict[str, Any]:
@@ -120,7 +124,11 @@ def _item(row: Execution) -> dict[str, Any]:
         "status": row.status,
         "startDate": seconds(row.start_ms),
         **present(stopDate=None if row.stop_ms is None else seconds(row.stop_ms)),
-        **present(mapRunArn=row.map_run.arn if row.map_run else None),
+        **present(
+            mapRunArn=row.map_run.arn if row.map_run else None,
+            stateMachineVersionArn=row.version_arn or None,
+            stateMachineAliasArn=row.alias_arn or None,
+        ),
         "redriveCount": row.redrive_count,
     }
 

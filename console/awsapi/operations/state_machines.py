@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
-from console.errors import InvalidLoggingConfiguration, StateMachineTypeNotSupported
-from console.store import executions, machines
+from console.awsapi.operations.tags import as_mapping
+from console.errors import (
+    InvalidLoggingConfiguration,
+    StateMachineTypeNotSupported,
+    ValidationException,
+)
+from console.store import executions, machines, tags, versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -23,6 +28,7 @@ _DIAGNOSTICS = 100
 def create(call: Call) -> dict[str, Any]:
     """CreateStateMachine."""
     params = call.params
+    _check_description(params)
     machine = machines.create(
         call.project,
         call.region,
@@ -33,7 +39,27 @@ def create(call: Call) -> dict[str, Any]:
         actor=call.actor,
         **_configurations(params),
     )
-    return {"stateMachineArn": machine.arn, "creationDate": seconds(machine.created_ms)}
+    if params.get("tags"):
+        tags.put(machine.arn, as_mapping(params["tags"]))
+    version = _publish(call, machine, params.get("versionDescription"))
+    return {
+        "stateMachineArn": machine.arn,
+        "creationDate": seconds(machine.created_ms),
+        **present(stateMachineVersionArn=version),
+    }
+
+
+def _publish(call: Call, machine: StateMachine, description: str | None) -> str | None:
+    """Publish a version if the call asks for it; return its ARN."""
+    if not call.params.get("publish"):
+        return None
+    version = versions.publish(machine, description=description or "", actor=call.actor)
+    return version.arn
+
+
+def _check_description(params: dict[str, Any]) -> None:
+    if params.get("versionDescription") and not params.get("publish"):
+        raise ValidationException("Version description can only be set when publish is true")
 
 
 def _configurations(params: dict[str, Any]) -> dict[str, str]:
@@ -62,6 +88,7 @@ def _check_logging(logging: dict[str, Any]) -> None:
 def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
+    _check_description(params)
     machine = machines.get(call.project, params["stateMachineArn"])
     texts = _configurations(params)
     before = machine.revision_id
@@ -75,25 +102,31 @@ def update(call: Call) -> dict[str, Any]:
         actor=call.actor,
     )
     revision = changed.revision_id if changed.revision_id != before else None
-    return present(updateDate=seconds(changed.updated_ms), revisionId=revision)
+    return present(
+        updateDate=seconds(changed.updated_ms),
+        revisionId=revision,
+        stateMachineVersionArn=_publish(call, changed, params.get("versionDescription")),
+    )
 
 
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
-    machine = machines.get(call.project, call.params["stateMachineArn"])
+    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    machine, shown = target.machine, target.version or target.machine
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     return {
-        **present(definition=machine.definition.text if with_data else None),
-        "stateMachineArn": machine.arn,
+        **present(definition=shown.definition.text if with_data else None),
+        "stateMachineArn": shown.arn,
         "name": machine.name,
         "status": machine.status,
-        "roleArn": machine.role_arn,
+        "roleArn": shown.role_arn,
         "type": machine.type,
-        "creationDate": seconds(machine.created_ms),
+        "creationDate": seconds(shown.created_ms),
         **_described(machine),
         **present(
-            revisionId=machine.revision_id or None,
-            variableReferences=_references(machine.definition.text) if with_data else None,
+            description=(target.version.description or None) if target.version else None,
+            revisionId=shown.revision_id or None,
+            variableReferences=_references(shown.definition.text) if with_data else None,
         ),
     }
 

@@ -1,0 +1,38 @@
+"""The actions on tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.store import tags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.awsapi.operations.call import Call
+
+
+def as_mapping(given: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return key -> value of AWS's list of tags."""
+    return {one.get("key") or "": one.get("value") or "" for one in given}
+
+
+def tag(call: Call) -> dict[str, Any]:
+    """TagResource."""
+    tags.check_owner(call.project, call.params["resourceArn"])
+    tags.put(call.params["resourceArn"], as_mapping(call.params["tags"]))
+    return {}
+
+
+def untag(call: Call) -> dict[str, Any]:
+    """UntagResource."""
+    tags.check_owner(call.project, call.params["resourceArn"])
+    tags.remove(call.params["resourceArn"], call.params["tagKeys"])
+    return {}
+
+
+def list_all(call: Call) -> dict[str, Any]:
+    """ListTagsForResource."""
+    tags.check_owner(call.project, call.params["resourceArn"])
+    found = tags.of(call.params["resourceArn"])
+    return {"tags": [{"key": key, "value": value} for key, value in found.items()]}

@@ -1,0 +1,115 @@
+"""The actions on versions and aliases."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import Call, present, seconds
+from console.store import machines, versions
+
+if TYPE_CHECKING:
+    from console.models import Alias
+
+
+def publish(call: Call) -> dict[str, Any]:
+    """PublishStateMachineVersion."""
+    version = versions.publish(
+        machines.get(call.project, call.params["stateMachineArn"]),
+        description=call.params.get("description") or "",
+        revision_id=call.params.get("revisionId"),
+        actor=call.actor,
+    )
+    return {"creationDate": seconds(version.created_ms), "stateMachineVersionArn": version.arn}
+
+
+def delete_version(call: Call) -> dict[str, Any]:
+    """DeleteStateMachineVersion."""
+    versions.delete_version(call.project, call.params["stateMachineVersionArn"], call.actor)
+    return {}
+
+
+def list_versions(call: Call) -> dict[str, Any]:
+    """ListStateMachineVersions, newest first."""
+    machine = machines.get(call.project, call.params["stateMachineArn"])
+    limit = paging.size(call.params)
+    before = paging.position(call.action, call.params) or 0
+    rows = versions.list_versions(machine, before=before, limit=limit + 1)
+    answer: dict[str, Any] = {
+        "stateMachineVersions": [
+            {"stateMachineVersionArn": row.arn, "creationDate": seconds(row.created_ms)}
+            for row in rows[:limit]
+        ]
+    }
+    if len(rows) > limit:
+        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].number)
+    return answer
+
+
+def create_alias(call: Call) -> dict[str, Any]:
+    """CreateStateMachineAlias."""
+    alias = versions.create_alias(
+        call.project,
+        call.params["name"],
+        call.params["routingConfiguration"],
+        description=call.params.get("description") or "",
+        actor=call.actor,
+    )
+    return {"stateMachineAliasArn": alias.arn, "creationDate": seconds(alias.created_ms)}
+
+
+def describe_alias(call: Call) -> dict[str, Any]:
+    """DescribeStateMachineAlias."""
+    alias = versions.get_alias(call.project, call.params["stateMachineAliasArn"])
+    return {
+        "stateMachineAliasArn": alias.arn,
+        "name": alias.name,
+        **present(description=alias.description or None),
+        "routingConfiguration": _routing(alias),
+        "creationDate": seconds(alias.created_ms),
+        "updateDate": seconds(alias.updated_ms),
+    }
+
+
+def _routing(alias: Alias) -> list[dict[str, Any]]:
+    machine = alias.state_machine.arn
+    return [
+        {"stateMachineVersionArn": f"{machine}:{number}", "weight": weight}
+        for number, weight in json.loads(alias.routing)
+    ]
+
+
+def update_alias(call: Call) -> dict[str, Any]:
+    """UpdateStateMachineAlias."""
+    alias = versions.update_alias(
+        call.project,
+        call.params["stateMachineAliasArn"],
+        routing=call.params.get("routingConfiguration"),
+        description=call.params.get("description"),
+        actor=call.actor,
+    )
+    return {"updateDate": seconds(alias.updated_ms)}
+
+
+def delete_alias(call: Call) -> dict[str, Any]:
+    """DeleteStateMachineAlias."""
+    versions.delete_alias(call.project, call.params["stateMachineAliasArn"], call.actor)
+    return {}
+
+
+def list_aliases(call: Call) -> dict[str, Any]:
+    """ListStateMachineAliases of a machine or version."""
+    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    limit = paging.size(call.params)
+    after = paging.position(call.action, call.params) or 0
+    rows = versions.list_aliases(target, after=after, limit=limit + 1)
+    answer: dict[str, Any] = {
+        "stateMachineAliases": [
+            {"stateMachineAliasArn": row.arn, "creationDate": seconds(row.created_ms)}
+            for row in rows[:limit]
+        ]
+    }
+    if len(rows) > limit:
+        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].pk)
+    return answer

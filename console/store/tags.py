@@ -1,0 +1,51 @@
+"""How are tags kept?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import arns
+from console.errors import ResourceNotFound, TooManyTags, ValidationException
+from console.models import Activity, StateMachine, Tag
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from console.models import Project
+
+_MAX = 50
+
+
+def check_owner(project: Project, arn: str) -> None:
+    """Raise ResourceNotFound unless the ARN is a machine or activity of the project."""
+    parsed = arns.parse_arn(arn)
+    kinds = {"stateMachine": StateMachine, "activity": Activity}
+    model = kinds.get(parsed.kind)
+    if model is None or not model.objects.filter(project=project, arn=arn).exists():  # type: ignore[attr-defined]
+        raise ResourceNotFound(f"Resource not found: '{arn}'")
+
+
+def put(arn: str, tags: Mapping[str, str]) -> None:
+    """Set tags; others stay. Raises TooManyTags above 50."""
+    for key in tags:
+        if key.lower().startswith("aws:"):
+            raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+
+    def store() -> None:
+        for key, value in tags.items():
+            Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
+        if Tag.objects.filter(arn=arn).count() > _MAX:
+            raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+
+    write(store)
+
+
+def remove(arn: str, keys: Sequence[str]) -> None:
+    """Remove tags; missing ones do not matter."""
+    write(lambda: Tag.objects.filter(arn=arn, key__in=keys).delete())
+
+
+def of(arn: str) -> dict[str, str]:
+    """Return key -> value in the order they were set."""
+    return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))

@@ -1,0 +1,117 @@
+"""Do versions stay what they were, and do aliases lead to them?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from console import errors
+from console.models import Project, StateMachine
+from console.store import executions, machines, tags, versions
+from tests.console.store.helpers import PASS, WAIT, create, drain, one
+
+OTHER = one("Q", Type="Pass", Result="other")
+
+
+@pytest.fixture
+def machine(project: Project) -> StateMachine:
+    """A machine whose first text answers its input."""
+    return create(project, PASS)
+
+
+def routing(machine: StateMachine, *weights: int) -> list[dict[str, Any]]:
+    """Return a routing configuration over the versions 1, 2, ..."""
+    return [
+        {"stateMachineVersionArn": f"{machine.arn}:{number}", "weight": weight}
+        for number, weight in enumerate(weights, 1)
+    ]
+
+
+def test_a_version_runs_its_own_text(project: Project, machine: StateMachine) -> None:
+    """An update changes the machine, not its versions."""
+    version = versions.publish(machine)
+    machines.update(machine, definition=json.dumps(OTHER))
+    target = versions.resolve(project, version.arn)
+    execution = executions.start(target.machine, version=target.version, input="1")
+    assert drain(execution).output == "1"
+    assert (
+        drain(executions.start(versions.resolve(project, machine.arn).machine)).output == '"other"'
+    )
+
+
+def test_one_revision_is_one_version(machine: StateMachine) -> None:
+    """Publishing twice gives the same version; a guard refuses another revision."""
+    first = versions.publish(machine, description="a")
+    assert versions.publish(machine, description="b").pk == first.pk
+    changed = machines.update(machine, definition=json.dumps(OTHER))
+    assert versions.publish(changed).number == 2
+    with pytest.raises(errors.ConflictException, match="The current State Machine revision is"):
+        versions.publish(changed, revision_id="INITIAL")
+
+
+def test_numbers_are_never_used_again(project: Project, machine: StateMachine) -> None:
+    """After a deletion counting goes on."""
+    versions.publish(machine)
+    second = versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    versions.delete_version(project, second.arn)
+    versions.delete_version(project, second.arn)
+    third = versions.publish(machines.update(machine, definition=json.dumps(WAIT)))
+    assert third.number == 3
+
+
+def test_an_alias_picks_by_weight(project: Project, machine: StateMachine) -> None:
+    """All weight on one version: always that one; the execution keeps both ARNs."""
+    versions.publish(machine)
+    versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    alias = versions.create_alias(project, "live", routing(machine, 0, 100))
+    target = versions.resolve(project, alias.arn)
+    execution = executions.start(
+        target.machine, version=target.version, alias_arn=alias.arn, input="1"
+    )
+    assert drain(execution).output == '"other"'
+    assert (execution.version_arn, execution.alias_arn) == (f"{machine.arn}:2", alias.arn)
+    assert [row.pk for row in executions.list_page(alias)] == [execution.pk]
+    picked = [versions._pick([[1, 50], [2, 50]]) for _ in range(200)]
+    assert set(picked) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [((70, 29), "must equal 100. Received: [70, 29]"), ((101,), "must equal 100")],
+)
+def test_weights_must_sum_to_100(
+    project: Project, machine: StateMachine, weights: tuple[int, ...], words: str
+) -> None:
+    """In AWS's words."""
+    versions.publish(machine)
+    versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    with pytest.raises(errors.ValidationException) as caught:
+        versions.create_alias(project, "live", routing(machine, *weights))
+    assert words in caught.value.message
+
+
+def test_a_version_in_use_is_kept(project: Project, machine: StateMachine) -> None:
+    """The message lists the aliases; a different alias of the same name is a conflict."""
+    version = versions.publish(machine)
+    versions.create_alias(project, "live", routing(machine, 100))
+    same = versions.create_alias(project, "live", routing(machine, 100))
+    assert versions.get_alias(project, same.arn).name == "live"
+    with pytest.raises(errors.ConflictException, match=r"referencing this version: \[live\]"):
+        versions.delete_version(project, version.arn)
+    with pytest.raises(errors.ConflictException, match="different routing configuration"):
+        versions.create_alias(project, "live", routing(machine, 100), description="other")
+
+
+def test_tags(project: Project, machine: StateMachine) -> None:
+    """Set, replace, remove; only on what is there; at most 50."""
+    tags.put(machine.arn, {"a": "1", "b": "2"})
+    tags.put(machine.arn, {"a": "3"})
+    tags.remove(machine.arn, ["b", "c"])
+    assert tags.of(machine.arn) == {"a": "3"}
+    with pytest.raises(errors.TooManyTags):
+        tags.put(machine.arn, {f"k{number}": "" for number in range(50)})
+    assert tags.of(machine.arn) == {"a": "3"}
+    with pytest.raises(errors.ResourceNotFound):
+        tags.check_owner(project, machine.arn + ":1")
