@@ -2,6 +2,8 @@
 
 They decide nothing, and only ``console.store`` writes execution tables.
 
+(Above 300 lines: all tables in one place, as Django's users look for them.)
+
 Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned
 or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came
 in goes out.

@@ -10,12 +10,18 @@ import hashlib
 import hmac
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 
 from console.errors import InvalidToken
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from console.awsapi.operations.call import Call
+
+Row = TypeVar("Row")
 _DAY_S = 24 * 3600
 _SEAL = 16
 DEFAULT = 100
@@ -48,6 +54,24 @@ def position(action: str, params: dict[str, Any]) -> Any:
     if time.time() - made > _DAY_S:
         raise _invalid()
     return where
+
+
+def page(
+    call: Call,
+    member: str,
+    rows: Sequence[Row],
+    item: Callable[[Row], dict[str, Any]],
+    place: Callable[[Row], Any],
+) -> dict[str, Any]:
+    """Return a page of AWS's form: the items under ``member``, and a token if there are more.
+
+    ``rows``: one more than the page holds, if there are more. ``place``: the position after a row.
+    """
+    limit = size(call.params)
+    answer: dict[str, Any] = {member: [item(row) for row in rows[:limit]]}
+    if len(rows) > limit:
+        answer["nextToken"] = token(call.action, call.params, place(rows[limit - 1]))
+    return answer
 
 
 def _seal(action: str, params: dict[str, Any], body: bytes) -> bytes:

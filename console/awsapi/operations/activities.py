@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.store import activities, tags
+
+if TYPE_CHECKING:
+    from console.models import Activity
 
 
 def create(call: Call) -> dict[str, Any]:
@@ -37,19 +40,11 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListActivities, by name."""
-    limit = paging.size(call.params)
     after = paging.position(call.action, call.params) or ""
-    rows = activities.list_page(call.project, call.region, after=after, limit=limit + 1)
-    answer: dict[str, Any] = {
-        "activities": [
-            {
-                "activityArn": row.arn,
-                "name": row.name,
-                "creationDate": seconds(row.created_ms),
-            }
-            for row in rows[:limit]
-        ]
-    }
-    if len(rows) > limit:
-        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].name)
-    return answer
+    limit = paging.size(call.params) + 1
+    rows = activities.list_page(call.project, call.region, after=after, limit=limit)
+    return paging.page(call, "activities", rows, _item, lambda row: row.name)
+
+
+def _item(row: Activity) -> dict[str, Any]:
+    return {"activityArn": row.arn, "name": row.name, "creationDate": seconds(row.created_ms)}

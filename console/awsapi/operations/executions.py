@@ -12,7 +12,7 @@ from console.store import executions, map_runs, versions
 from console.store import history as events
 
 if TYPE_CHECKING:
-    from console.models import Alias, Execution, MapRun, StateMachine, Version
+    from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
 
 _DATA = {"included": True}
 _REASONS = {
@@ -92,19 +92,14 @@ def list_page(call: Call) -> dict[str, Any]:
     if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
     owner = _owner(call)
-    limit = paging.size(params)
     after = paging.position(call.action, params)
     rows = executions.list_page(
         owner,
         status=params.get("statusFilter"),
         after=None if after is None else (after[0], after[1]),
-        limit=limit + 1,
+        limit=paging.size(params) + 1,
     )
-    answer: dict[str, Any] = {"executions": [_item(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        last = rows[limit - 1]
-        answer["nextToken"] = paging.token(call.action, params, [last.start_ms, last.pk])
-    return answer
+    return paging.page(call, "executions", rows, _item, lambda row: [row.start_ms, row.pk])
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
@@ -137,14 +132,13 @@ def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
     execution = executions.get(call.project, params["executionArn"])
-    limit = paging.size(params)
     after = paging.position(call.action, params) or 0
     reverse = bool(params.get("reverseOrder"))
-    rows = events.page(execution.pk, after=after, limit=limit + 1, reverse=reverse)
+    limit = paging.size(params) + 1
+    rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)
     with_data = params.get("includeExecutionData") is not False
-    answer: dict[str, Any] = {
-        "events": [events.aws_event(row, include_data=with_data) for row in rows[:limit]]
-    }
-    if len(rows) > limit:
-        answer["nextToken"] = paging.token(call.action, params, rows[limit - 1].event_id)
-    return answer
+
+    def shown(row: HistoryEvent) -> dict[str, Any]:
+        return events.aws_event(row, include_data=with_data)
+
+    return paging.page(call, "events", rows, shown, lambda row: row.event_id)

@@ -55,14 +55,12 @@ def _counts(run: MapRun) -> dict[str, int]:
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = executions.get(call.project, call.params["executionArn"])
-    limit = paging.size(call.params)
     after = paging.position(call.action, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).defer("inputs").order_by("pk")
-    found = list(rows[: limit + 1])
-    answer: dict[str, Any] = {"mapRuns": [_item(run, execution.arn) for run in found[:limit]]}
-    if len(found) > limit:
-        answer["nextToken"] = paging.token(call.action, call.params, found[limit - 1].pk)
-    return answer
+    found = list(rows[: paging.size(call.params) + 1])
+    return paging.page(
+        call, "mapRuns", found, lambda run: _item(run, execution.arn), lambda run: run.pk
+    )
 
 
 def _item(run: MapRun, parent: str) -> dict[str, Any]:

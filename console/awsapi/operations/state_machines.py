@@ -173,23 +173,19 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListStateMachines, by name."""
-    limit = paging.size(call.params)
     after = paging.position(call.action, call.params) or ""
-    rows = machines.list_page(call.project, call.region, after=after, limit=limit + 1)
-    answer: dict[str, Any] = {
-        "stateMachines": [
-            {
-                "stateMachineArn": row.arn,
-                "name": row.name,
-                "type": row.type,
-                "creationDate": seconds(row.created_ms),
-            }
-            for row in rows[:limit]
-        ]
+    limit = paging.size(call.params) + 1
+    rows = machines.list_page(call.project, call.region, after=after, limit=limit)
+    return paging.page(call, "stateMachines", rows, _item, lambda row: row.name)
+
+
+def _item(row: StateMachine) -> dict[str, Any]:
+    return {
+        "stateMachineArn": row.arn,
+        "name": row.name,
+        "type": row.type,
+        "creationDate": seconds(row.created_ms),
     }
-    if len(rows) > limit:
-        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].name)
-    return answer
 
 
 def validate(call: Call) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from console.awsapi.operations.call import Call, present, seconds
 from console.store import machines, versions
 
 if TYPE_CHECKING:
-    from console.models import Alias
+    from console.models import Alias, Version
 
 
 def publish(call: Call) -> dict[str, Any]:
@@ -33,18 +33,13 @@ def delete_version(call: Call) -> dict[str, Any]:
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
     machine = machines.get(call.project, call.params["stateMachineArn"])
-    limit = paging.size(call.params)
     before = paging.position(call.action, call.params) or 0
-    rows = versions.list_versions(machine, before=before, limit=limit + 1)
-    answer: dict[str, Any] = {
-        "stateMachineVersions": [
-            {"stateMachineVersionArn": row.arn, "creationDate": seconds(row.created_ms)}
-            for row in rows[:limit]
-        ]
-    }
-    if len(rows) > limit:
-        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].number)
-    return answer
+    rows = versions.list_versions(machine, before=before, limit=paging.size(call.params) + 1)
+    return paging.page(call, "stateMachineVersions", rows, _version, lambda row: row.number)
+
+
+def _version(row: Version) -> dict[str, Any]:
+    return {"stateMachineVersionArn": row.arn, "creationDate": seconds(row.created_ms)}
 
 
 def create_alias(call: Call) -> dict[str, Any]:
@@ -101,15 +96,10 @@ def delete_alias(call: Call) -> dict[str, Any]:
 def list_aliases(call: Call) -> dict[str, Any]:
     """ListStateMachineAliases of a machine or version."""
     target = versions.resolve(call.project, call.params["stateMachineArn"])
-    limit = paging.size(call.params)
     after = paging.position(call.action, call.params) or 0
-    rows = versions.list_aliases(target, after=after, limit=limit + 1)
-    answer: dict[str, Any] = {
-        "stateMachineAliases": [
-            {"stateMachineAliasArn": row.arn, "creationDate": seconds(row.created_ms)}
-            for row in rows[:limit]
-        ]
-    }
-    if len(rows) > limit:
-        answer["nextToken"] = paging.token(call.action, call.params, rows[limit - 1].pk)
-    return answer
+    rows = versions.list_aliases(target, after=after, limit=paging.size(call.params) + 1)
+    return paging.page(call, "stateMachineAliases", rows, _alias, lambda row: row.pk)
+
+
+def _alias(row: Alias) -> dict[str, Any]:
+    return {"stateMachineAliasArn": row.arn, "creationDate": seconds(row.created_ms)}

@@ -8,6 +8,7 @@ import fcntl
 import logging
 import os
 import socket
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -125,6 +126,8 @@ def _allow(host: str) -> None:
 def _serve(listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # static files are sent by WhiteNoise, which reads them synchronously; they are small
+    warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
     config = uvicorn.Config(
         "console.asgi:application",
         log_config=None,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console import errors
-from console.models import Project, StateMachine
 from console.store import executions, machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
+
+if TYPE_CHECKING:
+    from console.models import Project, StateMachine
 
 OTHER = one("Q", Type="Pass", Result="other")
 
