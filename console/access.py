@@ -32,6 +32,7 @@ _WANTS = {
             "StartExecution",
             "StopExecution",
             "UpdateMapRun",
+            "TestState",
             "GetActivityTask",
             "SendTaskSuccess",
             "SendTaskFailure",

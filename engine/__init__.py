@@ -17,7 +17,7 @@ from engine.errors import (
 )
 from engine.graph import Edge, Graph, Group, Node, graph, paint
 from engine.jsontext import byte_size, dumps, loads
-from engine.language import Diagnostic, check, parse
+from engine.language import Diagnostic, check, parse, parse_state
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
 from engine.language.processors import processor_definition
@@ -51,6 +51,7 @@ from engine.runtime.messages import (
 from engine.runtime.payload import MAX_BYTES
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
 from engine.runtime.tokens import task_token
+from engine.runtime.trial import Mock, Trial, try_state
 from engine.runtime.turn import MAX_EVENTS
 from engine.trace import Attempt, Trace, Visit
 
@@ -80,6 +81,7 @@ __all__ = [
     "JsonTextError",
     "Machine",
     "Message",
+    "Mock",
     "Moment",
     "Node",
     "Pattern",
@@ -103,6 +105,7 @@ __all__ = [
     "TaskTimedOut",
     "TimerFired",
     "Trace",
+    "Trial",
     "Values",
     "Visit",
     "abandon",
@@ -115,8 +118,10 @@ __all__ = [
     "loads",
     "paint",
     "parse",
+    "parse_state",
     "processor_definition",
     "references",
     "run",
     "task_token",
+    "try_state",
 ]

@@ -6,11 +6,18 @@ Text in, a checked and compiled Machine out, or every problem of the text.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from engine import jsontext
 from engine.errors import DefinitionError, JsonTextError
 from engine.language.build import build
-from engine.language.diagnostics import NOT_JSON, Diagnostic, Problems
+from engine.language.diagnostics import (
+    MISSING_END,
+    MISSING_TARGET,
+    NOT_JSON,
+    Diagnostic,
+    Problems,
+)
 from engine.language.model import Machine
 from engine.language.positions import positions
 
@@ -29,6 +36,44 @@ def parse(text: str, type: str = "STANDARD") -> Machine:  # noqa: A002 - AWS's n
     if machine is None:
         raise DefinitionError([one for one in diagnostics if one.severity == "ERROR"])
     return machine
+
+
+def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
+    """Return a machine of one state, and the state's name, for trying it alone.
+
+    ``text``: one state, or with ``state_name`` a whole definition that has it anywhere. Where its
+    transitions lead does not matter. Raises ``DefinitionError``, or ``KeyError`` for an unknown
+    name.
+    """
+    try:
+        value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
+    except JsonTextError as error:
+        raise DefinitionError([_not_json(text, error)]) from None
+    name = state_name or "StateName"
+    alone: dict[str, Any] = {"StartAt": name, "States": {name: value}}
+    if state_name is not None:
+        alone["States"] = {name: _find(value, state_name)}
+        if "QueryLanguage" in value:
+            alone["QueryLanguage"] = value["QueryLanguage"]
+    problems = Problems()
+    machine = build(alone, text, express=False, problems=problems)
+    errors = [one for one in problems.errors if one.code not in (MISSING_TARGET, MISSING_END)]
+    if errors or machine is None:
+        raise DefinitionError(errors)
+    return machine, name
+
+
+def _find(definition: Any, name: str) -> Any:
+    """Return a state of a definition, at any depth; raise ``KeyError``."""
+    blocks = [definition]
+    while blocks:
+        states = blocks.pop().get("States", {})
+        if name in states:
+            return states[name]
+        for state in states.values():
+            blocks += [state[key] for key in ("ItemProcessor", "Iterator") if key in state]
+            blocks += state.get("Branches", [])
+    raise KeyError(name)
 
 
 def check(text: str, type: str = "STANDARD") -> list[Diagnostic]:  # noqa: A002
@@ -63,4 +108,4 @@ def _not_json(text: str, error: JsonTextError) -> Diagnostic:
     return Diagnostic("ERROR", NOT_JSON, message, place, error.line, error.column)
 
 
-__all__ = ["Diagnostic", "Machine", "check", "parse"]
+__all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state"]

@@ -27,6 +27,8 @@ def context_object(turn: Turn, frame: Frame, token: str | None) -> dict[str, Jso
     ``token`` only in a ``.waitForTaskToken`` task.
     """
     about = turn.about
+    if "context" in about:  # a trial brings its own
+        return {**about["context"]}
     context: dict[str, Any] = {
         "Execution": _execution(about),
         "StateMachine": {"Id": about["state_machine_arn"], "Name": about["state_machine_name"]},

@@ -54,19 +54,21 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
 
 def selected(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
     """Apply InputPath (JSONPath states; in JSONata states the input is the input)."""
-    raw = turn.input(frame)
-    if data.input_path is ROOT:
-        return raw
-    return Payload.of(data.input_path.evaluate(scope(turn, frame, raw.value)))
+    payload = turn.input(frame)
+    if data.input_path is not ROOT:
+        payload = Payload.of(data.input_path.evaluate(scope(turn, frame, payload.value)))
+    turn.note("afterInputPath", payload)
+    return payload
 
 
 def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
     """Apply InputPath and Parameters, or Arguments: what the state works on."""
     template = data.arguments or data.parameters
     payload = selected(turn, frame, data)
-    if template is None:
-        return payload
-    return Payload.of(template.evaluate(scope(turn, frame, payload.value)))
+    if template is not None:
+        payload = Payload.of(template.evaluate(scope(turn, frame, payload.value)))
+    turn.note("afterParameters" if data.arguments is None else "afterArguments", payload)
+    return payload
 
 
 def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload) -> Payload:
@@ -75,6 +77,7 @@ def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Paylo
         return _jsonata_output(turn, frame, data, result)
     if data.result_selector is not None:
         result = Payload.of(data.result_selector.evaluate(scope(turn, frame, result.value)))
+    turn.note("afterResultSelector", result)
     raw = turn.input(frame)
     if data.result_path is None:
         payload = raw
@@ -82,6 +85,7 @@ def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Paylo
         payload = result
     else:
         payload = Payload.of(data.result_path.put(raw.value, result.value))
+    turn.note("afterResultPath", payload)
     return outgoing(turn, frame, data, payload)
 
 
@@ -143,6 +147,9 @@ def leave(
 ) -> None:
     """Write ...StateExited, then enter the following state, or end this line of control (None)."""
     limited(payload, frame.state)
+    if turn.trial is not None:
+        turn.trial |= {"left": payload, "following": following, "variables": values}
+        return
     details: dict[str, Any] = {"name": frame.state, "output": payload.text}
     if values:
         frame, details["assignedVariables"] = turn.variables.put(frame, values)

@@ -28,13 +28,15 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     """Handle an error of the state the frame is in."""
     state = turn.state(frame)
     frame, error = _explain(turn, frame, state, error)
+    turn.note("failure", error)
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
     if _retry(turn, frame, recovery.retry, error):
         return
     if isinstance(state, Parallel | Map) and _was_open(frame, error):
         frame = turn.emit(frame, type(state).__name__ + "StateFailed")
-    for catcher in recovery.catch:
+    for index, catcher in enumerate(recovery.catch):
         if matches(catcher.error_equals, error.name):
+            turn.note("catch", {"catchIndex": index})
             try:
                 _catch(turn, frame, state, catcher, error)
             except StatesError as second:  # the Catcher's own expressions failed: nobody takes that
@@ -87,6 +89,7 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
         if tries[index] >= retrier.max_attempts:
             return False
         delay = backoff_ms(turn, retrier, tries[index])
+        turn.note("retry", {"retryIndex": index, "retryBackoffIntervalSeconds": delay // 1000})
         counts = (*tries[:index], tries[index] + 1, *tries[index + 1 :])
         frame = turn.keep(frame, tries=counts, retry_count=frame.retry_count + 1, waits_for=0)
         turn.set_timer(frame, turn.now_ms + delay, "backoff")

@@ -55,6 +55,7 @@ class Turn:
         self.items: dict[int, list[Json]] = {}  # group -> items, while they are not stored yet
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output of this turn
         self.variables = Variables(self)
+        self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
         self._inputs: dict[int, Payload] = {}
@@ -134,6 +135,11 @@ class Turn:
     def set_input(self, frame: Frame, payload: Payload) -> None:
         """Remember the parsed form of the frame's input for the rest of the turn."""
         self._inputs[frame.id] = payload
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep what a trial wants to know; an execution wants nothing."""
+        if self.trial is not None:
+            self.trial[name] = value
 
     def end_line(self, frame: Frame, outcome: Payload | StatesError) -> None:
         """Say that a line of control ended; ``groups.settle`` takes it from there."""

@@ -188,3 +188,23 @@ def test_port_is_loopback_only(up: Server) -> None:
         with socket.socket() as probe:
             probe.settimeout(1)
             assert probe.connect_ex((host, up.port)) != 0
+
+
+def test_one_state_is_tried(sfn: Any) -> None:
+    """TestState answers as boto3 expects and refuses a mock that cannot be."""
+    state = json.dumps({"Type": "Pass", "Result": {"n": 1}, "Next": "B"})
+    got = sfn.test_state(definition=state, inspectionLevel="DEBUG", input="{}")
+    assert (got["status"], got["nextState"]) == ("SUCCEEDED", "B")
+    assert json.loads(got["output"]) == {"n": 1}
+    assert json.loads(got["inspectionData"]["input"]) == {}
+    task = json.dumps(
+        {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Parameters": {},
+            "End": True,
+        }
+    )
+    assert code(sfn.test_state, definition=task)[0] == "ValidationException"
+    bad = {"result": "{", "errorOutput": {"error": "E", "cause": "c"}}
+    assert code(sfn.test_state, definition=task, mock=bad)[0] == "ValidationException"

@@ -11,6 +11,7 @@ from console.awsapi.operations import (
     state_machines,
     tags,
     tasks,
+    test_state,
     versions,
 )
 
@@ -51,6 +52,7 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
     "ListTagsForResource": tags.list_all,
     "PublishStateMachineVersion": versions.publish,
     "TagResource": tags.tag,
+    "TestState": test_state.try_state,
     "UntagResource": tags.untag,
     "UpdateStateMachineAlias": versions.update_alias,
     "ValidateStateMachineDefinition": state_machines.validate,

@@ -21,6 +21,7 @@ def enter(turn: Turn, frame: Frame, state: Pass) -> None:
         result = flow.effective_input(turn, frame, state.data)
     else:
         result = Payload.of(state.result)
+        turn.note("result", result)
     if state.language is QueryLanguage.JSONATA:
         payload = flow.passed(turn, frame, state, state.data)
         values = flow.assigned(turn, frame, state, state.data, result, plain=True)

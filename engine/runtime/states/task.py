@@ -70,6 +70,7 @@ def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     details = {**(_named(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
     frame = turn.keep(frame, phase="ready", waits_for=0)
+    turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
 
 
@@ -93,6 +94,7 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     payload = flow.selected(turn, frame, state.data)
     if template is not None:
         payload = Payload.of(template.evaluate(seen))
+    turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
     credentials = None
     if state.credentials is not None:
         credentials = Payload.of(state.credentials.evaluate(seen)).text

@@ -1,0 +1,134 @@
+"""Is a mocked result what the service would answer?  Checked against the service model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from botocore.exceptions import UnknownServiceError
+from botocore.loaders import Loader
+from botocore.model import OperationNotFoundError, ServiceModel
+
+import engine
+from console.errors import ValidationException
+
+_MODELS = {"states": "stepfunctions", "sfn": "stepfunctions", "elasticmapreduce": "emr"}
+_CONTEXT = {
+    "Execution": ("Id", "Input", "Name", "RoleArn", "StartTime", "RedriveCount", "RedriveTime"),
+    "State": ("EnteredTime", "Name", "RetryCount"),
+    "StateMachine": ("Id", "Name"),
+    "Task": ("Token",),
+}
+_NOT_TEXTS = ("Input", "RedriveCount", "RetryCount")
+_SCHEMA = "Mock result schema validation error: "
+_WORDS: dict[str, tuple[Any, str]] = {
+    "string": (str, "a string"),
+    "timestamp": (str, "a string"),
+    "blob": (str, "a string"),
+    "integer": (int, "a number"),
+    "long": (int, "a number"),
+    "float": ((int, float), "a number"),
+    "double": ((int, float), "a number"),
+    "boolean": (bool, "a boolean"),
+    "list": (list, "an array"),
+    "structure": (dict, "an object"),
+    "map": (dict, "an object"),
+}
+
+
+def checked(params: dict[str, Any], state: Any) -> engine.Mock | None:
+    """Return the request's mock, checked; None without one. Raises ValidationException."""
+    mock = params.get("mock")
+    if mock is None:
+        return None
+    if params.get("revealSecrets"):
+        msg = "TestState does not support RevealSecrets when a mock is specified."
+        raise ValidationException(msg)
+    if (mock.get("result") is None) == (mock.get("errorOutput") is None):
+        msg = "A test mock should have only one of the following fields: [result, errorOutput]."
+        raise ValidationException(msg)
+    if mock.get("errorOutput") is not None:
+        error = mock["errorOutput"]
+        return engine.Mock(error=error.get("error"), cause=error.get("cause"))
+    _check_result(mock, state)
+    return engine.Mock(result=mock["result"])
+
+
+def _check_result(mock: dict[str, Any], state: Any) -> None:
+    try:
+        value = engine.loads(mock["result"])
+    except engine.JsonTextError:
+        raise ValidationException("Mocked result must be valid JSON") from None
+    branches = getattr(state, "branches", None)
+    if (branches is not None or hasattr(state, "processor")) and not isinstance(value, list):
+        raise ValidationException("Mocked result must be an array.")
+    if branches is not None and len(value) != len(branches):
+        raise ValidationException(
+            "Mocked result must contain the same number of items as number of Parallel branches."
+        )
+    mode = mock.get("fieldValidationMode") or "STRICT"
+    resource = getattr(state, "resource", None)
+    if mode != "NONE" and resource is not None and resource.kind == "service":
+        shape = _answer(resource.service.removeprefix("aws-sdk:"), resource.action)
+        if shape is not None:
+            _check_structure(shape, value, strict=mode == "STRICT")
+
+
+@lru_cache(maxsize=256)
+def _answer(service: str, action: str) -> Any:
+    """Return the shape of an action's answer in botocore's model; None if there is none."""
+    name = _MODELS.get(service, service)
+    try:
+        model = ServiceModel(Loader().load_service_model(name, "service-2"), name)
+        return model.operation_model(action[0].upper() + action[1:]).output_shape
+    except (UnknownServiceError, OperationNotFoundError):
+        return None
+
+
+def _check_structure(shape: Any, value: Any, *, strict: bool) -> None:
+    if not isinstance(value, dict):
+        raise ValidationException(f"{_SCHEMA}The result must be an object")
+    members = {name[0].upper() + name[1:]: member for name, member in shape.members.items()}
+    required = [name[0].upper() + name[1:] for name in shape.required_members]
+    for name in required if strict else ():
+        if name not in value:
+            raise ValidationException(f"{_SCHEMA}Required field '{name}' is missing")
+    for name, one in value.items():
+        if name in members:
+            _check_member(members[name], name, one, strict=strict)
+
+
+def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
+    wanted, words = _WORDS.get(shape.type_name, (object, ""))
+    right = isinstance(value, wanted) and (
+        shape.type_name == "boolean" or not isinstance(value, bool)
+    )
+    if not right:
+        raise ValidationException(f"{_SCHEMA}Field '{name}' must be {words}")
+    if shape.type_name == "structure":
+        _check_structure(shape, value, strict=strict)
+
+
+def context(text: str) -> dict[str, Any]:
+    """Return a mocked context object, checked; raise ValidationException."""
+    try:
+        value = engine.loads(text)
+    except engine.JsonTextError as error:
+        raise _bad_context(str(error)) from None
+    if not isinstance(value, dict):
+        raise _bad_context("must be a JSON object")
+    if "Map" in value:
+        raise _bad_context("'Map' field is not supported when mocking a Context object")
+    for group, fields in value.items():
+        if group not in _CONTEXT:
+            raise _bad_context(f"Field '{group}' is not allowed")
+        for name, one in fields.items():
+            if name not in _CONTEXT[group]:
+                raise _bad_context(f"Field '{name}' is not allowed")
+            if name not in _NOT_TEXTS and not isinstance(one, str):
+                raise _bad_context(f"{group}.{name} must be a string")
+    return value
+
+
+def _bad_context(what: str) -> ValidationException:
+    return ValidationException(f"Invalid Context object provided: {what}")

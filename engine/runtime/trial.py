@@ -1,0 +1,144 @@
+"""What does one state do with one input?  What TestState asks: no execution, no history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine import jsontext
+from engine.errors import StatesError
+from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
+from engine.runtime import commands, flow, recovery
+from engine.runtime.messages import Message, TaskFailed, TaskSucceeded
+from engine.runtime.payload import Payload
+from engine.runtime.run import Frame, Moment, Run
+from engine.runtime.states import ENTER, task
+from engine.runtime.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from engine.language.model import Machine
+
+_JSONPATH_ONLY = (
+    "afterInputPath",
+    "afterParameters",
+    "afterResultSelector",
+    "afterResultPath",
+)
+_STAGES = (*_JSONPATH_ONLY, "afterArguments", "result")
+
+
+@dataclass(frozen=True, slots=True)
+class Mock:
+    """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error."""
+
+    result: str | None = None
+    error: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of it. ``status``: SUCCEEDED, FAILED, RETRIABLE or CAUGHT_ERROR.
+
+    ``stages``: the value after each stage as JSON text, and ``errorDetails`` where there are any.
+    """
+
+    status: str
+    output: str | None = None
+    error: str | None = None
+    cause: str | None = None
+    next_state: str | None = None
+    stages: dict[str, Any] = field(default_factory=dict)
+
+
+def try_state(
+    machine: Machine,
+    name: str,
+    text: str,
+    moment: Moment,
+    *,
+    about: Mapping[str, Any],
+    mock: Mock | None = None,
+    retries: int = 0,
+    variables: str = "",
+    call: Callable[[commands.RunTask], Message] | None = None,
+) -> Trial:
+    """Try one state of a machine's top level.
+
+    ``text``: the input as JSON. ``about``: as ``Run.about``; with ``context`` it is the context
+    object itself. ``retries``: how many the state has had. ``variables``: JSON object. ``call``
+    does the work of a Task that is not mocked.
+    """
+    turn = Turn(machine, Run(about=about, frames={}, groups={}, status="RUNNING"), moment, 1)
+    turn.trial = {}
+    state = machine.block.states[name]
+    count = len(getattr(state, "recovery", NO_RECOVERY).retry)
+    frame = Frame(
+        1, (), name, text, 0, entered_event=1, entered_ms=moment.now_ms, variables=variables
+    )
+    turn.frames[1] = frame = turn.keep(frame, tries=(retries,) * count, retry_count=retries)
+    try:
+        _work(turn, frame, state, mock, call)
+    except StatesError as error:
+        recovery.state_failed(turn, turn.frames[1], error)
+    return _outcome(turn, state, text)
+
+
+def _work(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) -> None:
+    if isinstance(state, Fail):
+        turn.note("afterInputPath", turn.input(frame))
+    if mock is not None and isinstance(state, Map | Parallel):
+        flow.effective_input(turn, frame, state.data)
+        if mock.result is None:
+            raise StatesError(mock.error, mock.cause)
+        turn.note("result", Payload(mock.result))
+        flow.complete(turn, frame, state, state.data, Payload(mock.result))
+        return
+    ENTER[type(state)](turn, frame, state)
+    if isinstance(state, Task):
+        scheduled = next(one for one in turn.commands if isinstance(one, commands.RunTask))
+        message = call(scheduled) if mock is None else _mocked(scheduled.task, mock)
+        task.resume(turn, turn.frames[1], state, message)
+
+
+def _mocked(number: int, mock: Mock) -> Message:
+    if mock.result is not None:
+        return TaskSucceeded(number, mock.result)
+    return TaskFailed(number, mock.error, mock.cause)
+
+
+def _outcome(turn: Turn, state: Any, text: str) -> Trial:
+    notes = turn.trial or {}
+    stages = _stages(notes, state, text)
+    failure: StatesError | None = notes.get("failure")
+    told = {"error": failure.name, "cause": failure.cause} if failure is not None else {}
+    if "left" in notes:
+        caught = "catch" in notes
+        status = "CAUGHT_ERROR" if caught else "SUCCEEDED"
+        return Trial(
+            status, notes["left"].text, next_state=notes["following"], stages=stages, **told
+        )
+    if "retry" in notes and turn.frames[1].phase == "backoff":
+        return Trial("RETRIABLE", stages=stages, **told)
+    if turn.frames[1].phase == "timer":  # a Wait is not waited for
+        return Trial("SUCCEEDED", text, next_state=state.next, stages=stages)
+    outcome = turn.line_ends[0][1]
+    if not isinstance(outcome, StatesError):
+        return Trial("SUCCEEDED", outcome.text, stages=stages)
+    return Trial("FAILED", error=outcome.name, cause=outcome.cause, stages=stages)
+
+
+def _stages(notes: dict[str, Any], state: Any, text: str) -> dict[str, Any]:
+    stages: dict[str, Any] = {"input": text}
+    for name in _STAGES:
+        hidden = state.language is QueryLanguage.JSONATA and name in _JSONPATH_ONLY
+        if name in notes and not hidden:
+            stages[name] = notes[name].text
+    details = {**notes.get("retry", {}), **notes.get("catch", {})}
+    if details:
+        stages["errorDetails"] = details
+    if notes.get("variables"):
+        stages["variables"] = jsontext.dumps(notes["variables"])
+    return stages

@@ -1,0 +1,100 @@
+"""Does one state, tried alone, do what it does in an execution?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import engine
+
+ABOUT = {
+    "execution_arn": "arn:aws:states:us-east-1:123456789012:execution:m:e",
+    "execution_name": "e",
+    "state_machine_arn": "arn:aws:states:us-east-1:123456789012:stateMachine:m",
+    "state_machine_name": "m",
+    "role_arn": "",
+    "input": "{}",
+    "start_ms": 0,
+}
+TASK: dict[str, Any] = {
+    "Type": "Task",
+    "Resource": "arn:aws:lambda:us-east-1:123456789012:function:f",
+    "Next": "After",
+    "Retry": [{"ErrorEquals": ["Again"], "IntervalSeconds": 2, "MaxAttempts": 1}],
+    "Catch": [{"ErrorEquals": ["Again"], "ResultPath": "$.error", "Next": "Caught"}],
+}
+
+
+def tried(state: dict[str, Any], text: str = "{}", **params: Any) -> engine.Trial:
+    """Try one state."""
+    machine, name = engine.parse_state(json.dumps(state), None)
+    return engine.try_state(machine, name, text, engine.Moment(0, 1), about=ABOUT, **params)
+
+
+def test_stages_of_a_pass() -> None:
+    """The value after each step of the data flow is told."""
+    trial = tried(
+        {
+            "Type": "Pass",
+            "InputPath": "$.a",
+            "Parameters": {"b.$": "$.n"},
+            "ResultPath": "$.r",
+            "Next": "After",
+        },
+        '{"a": {"n": 1}}',
+    )
+    assert (trial.status, trial.next_state) == ("SUCCEEDED", "After")
+    assert json.loads(trial.output or "") == {"a": {"n": 1}, "r": {"b": 1}}
+    assert json.loads(trial.stages["afterInputPath"]) == {"n": 1}
+    assert json.loads(trial.stages["afterParameters"]) == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "retries", "status", "following"),
+    [
+        ("Again", 0, "RETRIABLE", None),
+        ("Again", 1, "CAUGHT_ERROR", "Caught"),
+        ("Other", 0, "FAILED", None),
+    ],
+)
+def test_a_failing_task(error: str, retries: int, status: str, following: str | None) -> None:
+    """Retriers first, Catchers when they are used up, failure when neither takes the error."""
+    trial = tried(TASK, mock=engine.Mock(error=error, cause="why"), retries=retries)
+    assert (trial.status, trial.next_state) == (status, following)
+    assert (trial.error, trial.cause) == (error, "why")
+
+
+def test_a_task_is_called_with_its_arguments() -> None:
+    """Without a mock the caller's function does the work."""
+    seen: list[str] = []
+
+    def call(command: engine.RunTask) -> engine.TaskSucceeded:
+        seen.append(command.input)
+        return engine.TaskSucceeded(command.task, '{"n": 2}')
+
+    trial = tried({**TASK, "Parameters": {"n.$": "$.x"}}, '{"x": 1}', call=call)
+    assert [json.loads(one) for one in seen] == [{"n": 1}]
+    assert (trial.status, trial.output) == ("SUCCEEDED", '{"n": 2}')
+
+
+def test_a_state_of_many_is_chosen_by_name() -> None:
+    """A whole machine may be given; a name that is not in it is refused."""
+    text = json.dumps(
+        {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Succeed"}}}
+    )
+    assert engine.parse_state(text, "B")[1] == "B"
+    with pytest.raises(KeyError):
+        engine.parse_state(text, "C")
+
+
+def test_a_map_answers_its_mock() -> None:
+    """No iteration is run."""
+    state = {
+        "Type": "Map",
+        "ItemProcessor": {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}},
+        "End": True,
+    }
+    trial = tried(state, "[1, 2]", mock=engine.Mock(result="[3]"))
+    assert (trial.status, trial.output) == ("SUCCEEDED", "[3]")
