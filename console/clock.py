@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from django.db import connection
+from django.db import Error, connection
 
 _MEASURE_EVERY_S = 30.0
 _offset: tuple[float, float] | None = None  # (seconds to add, when measured on the monotonic clock)
@@ -25,10 +25,19 @@ def offset_s() -> float:
     """Return how far the database's clock is ahead of this machine's, in seconds."""
     global _offset  # noqa: PLW0603 - one measurement a process
     if _offset is None or time.monotonic() - _offset[1] > _MEASURE_EVERY_S:
+        _offset = (_measured(), time.monotonic())
+    return _offset[0]
+
+
+def _measured() -> float:
+    """Ask the database; while it is out, what it said last goes on."""
+    try:
         with connection.cursor() as cursor:
             before = time.time()
             cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
             theirs = float(cursor.fetchone()[0])
-            middle = (before + time.time()) / 2
-        _offset = (theirs - middle, time.monotonic())
-    return _offset[0]
+    except Error:
+        if _offset is None:
+            raise
+        return _offset[0]
+    return theirs - (before + time.time()) / 2

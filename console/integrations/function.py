@@ -8,6 +8,7 @@ never from a page.
 from __future__ import annotations
 
 import importlib
+import time
 import traceback
 import uuid
 from dataclasses import dataclass
@@ -113,24 +114,32 @@ def _call_url(url: str, task: Task) -> Outcome:
         "X-Amz-Invocation-Type": "RequestResponse",
         "Stepyard-Idempotency-Key": task.idempotency_key,
     }
-    timeout = httpx.Timeout(task.timeout_s or _DEFAULT_TIMEOUT_S, connect=10)
+    seconds = task.timeout_s or _DEFAULT_TIMEOUT_S
+    timeout = httpx.Timeout(seconds, connect=10)
     request = {"content": task.input.encode(), "headers": headers, "timeout": timeout}
+    deadline = time.monotonic() + seconds
     try:
         with _client().stream("POST", url, **request) as answer:  # type: ignore[arg-type]
-            body = _read(answer)
+            body = _read(answer, deadline)
             return _outcome(answer, body)
     except httpx.TimeoutException:
-        return Failed("Sandbox.Timedout", f"{url} did not answer within {timeout.read} seconds")
+        return Failed("Sandbox.Timedout", f"{url} did not answer within {seconds} seconds")
     except (httpx.HTTPError, ValueError) as error:
         cause = f"Unable to execute HTTP request: {url}: {error}"
         return Failed("Lambda.SdkClientException", cause)
 
 
-def _read(answer: httpx.Response) -> str:
-    """Return the body as text; raise ``ValueError`` beyond what Lambda may answer."""
+def _read(answer: httpx.Response, deadline: float) -> str:
+    """Return the body as text.
+
+    Raise ``ValueError`` beyond what Lambda may answer, ``TimeoutException`` after the deadline
+    (of the monotonic clock): the client's own counts from byte to byte.
+    """
     body = bytearray()
     for chunk in answer.iter_bytes():
         body += chunk
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("the answer is too slow")
         if len(body) > _MAX_ANSWER:
             msg = f"the answer is larger than {_MAX_ANSWER} bytes"
             raise ValueError(msg)

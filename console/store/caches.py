@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 class Runs:
     """The runs that were stepped last, so that their next step need not parse a snapshot."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, characters: int) -> None:
+        """Keep at most so many runs, and so many characters of data in them."""
         self._size = size
-        self._runs: OrderedDict[int, tuple[int, engine.Run]] = OrderedDict()
+        self._room = characters
+        self._runs: OrderedDict[int, tuple[int, engine.Run, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
@@ -32,20 +34,37 @@ class Runs:
 
     def put(self, execution_id: int, version: int, run: engine.Run) -> None:
         """Keep a run that was just committed; one that ended is dropped."""
+        kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
         with self._lock:
-            self._runs.pop(execution_id, None)
+            self._drop(execution_id)
             if run.status == "RUNNING":
-                self._runs[execution_id] = (version, run)
-            while len(self._runs) > self._size:
-                self._runs.popitem(last=False)
+                self._runs[execution_id] = kept
+                self._room -= kept[2]
+            while self._runs and (len(self._runs) > self._size or self._room < 0):
+                self._drop(next(iter(self._runs)))
+
+    def _drop(self, execution_id: int) -> None:
+        dropped = self._runs.pop(execution_id, None)
+        if dropped is not None:
+            self._room += dropped[2]
 
     def forget(self, execution_id: int) -> None:
         """Drop a run that may be wrong."""
         with self._lock:
-            self._runs.pop(execution_id, None)
+            self._drop(execution_id)
 
 
-kept_runs = Runs(2_000)
+_NOTHING = engine.DictValues()
+_FRAME = 400  # characters that a line of control weighs beside its data
+
+
+def _weight(run: engine.Run) -> int:
+    """Return about how many characters a run holds in memory."""
+    lines = sum(len(one.input) + len(one.variables) + _FRAME for one in run.frames.values())
+    return lines + len(run.about.get("input", ""))
+
+
+kept_runs = Runs(5_000, 64_000_000)
 
 
 class Machines:
@@ -54,6 +73,7 @@ class Machines:
     def __init__(self, size: int) -> None:
         self._size = size
         self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, sha256: str) -> engine.Machine:
         """Return the machine of a stored definition."""
@@ -62,9 +82,10 @@ class Machines:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
                 machine = engine.parse(cursor.fetchone()[0])
-            self._machines[sha256] = machine
-            while len(self._machines) > self._size:
-                self._machines.popitem(last=False)
+            with self._lock:
+                self._machines[sha256] = machine
+                while len(self._machines) > self._size:
+                    self._machines.popitem(last=False)
         return machine
 
 

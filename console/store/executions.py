@@ -18,9 +18,9 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, inbox, runs
+from console.store import audit, failures, inbox, runs
 from console.store.births import give_birth
-from console.store.writer import write
+from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -131,13 +131,23 @@ def stop(
     """
 
     def ask() -> None:
-        status = Execution.objects.filter(pk=execution.pk).values_list("status", flat=True).first()
-        if status == "RUNNING":
-            inbox.post(execution.pk, engine.Stop(error, cause))
-            audit.record(execution.project, actor, "StopExecution", execution.arn, cause or "")
+        if _post_stop(execution.pk, engine.Stop(error, cause)):
+            audit.record(execution.project, actor, "StopExecution", execution.arn)
 
     write(ask)
     return _drive_to_end(execution.pk)
+
+
+def _post_stop(number: int, message: engine.Stop) -> bool:
+    """Tell an execution to stop unless it has ended; return whether it had not.
+
+    The lock lets its end, if that is being written just now, come before or after but not between.
+    """
+    rows = Execution.objects.select_for_update(no_key=True).filter(pk=number)
+    running = rows.values_list("status", flat=True).first() == "RUNNING"
+    if running:
+        inbox.post(number, message)
+    return running
 
 
 def _drive_to_end(number: int) -> int:
@@ -150,13 +160,17 @@ def _drive_to_end(number: int) -> int:
             runs.step(number)
         except runs.Fenced:
             time.sleep(min(0.001 * attempt, 0.05))
+        except Exception as error:
+            if is_outage(error):
+                raise
+            failures.note(number, error)
     msg = f"execution {number} did not take its Stop message in {_STOP_TRIES} tries"
     raise engine.EngineBug(msg)
 
 
 def end_running(number: int) -> None:
     """End an execution whose machine is being deleted."""
-    write(lambda: inbox.post(number, engine.Stop()))
+    write(lambda: _post_stop(number, engine.Stop()))
     _drive_to_end(number)
 
 

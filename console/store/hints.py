@@ -14,8 +14,9 @@ from django.db import transaction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Topics: ("wake",) with an execution id, ("task",) with (execution id, task), ("due",) with epoch
-# milliseconds and what is due; ("activity", arn) and ("execution", id) with nothing.
+# Topics: ("wake",) with an execution id, ("task",) and ("map",) with (execution id, task), ("due",)
+# with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with an execution
+# id, ("offered",) with an activity's ARN; ("activity", arn) and ("execution", id) with nothing.
 Topic = tuple[object, ...]
 _listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
 _lock = threading.Lock()
@@ -38,8 +39,11 @@ def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
 
 
 def tell(topic: Topic, *what: object) -> None:
-    """Call the topic's listeners after the current transaction's commit, or now without one."""
-    transaction.on_commit(lambda: _call(topic, what))
+    """Call the topic's listeners after the current transaction's commit, or now without one.
+
+    What a listener raises is logged: the commit stands, and whoever waits for it must hear that.
+    """
+    transaction.on_commit(lambda: _call(topic, what), robust=True)
 
 
 def _call(topic: Topic, what: tuple[object, ...]) -> None:

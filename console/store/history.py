@@ -9,6 +9,7 @@ from django.db import connection
 
 import engine
 from console.models import HistoryEvent
+from console.store.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,8 +36,8 @@ def append(execution_id: int, events: Iterable[engine.Event]) -> None:
             event.previous,
             event.at_ms,
             event.type,
-            event.state,
-            "" if event.details is None else engine.dumps(event.details),
+            storable(event.state),
+            "" if event.details is None else storable(engine.dumps(event.details)),
         )
         for event in events
     ]

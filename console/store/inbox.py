@@ -8,7 +8,10 @@ from django.db import connection
 
 import engine
 from console import clock
+from console.models import InboxMessage
 from console.store import hints
+from console.store.texts import storable
+from console.store.writer import write
 
 _KINDS = {
     kind.__name__: kind
@@ -26,7 +29,10 @@ _KINDS = {
 
 def post(execution_id: int, message: engine.Message) -> None:
     """Put a message into an execution's inbox (inside the caller's transaction) and wake it."""
-    body = {name: getattr(message, name) for name in message.__slots__}
+    fields = {name: getattr(message, name) for name in message.__slots__}
+    body = {
+        name: storable(value) if isinstance(value, str) else value for name, value in fields.items()
+    }
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
@@ -39,3 +45,15 @@ def post(execution_id: int, message: engine.Message) -> None:
 def message(kind: str, body: str) -> engine.Message:
     """Make a message of its row."""
     return _KINDS[kind](**json.loads(body))
+
+
+def waiting(limit: int) -> list[int]:
+    """Return executions that have messages."""
+    return list(InboxMessage.objects.values_list("execution_id", flat=True).distinct()[:limit])
+
+
+def drop_stale() -> None:
+    """Delete messages to executions that have ended: they came in just then, and move nothing."""
+    stale = InboxMessage.objects.exclude(execution__status="RUNNING")
+    if stale.exists():
+        write(stale.delete)

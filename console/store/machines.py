@@ -157,17 +157,26 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
     Ended executions stay to be looked at. The name is free again as soon as this returns.
     """
 
-    def mark() -> list[int]:
-        marked = StateMachine.objects.filter(project=project, arn=arn).update(status="DELETING")
-        if not marked:
-            return []
-        audit.record(project, actor, "DeleteStateMachine", arn)
-        running = Execution.objects.filter(state_machine__arn=arn, status="RUNNING")
-        return list(running.values_list("pk", flat=True))
+    def mark() -> None:
+        if StateMachine.objects.filter(project=project, arn=arn).update(status="DELETING"):
+            audit.record(project, actor, "DeleteStateMachine", arn)
 
-    for number in write(mark):
-        executions.end_running(number)
+    write(mark)
+    _finish_deletion(project, arn)
+
+
+def _finish_deletion(project: Project, arn: str) -> None:
+    running = Execution.objects.filter(state_machine__arn=arn, status="RUNNING")
+    while found := list(running.values_list("pk", flat=True)):
+        for number in found:
+            executions.end_running(number)
     write(lambda: _remove(project, arn))
+
+
+def finish_deletions() -> None:
+    """Finish what a process that is gone had begun to delete."""
+    for machine in StateMachine.objects.select_related("project").filter(status="DELETING"):
+        _finish_deletion(machine.project, machine.arn)
 
 
 def _remove(project: Project, arn: str) -> None:

@@ -17,9 +17,10 @@ from django.db.models import F
 
 import engine
 from console import clock
-from console.models import Activity, Execution, MapRun
+from console.models import Activity, MapRun
 from console.store import hints, history, inbox, tasks
 from console.store.caches import kept_runs, machines
+from console.store.texts import storable
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
 
@@ -31,8 +32,10 @@ _LOAD = (
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
     " WHERE r.execution_id = %s"
 )
+_MESSAGES = 100  # a step takes at most so many; there is another step for the rest
 _INBOX = (
-    "SELECT id, kind, body FROM console_inboxmessage WHERE execution_id = %s ORDER BY id LIMIT 100"
+    "SELECT id, kind, body FROM console_inboxmessage WHERE execution_id = %s ORDER BY id"
+    f" LIMIT {_MESSAGES}"
 )
 _DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
 _GUARD = (
@@ -78,7 +81,7 @@ def step(execution_id: int) -> bool:
     made = [_advance(loaded, message) for message in loaded.messages]
     write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-    return bool(loaded.run.ready)
+    return bool(loaded.run.ready) or len(loaded.inbox) == _MESSAGES
 
 
 def take(execution_id: int) -> Loaded | None:
@@ -159,33 +162,32 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
 def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
     """Write down what the engine asked for (inside a transaction)."""
     now_ms = clock.now_ms()
-    for command in _in_effect(commands):
+    tasks.schedule(
+        execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
+    )
+    _set_timers(execution_id, commands)
+    for command in commands:
         match command:
-            case engine.SetTimer(timer=name, due_ms=due_ms):
-                _set_timer(execution_id, name, due_ms)
             case engine.CancelTimer(timer=name):
                 _drop_timers(execution_id, [name])
-            case engine.RunTask():
-                tasks.schedule(execution_id, arn, command, now_ms)
             case engine.CancelTask(task=task):
                 tasks.close(execution_id, task, now_ms)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
 
 
-def _in_effect(commands: Sequence[engine.Command]) -> list[engine.Command]:
-    """Leave out timers that the same commit sets and cancels."""
+def _set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
+    """Arm timers, but for those that the same commit cancels."""
     gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
-    return [one for one in commands if not (isinstance(one, engine.SetTimer) and one.timer in gone)]
-
-
-def _set_timer(execution_id: int, name: str, due_ms: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO console_timer (execution_id, name, due_ms) VALUES (%s, %s, %s)",
-            [execution_id, name, due_ms],
-        )
-    hints.due(due_ms, "timer", execution_id)
+    wanted = [one for one in commands if isinstance(one, engine.SetTimer) and one.timer not in gone]
+    if wanted:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO console_timer (execution_id, name, due_ms) VALUES (%s, %s, %s)",
+                [(execution_id, one.timer, one.due_ms) for one in wanted],
+            )
+    for one in wanted:
+        hints.due(one.due_ms, "timer", execution_id)
 
 
 def _drop_timers(execution_id: int, names: Sequence[str]) -> None:
@@ -199,18 +201,21 @@ def _drop_timers(execution_id: int, names: Sequence[str]) -> None:
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
     """Write the end once, and remove whatever was still awaited."""
-    ending = [finish.status, finish.output, finish.error, finish.cause, finish.stop_ms]
+    texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
     with connection.cursor() as cursor:
-        cursor.execute(_FINISH, [*ending, execution_id])
+        ending = [finish.status, finish.output, *texts, finish.stop_ms, execution_id]
+        cursor.execute(_FINISH, ending)
         if cursor.rowcount != 1:
             raise Fenced
+        # First the tasks: who is just closing one holds its row, and has then posted its message.
+        tasks.close_all(execution_id, now_ms)
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
-    tasks.close_all(execution_id, now_ms)
+        cursor.execute("SELECT map_run_id FROM console_execution WHERE id = %s", [execution_id])
+        (map_run,) = cursor.fetchone()
     hints.tell(("ended",), execution_id)
-    row = Execution.objects.filter(pk=execution_id).values_list("map_run_id", flat=True).first()
-    if row is not None:
-        _count_child(row, finish.status)
+    if map_run is not None:
+        _count_child(map_run, finish.status)
 
 
 def _count_child(map_run_id: int, status: str) -> None:
@@ -220,44 +225,4 @@ def _count_child(map_run_id: int, status: str) -> None:
     hints.tell(("map-run",), map_run_id)
 
 
-# -- executions that break the engine --------------------------------------------------------------
-
-MAX_FAILURES = 3
-
-
-def failed(execution_id: int, error: BaseException) -> bool:
-    """Note that a step raised; after three in a row end the execution (G14).
-
-    Return whether to try again.
-    """
-
-    def note() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE console_runrow SET failures = failures + 1 WHERE execution_id = %s",
-                [execution_id],
-            )
-            cursor.execute(
-                "SELECT failures FROM console_runrow WHERE execution_id = %s", [execution_id]
-            )
-            (failures,) = cursor.fetchone()
-        return bool(failures < MAX_FAILURES)
-
-    kept_runs.forget(execution_id)
-    if write(note):
-        return True
-    abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
-    return False
-
-
-def abandon(execution_id: int, cause: str) -> None:
-    """End an execution FAILED with ``States.Runtime`` whatever its messages are."""
-    loaded = take(execution_id)
-    if loaded is not None:
-        made = engine.abandon(loaded.machine, loaded.run, cause, moment(loaded.machine))
-        loaded.run = made.run
-        loaded.values.apply(made)
-        write(lambda: commit(loaded, [made]))
-
-
-__all__ = ["Fenced", "Loaded", "abandon", "commit", "failed", "machines", "step", "take"]
+__all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]

@@ -14,20 +14,47 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F
+from django.db.models import Q, QuerySet
 
 import engine
 from console import clock
 from console.errors import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
 from console.models import TaskRow
 from console.store import hints, inbox
+from console.store.texts import storable
 from console.store.writer import write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.models import Project
 
+BUILTIN_WORKER = "stepyard-builtin"
+"""Name of the worker that works activities by registered callables."""
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
 _TOKEN_LENGTH = 44
+
+_COLUMNS = (
+    "execution_id, task, kind, resource, service, action, pattern, state, input, credentials,"
+    " attempt, entered_event, token_hash, timeout_s, heartbeat_s, timeout_due_ms,"
+    " heartbeat_due_ms, scheduled_ms, status, worker, dispatches"
+)
+_INSERT = f"INSERT INTO console_taskrow ({_COLUMNS}) VALUES ({', '.join(['%s'] * 21)})"
+_TAKE = (
+    "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
+    " worker = CASE WHEN kind = 'activity' THEN %s ELSE '' END"
+    " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
+)
+_TAKEN = (
+    "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
+    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches"
+    " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
+    " WHERE t.execution_id = %s AND t.task = %s"
+)
+_CLOCKS = (
+    "UPDATE console_taskrow SET timeout_due_ms = %s, heartbeat_due_ms = %s"
+    " WHERE execution_id = %s AND task = %s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +67,79 @@ class Work:
     execution_id: int
     execution_arn: str
     task: int
+    token: str
+    idempotency_key: str
     kind: str
     resource: str
     service: str
     action: str
     pattern: str
     input: str
-    token: str
-    idempotency_key: str
+    timeout_s: int | None
+    heartbeat_s: int | None
     dispatches: int
 
 
 # -- scheduling, inside the commit of a step -------------------------------------------------------
 
 
-def schedule(execution_id: int, arn: str, command: engine.RunTask, now_ms: int) -> None:
-    """Write the row of a task."""
-    called = command.kind in _CALLED
-    TaskRow(
-        execution_id=execution_id,
-        task=command.task,
-        kind=command.kind,
-        resource=command.resource,
-        service=command.service,
-        action=command.action,
-        pattern=str(command.pattern),
-        state=command.state,
-        input=command.input,
-        credentials=command.credentials or "",
-        attempt=command.attempt,
-        entered_event=command.entered_event,
-        token_hash=_hash(_token(arn, command.task)),
-        timeout_s=command.timeout_seconds,
-        heartbeat_s=command.heartbeat_seconds,
-        timeout_due_ms=_due(now_ms, command.timeout_seconds) if called else None,
-        heartbeat_due_ms=_due(now_ms, command.heartbeat_seconds) if called else None,
-        scheduled_ms=now_ms,
-    ).save(force_insert=True)
-    if called:
-        hints.tell(("task",), execution_id, command.task)
-        _announce(execution_id, command.task, now_ms, command)
-    elif command.kind == "map":
-        hints.tell(("map",), execution_id, command.task)
+def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int) -> None:
+    """Write the rows of tasks."""
+    if not wanted:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, [_row(execution_id, arn, one, now_ms) for one in wanted])
+    for one in wanted:
+        _offer(execution_id, one)
+        if one.kind in _CALLED:
+            _announce(execution_id, one.task, now_ms, one.timeout_seconds, one.heartbeat_seconds)
+
+
+def _row(execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int) -> tuple[Any, ...]:
+    """Return the values of ``_COLUMNS``. The clocks of an activity start when a worker has it."""
+    called = wanted.kind in _CALLED
+    return (
+        execution_id,
+        wanted.task,
+        wanted.kind,
+        wanted.resource,
+        wanted.service,
+        wanted.action,
+        str(wanted.pattern),
+        storable(wanted.state),
+        wanted.input,
+        wanted.credentials or "",
+        wanted.attempt,
+        wanted.entered_event,
+        _hash(_token(arn, wanted.task)),
+        wanted.timeout_seconds,
+        wanted.heartbeat_seconds,
+        _due(now_ms, wanted.timeout_seconds) if called else None,
+        _due(now_ms, wanted.heartbeat_seconds) if called else None,
+        now_ms,
+        "scheduled",
+        "",
+        0,
+    )
+
+
+def _offer(execution_id: int, wanted: engine.RunTask) -> None:
+    """Tell whoever does this kind of work that there is some."""
+    if wanted.kind in _CALLED:
+        hints.tell(("task",), execution_id, wanted.task)
+    elif wanted.kind == "map":
+        hints.tell(("map",), execution_id, wanted.task)
     else:
-        hints.tell(("activity", command.resource))
+        hints.tell(("offered",), execution_id, wanted.task, wanted.resource)
+        hints.tell(("activity", wanted.resource))
 
 
-def _announce(execution_id: int, task: int, now_ms: int, row: Any) -> None:
+def _announce(
+    execution_id: int, task: int, now_ms: int, timeout_s: int | None, heartbeat_s: int | None
+) -> None:
     """Let the clockwork know when the task will be late."""
-    for what in ("timeout", "heartbeat"):
-        seconds = getattr(row, f"{what}_seconds", None) or getattr(row, f"{what}_s", None)
-        if seconds:
+    for what, seconds in (("timeout", timeout_s), ("heartbeat", heartbeat_s)):
+        if seconds is not None:
             hints.due(now_ms + seconds * 1000, what, execution_id, task)
 
 
@@ -119,23 +168,13 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 
 def claim(execution_id: int, task: int) -> Work | None:
-    """Take a scheduled function or service task; None if it is not to be had."""
-
-    def take() -> Work | None:
-        taken = TaskRow.objects.filter(
-            execution_id=execution_id, task=task, status="scheduled", kind__in=_CALLED
-        ).update(status="started", started_ms=clock.now_ms(), dispatches=F("dispatches") + 1)
-        return _work(execution_id, task) if taken else None
-
-    return write(take)
+    """Take a scheduled task that this server works itself; None if it is not to be had."""
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
     """Take the scheduled task of a distributed Map (inside a transaction)."""
-    taken = TaskRow.objects.filter(
-        execution_id=execution_id, task=task, status="scheduled", kind="map"
-    ).update(status="started", started_ms=clock.now_ms(), dispatches=F("dispatches") + 1)
-    return _work(execution_id, task) if taken else None
+    return _take(execution_id, task, "")
 
 
 def scheduled_maps() -> list[tuple[int, int]]:
@@ -155,62 +194,74 @@ def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
         return None
 
     def take() -> Work | None:
-        row = _waiting(activity_arn).first()
-        if row is None:
-            return None
-        now_ms = clock.now_ms()
-        taken = TaskRow.objects.filter(
-            execution_id=row.execution_id, task=row.task, status="scheduled"
-        ).update(
-            status="started",
-            started_ms=now_ms,
-            worker=worker,
-            dispatches=F("dispatches") + 1,
-            timeout_due_ms=_due(now_ms, row.timeout_s),
-            heartbeat_due_ms=_due(now_ms, row.heartbeat_s),
-        )
-        if not taken:
-            return None
-        _announce(row.execution_id, row.task, now_ms, row)
-        inbox.post(row.execution_id, engine.TaskStarted(row.task, worker or None))
-        return _work(row.execution_id, row.task)
+        rows = _waiting(activity_arn).select_for_update(skip_locked=True)
+        row = rows.values_list("execution_id", "task").first()
+        return None if row is None else _take(*row, worker)
 
     return write(take)
 
 
-def _waiting(activity_arn: str) -> Any:
+def _waiting(activity_arn: str) -> QuerySet[TaskRow]:
     rows = TaskRow.objects.filter(resource=activity_arn, status="scheduled", kind="activity")
     return rows.order_by("scheduled_ms", "execution_id", "task")
 
 
+def _take(execution_id: int, task: int, worker: str) -> Work | None:
+    """Take a task if it is still to be had (inside a transaction)."""
+    now_ms = clock.now_ms()
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, [now_ms, storable(worker), execution_id, task])
+        if cursor.rowcount != 1:
+            return None
+        cursor.execute(_TAKEN, [execution_id, task])
+        arn, entered_event, attempt, *about = cursor.fetchone()
+    key = f"{arn}/{entered_event}/{attempt}"
+    idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
+    work = Work(execution_id, arn, task, _token(arn, task), idempotency_key, *about)
+    if work.kind == "activity" and work.dispatches == 1:
+        _started(work, now_ms, worker)
+    return work
+
+
+def _started(work: Work, now_ms: int, worker: str) -> None:
+    """Start the clocks of an activity task and tell its execution; both once."""
+    dues = [_due(now_ms, work.timeout_s), _due(now_ms, work.heartbeat_s)]
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOCKS, [*dues, work.execution_id, work.task])
+    _announce(work.execution_id, work.task, now_ms, work.timeout_s, work.heartbeat_s)
+    inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None))
+
+
+# -- work that was lost ----------------------------------------------------------------------------
+
+
+def held_here() -> list[tuple[int, int]]:
+    """Return (execution, task) of what this server has started to work and not ended."""
+    return list(_started_here().values_list("execution_id", "task"))
+
+
+def _started_here() -> QuerySet[TaskRow]:
+    """Return what a server calls or works itself: all of it dies with its process.
+
+    (No integration leaves a task open after its call, so the pattern makes no difference.)
+    """
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=BUILTIN_WORKER)
+    return TaskRow.objects.filter(own, status="started")
+
+
 def release_called() -> int:
-    """Offer again what a process that is gone had started to call; return how many tasks."""
-
-    def release() -> int:
-        rows = TaskRow.objects.filter(status="started", kind__in=_CALLED, pattern="")
-        return rows.update(status="scheduled")
-
-    return write(release)
+    """Offer again what a process that is gone had started to work; return how many tasks."""
+    return write(lambda: _started_here().update(status="scheduled"))
 
 
-def _work(execution_id: int, task: int) -> Work:
-    row = TaskRow.objects.select_related("execution").get(execution_id=execution_id, task=task)
-    arn = row.execution.arn
-    key = f"{arn}/{row.entered_event}/{row.attempt}"
-    return Work(
-        execution_id,
-        arn,
-        task,
-        row.kind,
-        row.resource,
-        row.service,
-        row.action,
-        row.pattern,
-        row.input,
-        _token(arn, task),
-        hashlib.sha256(key.encode()).hexdigest()[:32],
-        row.dispatches,
-    )
+def release(execution_id: int, task: int) -> bool:
+    """Offer a task again that was started here and lost; return whether it was still open."""
+
+    def again() -> bool:
+        rows = _started_here().filter(execution_id=execution_id, task=task)
+        return rows.update(status="scheduled") == 1
+
+    return write(again)
 
 
 # -- ending work -----------------------------------------------------------------------------------
@@ -257,9 +308,9 @@ def heartbeat(token: str, project: Project | None = None) -> None:
         row = _open(token, project)
         now_ms = clock.now_ms()
         due_ms = _due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
-        TaskRow.objects.filter(
-            execution_id=row.execution_id, task=row.task, status="started"
-        ).update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms)
+        rows = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
+        if not rows.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
+            raise _too_late()
         if due_ms:
             hints.due(due_ms, "heartbeat", row.execution_id, row.task)
 

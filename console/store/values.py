@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import engine
 
 _INSERT = "INSERT INTO console_runvalue (execution_id, key, text) VALUES (%s, %s, %s)"
+# A range, which the primary key finds at once (a LIKE would look at every value of the execution).
+# Keys compare byte by byte: SQLite does that anyway, on PostgreSQL migration 0002 sees to it.
+_DELETE = "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s"
 _CHUNK = 500
 
 
@@ -56,12 +59,13 @@ def save_values(values: StoredValues) -> None:
     """Write what was kept and delete what was dropped (inside a transaction)."""
     number = values.execution_id
     with connection.cursor() as cursor:
-        for prefix in values.dropped:
-            # keys are ours and hold no character that LIKE would read otherwise
-            cursor.execute(
-                "DELETE FROM console_runvalue WHERE execution_id = %s AND key LIKE %s",
-                [number, prefix + "%"],
-            )
+        if values.dropped:
+            cursor.executemany(_DELETE, [(number, one, _after(one)) for one in values.dropped])
         rows = [(number, key, text) for key, text in values.fresh.items()]
         if rows:
             cursor.executemany(_INSERT, rows)
+
+
+def _after(prefix: str) -> str:
+    """Return the first text behind all that begin with the prefix (all keys are ASCII)."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else "\x7f"

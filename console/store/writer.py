@@ -2,7 +2,7 @@
 
 ``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
 durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at
-all if ``fn`` failed.
+all if ``fn`` failed. ``fn`` may be run again, after a rollback: it must read what it decides on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +27,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MAX_GROUP = 200
 _RETRIES = 5
-# PostgreSQL: serialization failure and deadlock; both say that nothing was committed.
-_NOT_COMMITTED = {"40001", "40P01"}
+# PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
+# that nothing was committed; whoever reads again finds what is there now.
+_NOT_COMMITTED = {"40001", "40P01", "23505"}
+_TOO_MUCH = "54"  # PostgreSQL's class of errors for what exceeds a limit: not the server's fault
 
 
 def write(fn: Callable[[], T]) -> T:
@@ -40,6 +48,21 @@ def drop_broken_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
+def is_outage(error: BaseException) -> bool:
+    """Tell whether the database failed (gone, restarting, locked, disk full) and not the work.
+
+    The same work may succeed later.
+    """
+    if isinstance(error, InterfaceError):
+        return True
+    return isinstance(error, OperationalError) and not _sqlstate(error).startswith(_TOO_MUCH)
+
+
+def _sqlstate(error: BaseException) -> str:
+    """Return PostgreSQL's code of an error, "" if it has none."""
+    return getattr(error.__cause__, "sqlstate", None) or ""
+
+
 def _write_here(fn: Callable[[], T]) -> T:
     """Run in a transaction of this thread's connection; again only if surely not committed."""
     for attempt in range(_RETRIES):
@@ -47,9 +70,8 @@ def _write_here(fn: Callable[[], T]) -> T:
         try:
             with transaction.atomic():
                 return fn()
-        except OperationalError as error:
-            state = getattr(error.__cause__, "sqlstate", None)
-            if state not in _NOT_COMMITTED or attempt == _RETRIES - 1:
+        except (OperationalError, IntegrityError) as error:
+            if _sqlstate(error) not in _NOT_COMMITTED or attempt == _RETRIES - 1:
                 raise
     raise AssertionError  # the loop returns or raises
 

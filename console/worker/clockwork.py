@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import heapq
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console import clock
 from console.models import TaskRow, Timer
+from console.worker.guard import survive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # (epoch milliseconds, what: timer, timeout or heartbeat; execution id, task)
 Due = tuple[int, str, int, int]
+_LOOK_S = 1.0
 HORIZON_MS = 5_000
 """How far ahead the rows are read; what is set nearer than that arrives as a hint."""
 
@@ -32,8 +35,10 @@ class Clockwork:
     def add(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
         """Remember something that is due within the horizon; the rows keep the rest."""
         due = (due_ms, what, execution_id, task)
+        if due_ms > clock.now_ms() + HORIZON_MS:
+            return
         with self._change:
-            if due in self._known or due_ms > clock.now_ms() + HORIZON_MS:
+            if due in self._known:
                 return
             self._known.add(due)
             heapq.heappush(self._heap, due)
@@ -54,22 +59,24 @@ class Clockwork:
 
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""
-        while True:
-            with self._change:
-                if self._stopping:
-                    return
-                wait_s = self._wait_s()
-                if wait_s > 0:
-                    self._change.wait(min(wait_s, 1.0))
-                    continue
+        while not self._stopping:
+            due = survive("the clock could not tell the time", self._next, None)
+            if due is not None:
+                # What fails here is still in its row, which the next refill brings back.
+                survive("something due failed", partial(self._fire, *due[1:]), None)
+
+    def _next(self) -> Due | None:
+        """Wait, a second at most, and return what has come due, if anything."""
+        now_ms = clock.now_ms()  # may ask the database, so not while holding the lock
+        with self._change:
+            wait_s = (self._heap[0][0] - now_ms) / 1000 if self._heap else _LOOK_S
+            if wait_s <= 0:
                 due = heapq.heappop(self._heap)
                 self._known.discard(due)
-            self._fire(due[1], due[2], due[3])
-
-    def _wait_s(self) -> float:
-        if not self._heap:
-            return 1.0
-        return (self._heap[0][0] - clock.now_ms()) / 1000
+                return due
+            if not self._stopping:
+                self._change.wait(min(wait_s, _LOOK_S))
+            return None
 
     def stop(self) -> None:
         """End ``run``."""

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import queue
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from django.conf import settings
 from django.db import connections
+from django.db.models import Q
 
 from console import clock
-from console.models import InboxMessage, RunRow, TaskRow, Timer
-from console.store import hints, map_runs, runs, tasks
+from console.models import Activity, RunRow, TaskRow, Timer
+from console.store import failures, hints, inbox, machines, map_runs, runs, tasks
+from console.store.writer import drop_broken_connection, is_outage
 from console.worker import delivery
 from console.worker.clockwork import Clockwork
+from console.worker.guard import survive
 from console.worker.pool import Pool
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ class Embedded:
         self._calls = Pool(TASK_THREADS)
         self._offered: set[tuple[int, int]] = set()
         self._map_runs: set[int] = set()
+        self._activities = delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -60,6 +64,7 @@ class Embedded:
         self._listeners = [
             hints.listen(("wake",), self.wake),
             hints.listen(("task",), self._offer),
+            hints.listen(("offered",), self._activity_offered),
             hints.listen(("due",), self._clockwork.add),
             hints.listen(("map",), self._map_scheduled),
             hints.listen(("map-run",), self._map_run_changed),
@@ -70,11 +75,11 @@ class Embedded:
                 *[(f"engine-{n}", self._step_loop) for n in range(ENGINE_THREADS)],
                 ("clock", self._clockwork.run),
                 ("sweeper", self._sweep_loop),
-                *[(f"activity-{name}", worker) for name, worker in self._builtin_workers()],
             ]
         ]
         for thread in self._threads:
             thread.start()
+        self._background(machines.finish_deletions)
 
     def stop(self, seconds: float = 5.0) -> None:
         """Finish the steps under way and end; calls under way are left to the next start."""
@@ -119,12 +124,14 @@ class Embedded:
         except runs.Fenced:
             return True
         except Exception as error:
-            log.exception("a step failed", execution_id=number)
-            try:
-                return runs.failed(number, error)
-            except Exception:
-                log.exception("noting the failure failed", execution_id=number)
+            drop_broken_connection()
+            if is_outage(error):
+                log.warning("a step found the database out", error=str(error).strip())
                 return False  # the sweeper comes back to it
+            log.exception("a step failed", execution_id=number)
+            return survive(
+                "noting the failure failed", partial(failures.note, number, error), otherwise=False
+            )
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -136,13 +143,14 @@ class Embedded:
         self._calls.submit(lambda: self._deliver(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int) -> None:
-        try:
-            delivery.deliver(execution_id, task)
-        except Exception:
-            log.exception("delivering a task failed", execution_id=execution_id, task=task)
-        finally:
-            with self._lock:
-                self._offered.discard((execution_id, task))
+        job = partial(delivery.deliver, execution_id, task)
+        survive("delivering a task failed", job, None)  # the sweeper offers it again
+        with self._lock:
+            self._offered.discard((execution_id, task))
+
+    def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
+        if delivery.activity_name(arn) in self._activities:
+            self._offer(execution_id, task)
 
     def _map_scheduled(self, execution_id: int, task: int) -> None:
         self._background(lambda: self._begin_map_run(execution_id, task))
@@ -166,35 +174,8 @@ class Embedded:
             pass
 
     def _background(self, job: Callable[[], None]) -> None:
-        def guarded() -> None:
-            try:
-                job()
-            except Exception:
-                log.exception("a background job failed")  # the sweeper comes back to it
-
-        self._calls.submit(guarded)
-
-    def _builtin_workers(self) -> list[tuple[str, Callable[[], None]]]:
-        """Return a loop for each activity that a registered callable works."""
-        found = []
-        for name, target in settings.STEPYARD_FUNCTIONS.items():
-            kind, _, activity = name.partition(":")
-            if kind == "activity" and activity:
-                found.append((activity, self._activity_loop(activity, target)))
-        return found
-
-    def _activity_loop(self, name: str, target: str) -> Callable[[], None]:
-        def work() -> None:
-            suffix = f":activity:{name}"
-            while not self._ended.wait(0.1):
-                waiting = TaskRow.objects.filter(
-                    kind="activity", status="scheduled", resource__endswith=suffix
-                )
-                for arn in set(waiting.values_list("resource", flat=True)):
-                    while delivery.work_activity(arn, target):
-                        pass
-
-        return work
+        # what fails here the sweeper comes back to
+        self._calls.submit(partial(survive, "a background job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
 
@@ -206,30 +187,40 @@ class Embedded:
 
     def _sweep_loop(self) -> None:
         while True:
-            try:
-                self.sweep()
-            except Exception:
-                log.exception("a sweep failed")
+            survive("a sweep failed", self.sweep, None)
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
+        inbox.drop_stale()
+        for number in inbox.waiting(_AT_ONCE):
+            self.wake(number)
         for rows in (
             RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
-            InboxMessage.objects.distinct(),
             Timer.objects.filter(due_ms__lte=clock.now_ms()),
         ):
             for number in rows.values_list("execution_id", flat=True)[:_AT_ONCE]:
                 self.wake(number)
         self._clockwork.refill()
-        scheduled = TaskRow.objects.filter(status="scheduled", kind__in=("lambda", "service"))
-        for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
-            self._offer(execution_id, task)
+        self._sweep_tasks()
         for execution_id, task in tasks.scheduled_maps():
             self._map_scheduled(execution_id, task)
         for number in map_runs.running():
             self._map_run_changed(number)
+
+    def _sweep_tasks(self) -> None:
+        """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
+        for execution_id, task in tasks.held_here():
+            with self._lock:  # asked after the rows were read: who had it then may have ended it
+                held = (execution_id, task) in self._offered
+            if not held and tasks.release(execution_id, task):
+                log.warning("a task was lost and is called again", execution_id=execution_id)
+        arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
+        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
+        scheduled = TaskRow.objects.filter(worked, status="scheduled")
+        for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
+            self._offer(execution_id, task)
 
 
 def _closing(target: Callable[[], None]) -> Callable[[], None]:

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from console.models import Execution, HistoryEvent, Project, StateMachine
+from django.db import connection
+from django.db.models import QuerySet
+
+from console.models import (
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    Project,
+    RunValue,
+    StateMachine,
+    TaskRow,
+    Timer,
+)
 from console.store import executions, machines, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROLE = "arn:aws:iam::123456789012:role/test"
 REGION = "us-east-1"
@@ -19,6 +35,7 @@ def one(name: str, **state: Any) -> dict[str, Any]:
 
 
 PASS = one("P", Type="Pass")
+ENDS = {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
 WAIT = one("W", Type="Wait", Seconds=3600)
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
 WORK = one("A", Type="Task", Resource=ACTIVITY)
@@ -65,3 +82,57 @@ def types(execution: Execution) -> list[str]:
     """Return the types of an execution's events, in order."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
     return list(rows.values_list("type", flat=True))
+
+
+def crowd(size: int, act: Callable[[int], Any]) -> list[Any]:
+    """Let so many threads do the same at once; return their results, errors among them."""
+    results: list[Any] = []
+    gate = threading.Barrier(size)
+
+    def one_of_them(number: int) -> None:
+        gate.wait()
+        try:
+            results.append(act(number))
+        except Exception as error:  # noqa: BLE001 - it is what the test asks for
+            results.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=one_of_them, args=(number,)) for number in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+_WITHOUT_WITNESS = """
+SELECT e.arn FROM console_execution e JOIN console_runrow r ON r.execution_id = e.id
+WHERE e.status = 'RUNNING' AND NOT r.ready
+AND NOT EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = e.id)
+AND NOT EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = e.id)
+AND NOT EXISTS (SELECT 1 FROM console_taskrow k WHERE k.execution_id = e.id
+                AND k.status <> 'closed')
+"""
+
+
+def assert_nothing_wrong() -> None:
+    """Check what must hold at any instant.
+
+    Whatever runs has something that will move it, whatever ended awaits nothing, every history is
+    numbered 1..n and has at most one end, which is its last event.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WITHOUT_WITNESS)
+        assert cursor.fetchall() == []
+    over = Execution.objects.exclude(status="RUNNING").values("pk")
+    for awaited in (Timer, InboxMessage, RunValue, TaskRow.objects.exclude(status="closed")):
+        rows = awaited if isinstance(awaited, QuerySet) else awaited.objects.all()
+        assert not rows.filter(execution_id__in=over).exists()
+    for execution in Execution.objects.all():
+        rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
+        events = list(rows.values_list("event_id", "type", "at_ms"))
+        assert [number for number, _, _ in events] == list(range(1, len(events) + 1))
+        assert sorted(events, key=lambda one: one[2]) == events
+        ends = [number for number, kind, _ in events if kind in ENDS]
+        assert ends == ([] if execution.status == "RUNNING" else [len(events)])

@@ -149,17 +149,6 @@ def test_history_pages_and_reverses(project: Project) -> None:
     assert stitched == whole == mirrored[::-1]
 
 
-def test_an_execution_that_breaks_the_engine_ends_alone(project: Project) -> None:
-    """Three failed steps end it FAILED with States.Runtime and a cause."""
-    execution = start(create(project, WAIT))
-    assert runs.failed(execution.pk, ValueError("boom"))
-    assert runs.failed(execution.pk, ValueError("boom"))
-    assert not runs.failed(execution.pk, ValueError("boom"))
-    execution.refresh_from_db()
-    assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
-    assert "ValueError: boom" in str(execution.cause)
-
-
 def test_list_pages_newest_first_without_gaps(project: Project) -> None:
     """Keyset pages neither repeat nor skip rows while new ones arrive."""
     machine = create(project, PASS)

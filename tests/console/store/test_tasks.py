@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
@@ -11,7 +12,17 @@ import engine
 from console import errors
 from console.models import Execution, Project, TaskRow
 from console.store import activities, executions, tasks
-from tests.console.store.helpers import ACTIVITY, REGION, WORK, create, drain, one, start, types
+from tests.console.store.helpers import (
+    ACTIVITY,
+    REGION,
+    WORK,
+    create,
+    crowd,
+    drain,
+    one,
+    start,
+    types,
+)
 
 
 @pytest.fixture
@@ -155,3 +166,56 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
     assert tasks.finish(execution.pk, engine.TaskSucceeded(number, "1"))
     assert not tasks.finish(execution.pk, engine.TaskSucceeded(number, "2"))
     assert drain(execution).output == "1"
+
+
+def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
+    """TimeoutSeconds counts from the first start; its history has one, too."""
+    activities.create(project, REGION, "work")
+    definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100)
+    execution = start(create(project, definition))
+    drain(execution)
+    number = TaskRow.objects.get().task
+    assert tasks.claim(execution.pk, number) is not None
+    TaskRow.objects.update(timeout_due_ms=execution.start_ms + 5)
+    assert tasks.release(execution.pk, number)
+    assert not tasks.release(execution.pk, number)
+    assert tasks.claim(execution.pk, number) is not None
+    assert TaskRow.objects.get().timeout_due_ms == execution.start_ms + 5
+    drain(execution)
+    assert types(execution).count("ActivityStarted") == 1
+
+
+def test_work_of_other_workers_is_left_to_them(execution: Execution) -> None:
+    """What an outside worker has is not offered again; its own deadline watches over it."""
+    work = taken("stranger")
+    assert tasks.release_called() == 0
+    assert not tasks.release(execution.pk, work.task)
+    assert tasks.held_here() == []
+
+
+def test_ten_workers_take_ten_tasks(project: Project) -> None:
+    """Workers that poll at once get a task each, none twice."""
+    activities.create(project, REGION, "work")
+    definition = one("M", Type="Map", ItemProcessor=WORK)
+    execution = start(create(project, definition), list(range(10)))
+    drain(execution)
+    works = crowd(10, lambda number: tasks.take_activity_task(ACTIVITY, f"w{number}"))
+    assert sorted(json.loads(work.input) for work in works) == list(range(10))
+
+
+def test_a_heartbeat_keeps_alive_but_never_revives(project: Project) -> None:
+    """It moves the heartbeat's deadline, not the timeout's, and is refused once the task ended."""
+    activities.create(project, REGION, "work")
+    definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
+    drain(start(create(project, definition)))
+    work = taken()
+    TaskRow.objects.update(heartbeat_due_ms=1)
+    before = TaskRow.objects.get()
+    tasks.heartbeat(work.token)
+    after = TaskRow.objects.get()
+    assert (after.heartbeat_due_ms or 0) > 1
+    assert after.timeout_due_ms == before.timeout_due_ms
+    tasks.fail(work.token)
+    with pytest.raises(errors.TaskTimedOut):
+        tasks.heartbeat(work.token)
+    assert TaskRow.objects.get().heartbeat_due_ms is None

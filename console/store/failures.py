@@ -1,0 +1,81 @@
+"""What happens to an execution that the engine cannot take further?  It ends alone (G14)."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+import engine
+from console import clock
+from console.store import hints, history, runs
+from console.store.caches import kept_runs
+from console.store.writer import is_outage, write
+
+MAX_FAILURES = 3
+_COUNT = "UPDATE console_runrow SET failures = failures + 1 WHERE execution_id = %s"
+_FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
+_PASS_ON = (
+    "UPDATE console_runrow SET version = version + 1, next_event = next_event + 1, ready = %s"
+    " WHERE execution_id = %s"
+)
+_END = (
+    "SELECT r.next_event, e.arn, (SELECT MAX(at_ms) FROM console_historyevent h"
+    " WHERE h.execution_id = r.execution_id)"
+    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
+    " WHERE r.execution_id = %s"
+)
+
+
+def note(execution_id: int, error: BaseException) -> bool:
+    """Note that a step raised; after three in a row end the execution.
+
+    Return whether to try again. Not for outages of the database: those are nobody's fault.
+    """
+
+    def count() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT, [execution_id])
+            cursor.execute(_FAILURES, [execution_id])
+            row = cursor.fetchone()
+        return 0 if row is None else int(row[0])
+
+    kept_runs.forget(execution_id)
+    if write(count) < MAX_FAILURES:
+        return True
+    abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+    return False
+
+
+def abandon(execution_id: int, cause: str) -> None:
+    """End an execution FAILED with ``States.Runtime``, whatever is the matter with it."""
+    try:
+        _by_the_engine(execution_id, cause)
+    except Exception as error:
+        if is_outage(error) or isinstance(error, runs.Fenced):
+            raise
+        write(lambda: _by_hand(execution_id, cause))
+
+
+def _by_the_engine(execution_id: int, cause: str) -> None:
+    loaded = runs.take(execution_id)
+    if loaded is not None:
+        made = engine.abandon(loaded.machine, loaded.run, cause, runs.moment(loaded.machine))
+        loaded.run = made.run
+        loaded.values.apply(made)
+        write(lambda: runs.commit(loaded, [made]))
+
+
+def _by_hand(execution_id: int, cause: str) -> None:
+    """Write the end without snapshot, definition and messages: one of them cannot be read."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PASS_ON, [False, execution_id])
+        cursor.execute(_END, [execution_id])
+        next_event, arn, last_ms = cursor.fetchone()
+        cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
+    number, at_ms = next_event - 1, max(clock.now_ms(), last_ms)
+    details = {"error": "States.Runtime", "cause": cause}
+    history.append(
+        execution_id, [engine.Event(number, number - 1, at_ms, "ExecutionFailed", details)]
+    )
+    end = engine.Finish("FAILED", error="States.Runtime", cause=cause, stop_ms=at_ms)
+    runs.carry_out(execution_id, arn, [end])
+    hints.tell(("execution", execution_id))

@@ -1,0 +1,100 @@
+"""Does an execution that cannot go on end alone, with a reason?"""
+
+from __future__ import annotations
+
+import pytest
+
+import engine
+from console.models import HistoryEvent, InboxMessage, Project, RunRow, RunValue
+from console.store import executions, failures, inbox, runs
+from console.store.texts import storable
+from console.store.writer import write
+from tests.console.store.helpers import (
+    PASS,
+    WAIT,
+    assert_nothing_wrong,
+    create,
+    drain,
+    one,
+    start,
+    types,
+)
+
+
+def test_three_failed_steps_end_it(project: Project) -> None:
+    """FAILED with States.Runtime and the reason."""
+    execution = start(create(project, WAIT))
+    error = ValueError("boom")
+    assert [failures.note(execution.pk, error) for _ in range(3)] == [True, True, False]
+    execution.refresh_from_db()
+    assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
+    assert "ValueError: boom" in str(execution.cause)
+    assert_nothing_wrong()
+
+
+def test_a_good_step_forgives(project: Project) -> None:
+    """Only failures in a row count."""
+    execution = start(create(project, WAIT))
+    for _ in range(2):
+        failures.note(execution.pk, ValueError("boom"))
+    drain(execution)
+    assert RunRow.objects.get().failures == 0
+
+
+@pytest.mark.parametrize("broken", ["snapshot", "message"])
+def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str) -> None:
+    """A snapshot or a message that does not load ends its execution like any other fault."""
+    state = {"Type": "Map", "ItemProcessor": WAIT}
+    execution = start(create(project, one("M", **state)), [1, 2])
+    drain(execution)
+    if broken == "snapshot":
+        RunRow.objects.update(snapshot="broken")
+        write(lambda: inbox.post(execution.pk, engine.Stop()))
+    else:
+        InboxMessage.objects.create(execution=execution, kind="Unheard", created_ms=0)
+    runs.kept_runs.forget(execution.pk)
+    for _ in range(3):
+        with pytest.raises((ValueError, KeyError)) as caught:
+            runs.step(execution.pk)
+        failures.note(execution.pk, caught.value)
+    execution.refresh_from_db()
+    assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
+    assert types(execution)[-1] == "ExecutionFailed"
+    assert not RunValue.objects.exists()
+    assert_nothing_wrong()
+
+
+def test_stopping_what_cannot_be_read_still_ends_it(project: Project) -> None:
+    """StopExecution returns a stop date, whatever is the matter."""
+    execution = start(create(project, WAIT))
+    RunRow.objects.update(snapshot="broken")
+    stop_ms = executions.stop(execution)
+    execution.refresh_from_db()
+    assert (execution.stop_ms, execution.status) == (stop_ms, "FAILED")
+
+
+def test_characters_no_database_stores_are_replaced(project: Project) -> None:
+    """U+0000 and lone surrogates in error and cause poison nothing."""
+    execution = start(create(project, WAIT))
+    executions.stop(execution, error="a\x00", cause="b\x00\ud800é")
+    execution.refresh_from_db()
+    assert (execution.error, execution.cause) == ("a\ufffd", "b\ufffd\ufffdé")
+    assert storable("plain") == "plain"
+
+
+def test_a_state_may_have_any_name(project: Project) -> None:
+    """Even one with U+0000 runs."""
+    execution = start(create(project, one("a\x00b", Type="Pass")))
+    assert drain(execution).status == "SUCCEEDED"
+    assert HistoryEvent.objects.filter(state="a\ufffdb").count() == 2
+
+
+def test_messages_to_ended_executions_are_dropped(project: Project) -> None:
+    """A message that came in as the execution ended moves nothing and goes."""
+    ended = start(create(project, PASS), name="ended")
+    drain(ended)
+    waits = start(create(project, WAIT, "waits"))
+    for execution in (ended, waits):
+        write(lambda number=execution.pk: inbox.post(number, engine.Stop()))
+    inbox.drop_stale()
+    assert inbox.waiting(10) == [waits.pk]

@@ -1,0 +1,92 @@
+"""Is what a run needs stored once, found again, and gone in the end?"""
+
+from __future__ import annotations
+
+import engine
+from console.models import InboxMessage, Project, RunValue, Timer
+from console.store import inbox, runs
+from console.store.caches import Runs
+from console.store.values import StoredValues, save_values
+from console.store.writer import write
+from tests.console.store.helpers import WAIT, create, drain, start
+
+
+def test_a_prefix_drops_its_values_only(project: Project) -> None:
+    """Group 1 is not group 10, and the input of event 1 not that of event 10."""
+    execution = start(create(project, WAIT))
+    keys = ["1/i/0", "1/o/0", "10/i/0", "in/1/", "in/10/", "2/i/0"]
+    values = StoredValues(execution.pk)
+    values.fresh = dict.fromkeys(keys, "x")
+    write(lambda: save_values(values))
+
+    def drop(*prefixes: str) -> set[str]:
+        values.fresh, values.dropped = {}, list(prefixes)
+        write(lambda: save_values(values))
+        return set(RunValue.objects.values_list("key", flat=True))
+
+    assert drop("1/", "in/1/") == {"10/i/0", "in/10/", "2/i/0"}
+    assert drop("") == set()
+
+
+def test_values_are_read_in_the_order_asked_for(project: Project) -> None:
+    """Also when there are more than one query takes."""
+    execution = start(create(project, WAIT))
+    values = StoredValues(execution.pk)
+    values.fresh = {f"1/i/{n}": str(n) for n in range(1200)}
+    write(lambda: save_values(values))
+    wanted = [f"1/i/{n}" for n in reversed(range(1200))]
+    assert StoredValues(execution.pk).many(wanted) == [str(n) for n in reversed(range(1200))]
+
+
+def test_more_messages_than_a_step_takes_ask_for_another_step(project: Project) -> None:
+    """Nothing waits for the sweeper because a hint was merged with another."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+
+    def post() -> None:
+        for number in range(150):
+            inbox.post(execution.pk, engine.TaskStarted(1000 + number))
+
+    write(post)
+    assert runs.step(execution.pk)
+    assert not runs.step(execution.pk)
+    assert not InboxMessage.objects.exists()
+
+
+def test_a_timer_that_fired_is_gone(project: Project) -> None:
+    """Only what is still waited for stays armed."""
+    states = {
+        "First": {"Type": "Wait", "Seconds": 60, "Next": "Second"},
+        "Second": {"Type": "Wait", "Seconds": 3600, "End": True},
+    }
+    execution = start(create(project, {"StartAt": "First", "States": states}))
+    drain(execution)
+    first = Timer.objects.get().name
+    Timer.objects.update(due_ms=1)
+    drain(execution)
+    left = Timer.objects.get()
+    assert left.name != first
+    assert left.due_ms > execution.start_ms + 3_000_000
+
+
+def test_kept_runs_are_bounded_by_number_and_size() -> None:
+    """The oldest go first; a run of another version is not the run."""
+
+    def run(size: int) -> engine.Run:
+        return engine.Run(about={"input": "x" * size}, frames={}, groups={}, status="RUNNING")
+
+    values = StoredValues(1)
+    kept = Runs(2, 1_000)
+    for number in (1, 2, 3):
+        kept.put(number, 7, run(100))
+    assert kept.get(1, 7, values) is None
+    found = kept.get(3, 7, values)
+    assert found is not None
+    assert found.values is values
+    assert kept.get(3, 8, values) is None
+    kept.put(4, 1, run(950))
+    assert [kept.get(number, 7, values) for number in (2, 3)] == [None, None]
+    kept.put(5, 1, run(5_000))
+    assert kept.get(5, 1, values) is None
+    kept.put(6, 1, run(100))
+    assert kept.get(6, 1, values) is not None

@@ -1,0 +1,104 @@
+"""Does every change commit whole or not at all, whatever else happens?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import InterfaceError, OperationalError, transaction
+
+from console.models import Activity, Execution, Project, StateMachine
+from console.store import activities, hints
+from console.store.writer import is_outage, write
+from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_one_failing_change_leaves_the_others(project: Project) -> None:
+    """Of changes that are asked for at once, the failing ones vanish and the rest is stored."""
+
+    def change(number: int) -> str:
+        def store() -> str:
+            arn = activities.create(project, REGION, f"a{number}").arn
+            if number % 2:
+                raise LookupError(arn)
+            return arn
+
+        return write(store)
+
+    results = crowd(10, change)
+    assert sum(isinstance(one, LookupError) for one in results) == 5
+    assert set(Activity.objects.values_list("name", flat=True)) == {
+        f"a{n}" for n in (0, 2, 4, 6, 8)
+    }
+
+
+def test_hooks_run_after_the_commit_and_not_after_a_rollback(project: Project) -> None:
+    """What is told was stored."""
+    del project
+    told: list[str] = []
+
+    def fails() -> None:
+        transaction.on_commit(lambda: told.append("failed"))
+        raise LookupError
+
+    write(lambda: transaction.on_commit(lambda: told.append("stored")))
+    with pytest.raises(LookupError):
+        write(fails)
+    assert told == ["stored"]
+
+
+def test_a_listener_that_raises_does_not_undo_what_is_committed(project: Project) -> None:
+    """The caller hears of its commit; other listeners are told, too."""
+    told: list[int] = []
+
+    def breaks(execution_id: int) -> None:
+        del execution_id
+        raise RuntimeError("nobody listens any more")
+
+    ends = [hints.listen(("wake",), breaks), hints.listen(("ended",), told.append)]
+    try:
+        execution = start(create(project, PASS))
+    finally:
+        for end in ends:
+            end()
+    assert Execution.objects.get().pk == execution.pk
+
+
+@pytest.mark.parametrize(
+    ("model", "act"),
+    [
+        (Activity, lambda project: activities.create(project, REGION, "same").pk),
+        (StateMachine, lambda project: create(project, WAIT).pk),
+    ],
+)
+def test_creating_the_same_at_once_makes_one(
+    project: Project, model: Any, act: Callable[[Project], int]
+) -> None:
+    """Twelve callers get the one row; nobody gets an error."""
+    assert len(set(crowd(12, lambda _: act(project)))) == 1
+    assert model.objects.count() == 1
+
+
+def test_starting_the_same_at_once_starts_one(project: Project) -> None:
+    """Name and input alike: twelve callers get the one execution."""
+    machine = create(project, WAIT)
+    started = crowd(12, lambda _: start(machine, {"a": 1}, "same").pk)
+    assert len(set(started)) == 1
+    assert Execution.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "outage"),
+    [
+        (OperationalError("server closed the connection unexpectedly"), True),
+        (OperationalError("database or disk is full"), True),
+        (InterfaceError("connection already closed"), True),
+        (ValueError("boom"), False),
+    ],
+)
+def test_an_outage_is_told_from_a_fault(error: Exception, outage: bool) -> None:
+    """Only the database's own failures are nobody's fault."""
+    assert is_outage(error) is outage

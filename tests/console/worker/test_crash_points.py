@@ -1,0 +1,130 @@
+"""Is nothing lost wherever the process dies?  Every commit of a life, before it and after it.
+
+The death is a ``BaseException`` raised in place of a commit (before) or of what follows it (after);
+then a new process - empty caches, no hints - takes over from the rows alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import Execution, HistoryEvent, Project, StateMachine, TaskRow, Timer
+from console.store import caches, runs, tasks, writer
+from console.worker import delivery
+from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+calls: Counter[str] = Counter()
+
+
+class Death(BaseException):
+    """The process is gone."""
+
+
+def echo(event: Any, context: object) -> Any:
+    """A function that counts its calls."""
+    del context
+    calls[json.dumps(event)] += 1
+    return event
+
+
+def second_time(event: Any, context: Any) -> Any:
+    """A function that fails at its first attempt, however often that is called."""
+    seen[event].add(context.idempotency_key)
+    if len(seen[event]) == 1:
+        raise LookupError("not yet")
+    return event
+
+
+seen: dict[Any, set[str]] = {}
+RETRY = [{"ErrorEquals": ["LookupError"], "IntervalSeconds": 5}]
+ECHO = one("T", **function("echo"))
+PAUSE = one("W", Type="Wait", Seconds=5)
+CHAIN = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(1100)}
+SHAPES: dict[str, tuple[dict[str, Any], Any, Any]] = {
+    "chain": ({"StartAt": "S0", "States": {**CHAIN, "S1100": {"Type": "Succeed"}}}, 1, 1),
+    "wait": (PAUSE, {"a": 1}, {"a": 1}),
+    "retry": (one("R", **function("second-time"), Retry=RETRY), 1, 1),
+    "parallel": (one("P", Type="Parallel", Branches=[ECHO, PAUSE]), 7, [7, 7]),
+    "map": (one("M", Type="Map", MaxConcurrency=2, ItemProcessor=ECHO), [1, 2, 3], [1, 2, 3]),
+}
+
+
+@pytest.fixture(autouse=True)
+def functions(settings: Any) -> None:
+    """Register the functions above."""
+    here = "tests.console.worker.test_crash_points"
+    settings.STEPYARD_FUNCTIONS = {"echo": f"{here}:echo", "second-time": f"{here}:second_time"}
+
+
+def live(machine: StateMachine, data: Any) -> Execution:
+    """Live like a process: take over what the rows say, and end the one execution. Time flies."""
+    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+    tasks.release_called()
+    execution = Execution.objects.first() or start(machine, data, "x")
+    while True:
+        while runs.step(execution.pk):
+            pass
+        for task in TaskRow.objects.filter(status="scheduled").values_list("task", flat=True):
+            delivery.deliver(execution.pk, task)
+        Timer.objects.update(due_ms=1)
+        execution.refresh_from_db()
+        if execution.status != "RUNNING":
+            return execution
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[int]:
+    """Let the process die before or after its nth commit; return the list that counts them."""
+    count = [0]
+
+    def deadly(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def dying(fn: Any) -> Any:
+            count[0] += 1
+            if count[0] != commit:
+                return write(fn)
+            if moment == "after":
+                write(fn)
+            raise Death
+
+        return dying
+
+    monkeypatch.setattr(writer._writer, "run", deadly(writer._writer.run))
+    monkeypatch.setattr(writer, "_write_here", deadly(writer._write_here))
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_every_commit(project: Project, shape: str, moment: str) -> None:
+    """Whichever commit the process dies at, the execution ends as it would have."""
+    definition, data, wanted = SHAPES[shape]
+    machine = create(project, definition)
+    commit, reached = 1, True
+    while reached:
+        seen[data if isinstance(data, int) else 0] = set()
+        calls.clear()
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            count = die_at(monkeypatch, commit, moment)
+            try:
+                live(machine, data)
+            except Death:
+                assert_nothing_wrong()
+            reached = count[0] >= commit
+        before = list(HistoryEvent.objects.order_by("event_id").values_list())
+        execution = live(machine, data)
+        assert execution.status == "SUCCEEDED", f"{commit}: {execution.cause}"
+        assert json.loads(str(execution.output)) == wanted
+        after = list(HistoryEvent.objects.order_by("event_id").values_list())
+        assert after[: len(before)] == before
+        assert_nothing_wrong()
+        assert max(calls.values(), default=1) <= 2, "called again at most once, after one death"
+        assert reached or max(calls.values(), default=1) == 1, "called once if nothing died"
+        Execution.objects.all().delete()
+        commit += 1
+    assert commit > 4, "a life has several commits"

@@ -1,0 +1,234 @@
+"""Does the worker outlive what happens to its database and to its calls?"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from console.models import Execution, Project, StateMachine, TaskRow
+from console.store import activities, runs, tasks
+from console.worker import Embedded
+from tests.console.store.helpers import (
+    ACTIVITY,
+    REGION,
+    WAIT,
+    WORK,
+    assert_nothing_wrong,
+    create,
+    drain,
+    ended,
+    function,
+    one,
+    start,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = "tests.console.worker.test_outages"
+
+
+def double(event: int, context: object) -> int:
+    """A function of the tests."""
+    del context
+    return event * 2
+
+
+def leave(event: object, context: object) -> None:
+    """A function that wants to end the process."""
+    del event, context
+    raise SystemExit(3)
+
+
+def garble(event: object, context: object) -> str:
+    """A function whose answer no database stores."""
+    del event, context
+    return "\ud800"
+
+
+@pytest.fixture(autouse=True)
+def functions(settings: Any) -> None:
+    """Register the functions above."""
+    names = ("double", "leave", "garble")
+    settings.STEPYARD_FUNCTIONS = {name: f"{HERE}:{name}" for name in names}
+
+
+def failing(times: int, real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, made to find the database out so many times at first."""
+    left = [times]
+
+    def flaky(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OperationalError("the connection is closed")
+        return real(*arguments)
+
+    return flaky
+
+
+def cut_connections() -> None:
+    """End every other session of the database, where it has sessions."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+
+
+def test_an_outage_is_not_the_executions_fault(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that find the database out are done later, however many they are."""
+    execution = start(create(project, one("P", Type="Pass")))
+    monkeypatch.setattr(runs, "take", failing(3, runs.take))
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(execution).status == "SUCCEEDED"
+    finally:
+        worker.stop()
+
+
+def test_cut_connections_are_replaced(project: Project, worker: Embedded) -> None:
+    """Engine, clock, sweeper and calls all go on, twice."""
+    waits = create(project, one("W", Type="Wait", Seconds=1))
+    calls = create(project, one("T", **function("double")), "calls")
+    for _ in range(2):
+        running = [start(waits) for _ in range(3)]
+        time.sleep(0.2)
+        cut_connections()
+        running += [start(calls, number) for number in range(3)]
+        assert {ended(one).status for one in running} == {"SUCCEEDED"}
+    assert all(thread.is_alive() for thread in worker._threads)
+    for end in worker._listeners:
+        end()  # without hints only the sweeper finds it
+    assert ended(start(calls, 1)).output == "2"
+
+
+def test_the_clock_outlives_a_failure(
+    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded
+) -> None:
+    """A deadline whose expiry failed is tried again."""
+    del worker
+    monkeypatch.setattr(tasks, "expire", failing(1, tasks.expire))
+    activities.create(project, REGION, "work")
+    definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
+    execution = start(create(project, definition))
+    while tasks.take_activity_task(ACTIVITY) is None:
+        time.sleep(0.01)
+    assert ended(execution).error == "States.Timeout"
+
+
+@pytest.mark.parametrize("name", ["claim", "finish"])
+def test_a_call_outlives_an_outage(
+    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded, name: str
+) -> None:
+    """An outcome is recorded once the database is back; a task not taken is offered again."""
+    del worker
+    monkeypatch.setattr(tasks, name, failing(2, getattr(tasks, name)))
+    assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
+    assert TaskRow.objects.get().dispatches == 1
+
+
+def test_a_task_that_got_lost_is_called_again(project: Project, worker: Embedded) -> None:
+    """Started, but in nobody's hands: as when the claim's commit was never heard of."""
+    execution = start(create(project, one("W", Type="Wait", Seconds=3600)))
+    del execution
+    machine = create(project, one("T", **function("double")), "calls")
+    for end in worker._listeners:
+        end()
+    execution = start(machine, 5)
+    drain(execution)
+    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert ended(execution).output == "10"
+    assert TaskRow.objects.get().dispatches == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [("leave", "FAILED", "SystemExit"), ("garble", "SUCCEEDED", '"\ufffd"')],
+)
+def test_strange_functions_harm_only_their_execution(
+    project: Project, worker: Embedded, name: str, status: str, said: str
+) -> None:
+    """A wish to exit is an error, text that cannot be stored is replaced; the threads go on."""
+    del worker
+    machine = create(project, one("T", **function(name)))
+    for _ in range(3):
+        execution = ended(start(machine, name))
+        assert (execution.status, execution.error or execution.output) == (status, said)
+    assert_nothing_wrong()
+
+
+def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings: Any) -> None:
+    """An activity task that a callable was working; the history shows one start."""
+    settings.STEPYARD_FUNCTIONS = {"activity:work": f"{HERE}:double"}
+    activities.create(project, REGION, "work")
+    execution = start(create(project, WORK), 2)
+    drain(execution)
+    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    drain(execution)
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(execution).output == "4"
+    finally:
+        worker.stop()
+    kinds = list(execution.historyevent_set.values_list("type", flat=True))
+    assert kinds.count("ActivityStarted") == 1
+
+
+def test_calls_of_any_pattern_of_a_dead_process_are_done_again(project: Project) -> None:
+    """Also those that would wait for a callback, had the call got through."""
+    call = {"QueueUrl": "q", "MessageBody": {"token.$": "$$.Task.Token"}}
+    arn = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+    execution = start(create(project, one("T", Type="Task", Resource=arn, Parameters=call)))
+    drain(execution)
+    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(execution).status == "FAILED"
+    finally:
+        worker.stop()
+
+
+def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
+    """What runs is ended and the name is free again."""
+    execution = start(create(project, WAIT))
+    StateMachine.objects.update(status="DELETING")
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(execution).status == "ABORTED"
+        deadline = time.monotonic() + 5
+        while StateMachine.objects.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        worker.stop()
+    assert Execution.objects.get().state_machine_id is None
+
+
+def test_stopping_hands_over_at_once(project: Project) -> None:
+    """Stop returns within a second, whatever is waited for or under way."""
+    machine = create(project, one("T", **function("double")))
+    worker = Embedded()
+    worker.start()
+    for number in range(20):
+        start(machine, number)
+    begun = time.monotonic()
+    worker.stop()
+    assert time.monotonic() - begun < 1
+    second = Embedded()
+    second.start()
+    try:
+        for execution in Execution.objects.all():
+            assert ended(execution).status == "SUCCEEDED"
+    finally:
+        second.stop()
+    assert_nothing_wrong()
