@@ -92,11 +92,22 @@
     showTimes(row);
   }
 
+  // Options are added, never replaced: the list may be open.
+  function offerTypes(types) {
+    const select = document.querySelector("[data-history] #type");
+    for (const type of select ? types : []) {
+      const options = [...select.options].slice(1);
+      if (options.some((one) => one.text === type)) continue;
+      select.add(new Option(type), options.find((one) => one.text > type) ?? null);
+    }
+  }
+
   function paint() {
     const poll = document.getElementById("poll");
     if (!poll?.dataset.paint) return;
-    const { nodes, taken } = JSON.parse(poll.dataset.paint);
+    const { nodes, taken, types } = JSON.parse(poll.dataset.paint);
     for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
+    offerTypes(types);
     for (const way of document.querySelectorAll("[data-edge]")) {
       const gone = taken.includes(way.dataset.edge);
       way.classList.toggle("taken", gone);

@@ -45,7 +45,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
             if trace.last == cursor and not over:
                 return HttpResponse(status=204)
             context |= painted(one, trace, request.GET)
-            context["paint"] = _paint(trace, cursor)
+            context["paint"] = _paint(trace, cursor, events.types(one))
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(
                 request.GET.get("step", "")
@@ -80,8 +80,11 @@ def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDic
     return "Show the newest events" if context["cursor"] > newest else ""
 
 
-def _paint(trace: Trace, cursor: int) -> str:
-    """Return as JSON what the script needs to repaint: changed states, and all ways taken."""
+def _paint(trace: Trace, cursor: int, types: list[str]) -> str:
+    """Return as JSON what the script needs to repaint.
+
+    That is: the changed states, all ways taken, and the event types one can filter by.
+    """
     changed = steps.summaries(trace, trace.changes(cursor))
     nodes = {
         node: {
@@ -98,7 +101,7 @@ def _paint(trace: Trace, cursor: int) -> str:
         for node, one in changed.items()
     }
     taken = [f"{source}-{target}" for source, target in trace.taken]
-    return json.dumps({"nodes": nodes, "taken": taken})
+    return json.dumps({"nodes": nodes, "taken": taken, "types": types})
 
 
 def _other_visit(shown: panel.Panel | None, query: QueryDict) -> bool:

@@ -121,6 +121,15 @@ def test_the_history_filters_without_losing_the_rest(page: Page, server: Server)
     expect(page.locator("#e4")).to_be_focused()
 
 
+def test_the_type_filter_learns_types_that_come_later(page: Page, server: Server) -> None:
+    """What has just happened for the first time can be filtered by, without a reload."""
+    page.goto(start(server, create(server, waits(2))))
+    expect(page.locator("#type option", has_text="WaitStateEntered")).to_be_attached()
+    expect(page.locator("#type option", has_text="ExecutionSucceeded")).to_be_attached()
+    texts = page.locator("#type option").evaluate_all("all => all.slice(1).map(one => one.text)")
+    assert texts == sorted(set(texts))
+
+
 def test_lists_announce_new_executions(page: Page, server: Server) -> None:
     """A list does not jump: it says how many are new, and marks those that ended."""
     machine = create(server, waits(2))
