@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
     del config
     for name in ("STEPYARD_DATA", "STEPYARD_FUNCTIONS"):
         os.environ.pop(name, None)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what SQLite leaves beside the test database: the writer's connection outlives it."""
+    del config
+    for left in Path(tempfile.gettempdir()).glob(f"stepyard-test-{os.getpid()}.sqlite3*"):
+        left.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

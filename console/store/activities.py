@@ -9,7 +9,7 @@ from django.conf import settings
 from console import arns, clock
 from console.errors import ActivityDoesNotExist, ActivityLimitExceeded
 from console.models import Activity
-from console.store import audit
+from console.store import audit, rows
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def create(project: Project, region: str, name: str, actor: audit.Actor = audit.
 def get(project: Project, arn: str) -> Activity:
     """Return an activity of the project; raise InvalidArn or ActivityDoesNotExist."""
     arns.parse_arn(arn, "activity")
-    activity = Activity.objects.filter(project=project, arn=arn).first()
+    activity = rows.one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
     if activity is None:
         raise ActivityDoesNotExist(f"Activity Does Not Exist: '{arn}'")
     return activity
@@ -66,5 +66,5 @@ def list_page(
     project: Project, region: str, *, after: str = "", limit: int = 100
 ) -> list[Activity]:
     """Return up to ``limit`` activities by name, from the one after the name ``after``."""
-    rows = Activity.objects.filter(project=project, region=region, name__gt=after)
-    return list(rows.order_by("name")[:limit])
+    found = Activity.objects.filter(project=project, region=region, name__gt=after)
+    return list(found.order_by("name")[:limit])

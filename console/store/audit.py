@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.models import AuditEntry
+from console.store import rows
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -26,7 +27,7 @@ NOBODY = Actor()
 
 def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
     """Write an audit row (inside the caller's transaction)."""
-    AuditEntry(
+    entry = AuditEntry(
         at_ms=clock.now_ms(),
         project=project,
         actor=actor.name,
@@ -35,4 +36,5 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         target=target,
         reason=reason[:256],
         request_id=actor.request_id,
-    ).save(force_insert=True)
+    )
+    rows.insert(entry)

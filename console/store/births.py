@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import engine
 from console.models import RunRow
-from console.store import hints, history, runs
+from console.store import hints, history, rows, runs
 from console.store.caches import machines
 from console.store.values import StoredValues, save_values
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def give_birth(execution: Execution, machine_name: str) -> None:
     """Save a new execution with event 1, its snapshot and its first work item."""
-    execution.save(force_insert=True)
+    rows.insert(execution)
     message = engine.Start(
         execution_arn=execution.arn,
         execution_name=execution.name,
@@ -32,12 +32,13 @@ def give_birth(execution: Execution, machine_name: str) -> None:
     machine = machines.get(execution.definition_id)
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
     made = engine.advance(machine, engine.NEW_RUN, message, moment, budget=0)
-    RunRow(
+    begun = RunRow(
         execution_id=execution.pk,
         snapshot=made.run.dumps(),
         next_event=made.run.next_event,
         ready=True,
-    ).save(force_insert=True)
+    )
+    rows.insert(begun)
     history.append(execution.pk, made.events)
     values = StoredValues(execution.pk)
     values.apply(made)

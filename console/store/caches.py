@@ -64,7 +64,7 @@ def _weight(run: engine.Run) -> int:
     return lines + len(run.about.get("input", ""))
 
 
-kept_runs = Runs(5_000, 64_000_000)
+kept_runs = Runs(1_000, 32_000_000)
 
 
 class Machines:

@@ -18,7 +18,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, runs
+from console.store import audit, failures, inbox, rows, runs
 from console.store.births import give_birth
 from console.store.writer import is_outage, write
 
@@ -53,10 +53,10 @@ def start(
     arn = arns.execution_arn(machine.arn, name)
 
     def store() -> Execution:
-        current = StateMachine.objects.filter(pk=machine.pk, status="ACTIVE").exists()
-        if not current:
+        current = rows.one(StateMachine, "id = %s", [machine.pk])
+        if current is None or current.status != "ACTIVE":
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
-        found = Execution.objects.filter(arn=arn).first()
+        found = rows.one(Execution, "arn = %s", [arn])
         if found is not None:
             if found.status == "RUNNING" and found.input == input:
                 return found
@@ -143,8 +143,8 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
 
     The lock lets its end, if that is being written just now, come before or after but not between.
     """
-    rows = Execution.objects.select_for_update(no_key=True).filter(pk=number)
-    running = rows.values_list("status", flat=True).first() == "RUNNING"
+    execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
+    running = execution.values_list("status", flat=True).first() == "RUNNING"
     if running:
         inbox.post(number, message)
     return running
@@ -180,14 +180,12 @@ def end_running(number: int) -> None:
 def get(project: Project, arn: str) -> Execution:
     """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
     parsed = arns.parse_arn(arn, "execution")
-    execution = (
-        Execution.objects.select_related("definition", "project", "map_run")
-        .defer("map_run__inputs")
-        .filter(project=project, arn=parsed.text)
-        .first()
-    )
+    execution = rows.one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
         raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
+    execution.project = project
+    if execution.map_run_id is not None:
+        execution.map_run = MapRun.objects.defer("inputs").get(pk=execution.map_run_id)
     return execution
 
 
@@ -208,14 +206,14 @@ def list_page(
         Alias: {"alias_arn": owner.arn},
         StateMachine: {"state_machine": owner},
     }
-    rows = Execution.objects.filter(**which[type(owner)])
+    found = Execution.objects.filter(**which[type(owner)])
     if status:
-        rows = rows.filter(status=status)
+        found = found.filter(status=status)
     if after:
         start_ms, number = after
-        rows = rows.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
+        found = found.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
     return list(
-        rows.select_related("map_run")
+        found.select_related("map_run")
         .defer("input", "output", "cause", "map_run__inputs")
         .order_by("-start_ms", "-id")[:limit]
     )

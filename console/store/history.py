@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
-
 import engine
 from console.models import HistoryEvent
+from console.store import rows
 from console.store.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_INSERT = (
-    "INSERT INTO console_historyevent"
-    " (execution_id, event_id, previous, at_ms, type, state, details)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
-)
+_COLUMNS = "execution_id, event_id, previous, at_ms, type, state, details"
 _PAYLOADS = {
     "input": "inputDetails",
     "output": "outputDetails",
@@ -29,7 +24,7 @@ _DATA = (*_PAYLOADS, "parameters")
 
 def append(execution_id: int, events: Iterable[engine.Event]) -> None:
     """Append events (inside the caller's transaction)."""
-    rows = [
+    values = [
         (
             execution_id,
             event.id,
@@ -41,9 +36,7 @@ def append(execution_id: int, events: Iterable[engine.Event]) -> None:
         )
         for event in events
     ]
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.executemany(_INSERT, rows)
+    rows.append("console_historyevent", _COLUMNS, values)
 
 
 def page(

@@ -22,7 +22,7 @@ from console.errors import (
     StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
-from console.store import audit, definitions, executions
+from console.store import audit, definitions, executions, rows
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -188,13 +188,10 @@ def _remove(project: Project, arn: str) -> None:
 def get(project: Project, arn: str) -> StateMachine:
     """Return a machine of the project; raise InvalidArn or StateMachineDoesNotExist."""
     parsed = arns.parse_arn(arn, "stateMachine")
-    machine = (
-        StateMachine.objects.select_related("definition", "project")
-        .filter(project=project, arn=parsed.text)
-        .first()
-    )
+    machine = rows.one(StateMachine, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if machine is None:
         raise _missing(arn)
+    machine.project = project
     return machine
 
 

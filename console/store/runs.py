@@ -17,8 +17,8 @@ from django.db.models import F
 
 import engine
 from console import clock
-from console.models import Activity, MapRun
-from console.store import hints, history, inbox, tasks
+from console.models import MapRun
+from console.store import hints, history, inbox, rows, tasks
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
@@ -92,13 +92,13 @@ def take(execution_id: int) -> Loaded | None:
         if row is None or row[4] != "RUNNING" or row[3]:
             return None
         cursor.execute(_INBOX, [execution_id])
-        rows = cursor.fetchall()
+        came_in = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         timers = [name for (name,) in cursor.fetchall()]
     version, snapshot, ready, _, _, arn, definition = row
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in timers]
-    messages += [inbox.message(kind, body) for _, kind, body in rows]
+    messages += [inbox.message(kind, body) for _, kind, body in came_in]
     if not messages:
         return None
     values = StoredValues(execution_id)
@@ -111,7 +111,7 @@ def take(execution_id: int) -> Loaded | None:
         values,
         machines.get(definition),
         messages,
-        [number for number, _, _ in rows],
+        [number for number, _, _ in came_in],
         timers,
     )
 
@@ -128,8 +128,10 @@ def moment(machine: engine.Machine) -> engine.Moment:
     wanted = machine.activities
     missing: frozenset[str] = frozenset()
     if wanted:
-        there = Activity.objects.filter(arn__in=wanted).values_list("arn", flat=True)
-        missing = frozenset(wanted) - frozenset(there)
+        with connection.cursor() as cursor:
+            marks = ",".join(["%s"] * len(wanted))
+            cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
+            missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
     return engine.Moment(clock.now_ms(), secrets.randbits(63), settings.STEPYARD_TOKEN_KEY, missing)
 
 
@@ -148,8 +150,8 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         if cursor.rowcount != 1:
             raise Fenced
         if loaded.inbox:
-            rows = [(one,) for one in loaded.inbox]
-            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", rows)
+            taken = [(one,) for one in loaded.inbox]
+            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
     _drop_timers(number, loaded.timers)
     history.append(number, [event for one in made for event in one.events])
     save_values(loaded.values)
@@ -180,12 +182,8 @@ def _set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
     """Arm timers, but for those that the same commit cancels."""
     gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
     wanted = [one for one in commands if isinstance(one, engine.SetTimer) and one.timer not in gone]
-    if wanted:
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO console_timer (execution_id, name, due_ms) VALUES (%s, %s, %s)",
-                [(execution_id, one.timer, one.due_ms) for one in wanted],
-            )
+    values = [(execution_id, one.timer, one.due_ms) for one in wanted]
+    rows.append("console_timer", "execution_id, name, due_ms", values)
     for one in wanted:
         hints.due(one.due_ms, "timer", execution_id)
 

@@ -20,7 +20,7 @@ import engine
 from console import clock
 from console.errors import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
 from console.models import TaskRow
-from console.store import hints, inbox
+from console.store import hints, inbox, rows
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -34,12 +34,11 @@ BUILTIN_WORKER = "stepyard-builtin"
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
 _TOKEN_LENGTH = 44
 
-_COLUMNS = (
-    "execution_id, task, kind, resource, service, action, pattern, state, input, credentials,"
-    " attempt, entered_event, token_hash, timeout_s, heartbeat_s, timeout_due_ms,"
-    " heartbeat_due_ms, scheduled_ms, status, worker, dispatches"
+_OLDEST = (
+    "SELECT execution_id, task FROM console_taskrow"
+    " WHERE resource = %s AND status = 'scheduled' AND kind = 'activity'"
+    " ORDER BY scheduled_ms, execution_id, task LIMIT 1"
 )
-_INSERT = f"INSERT INTO console_taskrow ({_COLUMNS}) VALUES ({', '.join(['%s'] * 21)})"
 _TAKE = (
     "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
     " worker = CASE WHEN kind = 'activity' THEN %s ELSE '' END"
@@ -87,39 +86,35 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
     """Write the rows of tasks."""
     if not wanted:
         return
-    with connection.cursor() as cursor:
-        cursor.executemany(_INSERT, [_row(execution_id, arn, one, now_ms) for one in wanted])
+    rows.insert_all([_row(execution_id, arn, one, now_ms) for one in wanted])
     for one in wanted:
         _offer(execution_id, one)
         if one.kind in _CALLED:
             _announce(execution_id, one.task, now_ms, one.timeout_seconds, one.heartbeat_seconds)
 
 
-def _row(execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int) -> tuple[Any, ...]:
-    """Return the values of ``_COLUMNS``. The clocks of an activity start when a worker has it."""
+def _row(execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int) -> TaskRow:
+    """Return the row of a task. The clocks of an activity start when a worker has it."""
     called = wanted.kind in _CALLED
-    return (
-        execution_id,
-        wanted.task,
-        wanted.kind,
-        wanted.resource,
-        wanted.service,
-        wanted.action,
-        str(wanted.pattern),
-        storable(wanted.state),
-        wanted.input,
-        wanted.credentials or "",
-        wanted.attempt,
-        wanted.entered_event,
-        _hash(_token(arn, wanted.task)),
-        wanted.timeout_seconds,
-        wanted.heartbeat_seconds,
-        _due(now_ms, wanted.timeout_seconds) if called else None,
-        _due(now_ms, wanted.heartbeat_seconds) if called else None,
-        now_ms,
-        "scheduled",
-        "",
-        0,
+    return TaskRow(
+        execution_id=execution_id,
+        task=wanted.task,
+        kind=wanted.kind,
+        resource=wanted.resource,
+        service=wanted.service,
+        action=wanted.action,
+        pattern=str(wanted.pattern),
+        state=storable(wanted.state),
+        input=wanted.input,
+        credentials=wanted.credentials or "",
+        attempt=wanted.attempt,
+        entered_event=wanted.entered_event,
+        token_hash=_hash(_token(arn, wanted.task)),
+        timeout_s=wanted.timeout_seconds,
+        heartbeat_s=wanted.heartbeat_seconds,
+        timeout_due_ms=_due(now_ms, wanted.timeout_seconds) if called else None,
+        heartbeat_due_ms=_due(now_ms, wanted.heartbeat_seconds) if called else None,
+        scheduled_ms=now_ms,
     )
 
 
@@ -179,8 +174,8 @@ def claim_map(execution_id: int, task: int) -> Work | None:
 
 def scheduled_maps() -> list[tuple[int, int]]:
     """Return (execution, task) of Map tasks that nobody has taken."""
-    rows = TaskRow.objects.filter(status="scheduled", kind="map")
-    return list(rows.values_list("execution_id", "task"))
+    found = TaskRow.objects.filter(status="scheduled", kind="map")
+    return list(found.values_list("execution_id", "task"))
 
 
 def is_closed(execution_id: int, task: int) -> bool:
@@ -190,20 +185,22 @@ def is_closed(execution_id: int, task: int) -> bool:
 
 def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
     """Take the oldest open task of an activity for a worker; None if there is none."""
-    if not _waiting(activity_arn).exists():
+    if _oldest(activity_arn) is None:
         return None
 
     def take() -> Work | None:
-        rows = _waiting(activity_arn).select_for_update(skip_locked=True)
-        row = rows.values_list("execution_id", "task").first()
-        return None if row is None else _take(*row, worker)
+        found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
+        return None if found is None else _take(*found, worker)
 
     return write(take)
 
 
-def _waiting(activity_arn: str) -> QuerySet[TaskRow]:
-    rows = TaskRow.objects.filter(resource=activity_arn, status="scheduled", kind="activity")
-    return rows.order_by("scheduled_ms", "execution_id", "task")
+def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
+    """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
+        found: tuple[int, int] | None = cursor.fetchone()
+    return found
 
 
 def _take(execution_id: int, task: int, worker: str) -> Work | None:
@@ -258,8 +255,8 @@ def release(execution_id: int, task: int) -> bool:
     """Offer a task again that was started here and lost; return whether it was still open."""
 
     def again() -> bool:
-        rows = _started_here().filter(execution_id=execution_id, task=task)
-        return rows.update(status="scheduled") == 1
+        found = _started_here().filter(execution_id=execution_id, task=task)
+        return found.update(status="scheduled") == 1
 
     return write(again)
 
@@ -308,8 +305,8 @@ def heartbeat(token: str, project: Project | None = None) -> None:
         row = _open(token, project)
         now_ms = clock.now_ms()
         due_ms = _due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
-        rows = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if not rows.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
+        found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
+        if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
             raise _too_late()
         if due_ms:
             hints.due(due_ms, "heartbeat", row.execution_id, row.task)
@@ -331,13 +328,20 @@ def _open(token: str, project: Project | None) -> TaskRow:
     """Return the row a token opens; a token works only in the project that owns the task."""
     if len(token) != _TOKEN_LENGTH or not token.isascii():
         raise InvalidToken("Invalid Token: 'Invalid token'")
-    rows = TaskRow.objects.filter(token_hash=_hash(token))
-    row = (rows if project is None else rows.filter(execution__project=project)).first()
-    if row is None:
+    row = rows.one(TaskRow, "token_hash = %s", [_hash(token)])
+    if row is None or (project is not None and _owner(row) != project.pk):
         raise TaskDoesNotExist("Task does not exist: 'Provided task does not exist anymore'")
     if row.status == "closed":
         raise _too_late()
     return row
+
+
+def _owner(row: TaskRow) -> int:
+    """Return the project of a task."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
+        (project,) = cursor.fetchone()
+    return int(project)
 
 
 def _too_late() -> TaskTimedOut:
@@ -352,7 +356,7 @@ def expire(execution_id: int, task: int) -> bool:
 
     def time_out() -> bool:
         now_ms = clock.now_ms()
-        row = TaskRow.objects.filter(execution_id=execution_id, task=task).first()
+        row = rows.one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
         if row is None or row.status == "closed":
             return False
         heartbeat_due = row.heartbeat_due_ms is not None and row.heartbeat_due_ms <= now_ms

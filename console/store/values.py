@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
+from console.store import rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import engine
 
-_INSERT = "INSERT INTO console_runvalue (execution_id, key, text) VALUES (%s, %s, %s)"
 # A range, which the primary key finds at once (a LIKE would look at every value of the execution).
 # Keys compare byte by byte: SQLite does that anyway, on PostgreSQL migration 0002 sees to it.
 _DELETE = "DELETE FROM console_runvalue WHERE execution_id = %s AND key >= %s AND key < %s"
@@ -58,12 +59,11 @@ class StoredValues:
 def save_values(values: StoredValues) -> None:
     """Write what was kept and delete what was dropped (inside a transaction)."""
     number = values.execution_id
-    with connection.cursor() as cursor:
-        if values.dropped:
+    if values.dropped:
+        with connection.cursor() as cursor:
             cursor.executemany(_DELETE, [(number, one, _after(one)) for one in values.dropped])
-        rows = [(number, key, text) for key, text in values.fresh.items()]
-        if rows:
-            cursor.executemany(_INSERT, rows)
+    fresh = [(number, key, text) for key, text in values.fresh.items()]
+    rows.append("console_runvalue", "execution_id, key, text", fresh)
 
 
 def _after(prefix: str) -> str:

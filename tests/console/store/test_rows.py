@@ -1,0 +1,50 @@
+"""Does the short way to the rows read and write what the ORM does?"""
+
+from __future__ import annotations
+
+import pytest
+from django.forms.models import model_to_dict
+
+from console.models import Execution, HistoryEvent, Project, RunRow, StateMachine
+from console.store import rows
+from console.store.writer import write
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+
+
+@pytest.mark.parametrize("model", [Execution, RunRow, StateMachine])
+def test_a_row_is_read_as_the_orm_reads_it(project: Project, model: type) -> None:
+    """Every field has the same value (SQLite's 1 counts as true)."""
+    drain(start(create(project, WAIT), {"a": "é"}))
+    short, usual = rows.one(model, "1 = %s", [1]), model.objects.get()
+    assert short == usual
+    for field in model._meta.concrete_fields:
+        one, other = getattr(short, field.attname), getattr(usual, field.attname)
+        assert (one, bool(one)) == (other, bool(other)), field.attname
+    assert rows.one(model, "1 = %s", [2]) is None
+
+
+def test_a_row_is_written_as_the_orm_writes_it(project: Project) -> None:
+    """The key is known afterwards, and the row can be saved again."""
+    execution = start(create(project, PASS))
+    copy = Execution.objects.get()
+    copy.pk, copy.arn, copy.output = None, "other", None
+    write(lambda: rows.insert(copy))
+    assert copy.pk > execution.pk
+    left, right = model_to_dict(copy), model_to_dict(execution)
+    assert {name for name in left if left[name] != right[name]} == {"id", "arn"}
+    copy.name = "changed"
+    copy.save()
+    assert Execution.objects.get(pk=copy.pk).name == "changed"
+
+
+def test_many_rows_are_written_at_once(project: Project) -> None:
+    """With keys of several fields."""
+    execution = start(create(project, PASS))
+    events = [
+        HistoryEvent(execution_id=execution.pk, event_id=number, previous=1, at_ms=1, type="X")
+        for number in range(2, 22)
+    ]
+    write(lambda: rows.insert_all(events))
+    write(lambda: rows.insert_all([]))
+    found = HistoryEvent.objects.filter(type="X").order_by("event_id")
+    assert list(found.values_list("event_id", "state")) == [(n, "") for n in range(2, 22)]
