@@ -47,6 +47,10 @@ class TemplateSyntaxError(EngineError):
         self.key = key
 
 
+class CollidingKeysError(TemplateSyntaxError):
+    """A template names a key twice, as ``x`` and as ``x.$``; only one could be kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Object:
     members: tuple[tuple[str, Expression], ...]
@@ -83,6 +87,8 @@ def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) 
     if depth > _MAX_DEPTH:
         raise TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", pointer, field)
     if isinstance(value, dict):
+        if member is _jsonpath_member and (problem := collision(value)):
+            raise CollidingKeysError(problem, pointer, field)
         members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())
         constants = {name: part.value for name, part in members if isinstance(part, Literal)}
         return Literal(constants) if len(constants) == len(members) else _Object(members)
@@ -99,6 +105,12 @@ def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) 
         if looks_broken(value):
             raise TemplateSyntaxError(jsonata_problem(value), pointer, field)
     return Literal(value)
+
+
+def collision(value: dict[str, Json]) -> str | None:
+    """Return what is wrong with ``x`` beside ``x.$``, None without such a pair."""
+    key = next((one for one in value if one.endswith(".$") and one[:-2] in value), None)
+    return None if key is None else f"Both '{key[:-2]}' and '{key}' give the key '{key[:-2]}'"
 
 
 def _jsonpath_member(

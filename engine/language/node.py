@@ -10,6 +10,7 @@ from engine.data.intrinsics import compile_intrinsic
 from engine.data.jsonata import compile_jsonata, is_jsonata, jsonata_problem
 from engine.data.paths import PathSyntaxError, compile_path, is_reference_path
 from engine.data.templates import (
+    CollidingKeysError,
     TemplateSyntaxError,
     compile_jsonata_template,
     compile_template,
@@ -149,6 +150,9 @@ class Node:
                 return self._jsonata_template(name, value)
             _warn(self, name, value)
             return compile_template(value, field=name)
+        except CollidingKeysError as error:
+            self.problems.error(self.at(name) + error.pointer, str(error))
+            return None
         except TemplateSyntaxError as error:
             inside = error.pointer.rpartition("/")[0]
             self.problems.error(

@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 from engine.data.expression import ABSENT, ROOT, Expression, Literal
 from engine.data.jsonata import is_jsonata
 from engine.data.paths import REPLACE, PathSyntaxError, ResultPath, compile_result_path
+from engine.data.templates import (
+    TemplateSyntaxError,
+    collision,
+    compile_jsonata_template,
+    compile_template,
+    compile_value,
+)
 from engine.language import fields, model
 from engine.language.choice import timestamp
 from engine.language.diagnostics import STATIC_RESULT
@@ -91,6 +98,8 @@ def assign(node: Node) -> model.Assign | None:
     if not isinstance(value, dict):
         node.error("Assign", "Expected value of type Object")
         return None
+    if not node.jsonata and (problem := collision(value)):
+        node.error("Assign", problem)
     targets: dict[str, Expression] = {}
     for key, one in value.items():
         name = key[:-2] if key.endswith(".$") and not node.jsonata else key
@@ -105,13 +114,6 @@ def assign(node: Node) -> model.Assign | None:
 
 def _assigned(single: Node, key: str, name: str) -> Expression | None:
     """Compile one variable's value; its field is named ``Assign/x`` in JSONata errors."""
-    from engine.data.templates import (
-        TemplateSyntaxError,
-        compile_jsonata_template,
-        compile_template,
-        compile_value,
-    )
-
     try:
         if single.jsonata:
             return compile_jsonata_template(single.get(key), field=f"Assign/{key}")

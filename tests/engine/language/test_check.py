@@ -147,6 +147,8 @@ def test_recorded_words(definition: Any, told: str) -> None:
         {"Type": "Choice", "Choices": [{"And": [], "Next": "X"}]},
         {"Type": "Map", "End": True},
         {"Type": "Pass", "End": True, "Assign": {"states": 1}},
+        {"Type": "Pass", "End": True, "Assign": {"a": 1, "a.$": "$.a"}},
+        {"Type": "Pass", "End": True, "Parameters": {"in": [{"a": 1, "a.$": "$.a"}]}},
         {"Type": "Pass", "End": True, "QueryLanguage": "JSONata", "Output": "{% 1 + %}"},
         {"Type": "Pass", "End": True, "QueryLanguage": "JSONata", "Output": "{% 1"},
         {"Type": "Pass", "End": True, "QueryLanguage": "JSONata", "InputPath": "$.a"},
