@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import re2
 
 from engine import jsontext
-from engine.data import paths, steps
 from engine.data.expression import ABSENT, Json
+from engine.data.pathtext import PathSyntaxError, read_steps, unquote
+from engine.data.steps import apply_function, split, walk, walk_definite
+
+if TYPE_CHECKING:
+    from engine.data.steps import Budget, Step, Test
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -38,66 +42,56 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 50
 
 
-class Test(Protocol):
-    """A compiled filter."""
-
-    def holds(self, node: Json, root: Json) -> bool:
-        """Tell whether the node passes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Operand:
     """A literal, or a path from the node (``@``) or the root (``$``)."""
 
     literal: Json = ABSENT
-    path: tuple[Any, ...] = ()
-    definite: bool = True
+    definite: tuple[Step, ...] = ()
+    rest: tuple[Step, ...] = ()
     from_root: bool = False
     function: str = ""
 
-    def value(self, node: Json, root: Json) -> Json:
+    def value(self, node: Json, root: Json, budget: Budget) -> Json:
         if self.literal is not ABSENT:
             return self.literal
-        start = root if self.from_root else node
-        if self.definite:
-            found = steps.walk_definite(self.path, start)
-        else:
-            found = steps.walk(self.path, start)
-        return steps.apply_function(self.function, found) if self.function else found
+        found = walk_definite(self.definite, root if self.from_root else node)
+        if self.rest:
+            found = [] if found is ABSENT else walk(self.rest, found, root, budget)
+        return apply_function(self.function, found) if self.function else found
 
 
 @dataclass(frozen=True, slots=True)
 class _Exists:
     operand: _Operand
 
-    def holds(self, node: Json, root: Json) -> bool:
-        found = self.operand.value(node, root)
-        return found is not ABSENT and not (not self.operand.definite and found == [])
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        found = self.operand.value(node, root, budget)
+        return found is not ABSENT and not (self.operand.rest and found == [])
 
 
 @dataclass(frozen=True, slots=True)
 class _Not:
     test: Test
 
-    def holds(self, node: Json, root: Json) -> bool:
-        return not self.test.holds(node, root)
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        return not self.test.holds(node, root, budget)
 
 
 @dataclass(frozen=True, slots=True)
 class _All:
     tests: tuple[Test, ...]
 
-    def holds(self, node: Json, root: Json) -> bool:
-        return all(test.holds(node, root) for test in self.tests)
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        return all(test.holds(node, root, budget) for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True)
 class _Any:
     tests: tuple[Test, ...]
 
-    def holds(self, node: Json, root: Json) -> bool:
-        return any(test.holds(node, root) for test in self.tests)
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        return any(test.holds(node, root, budget) for test in self.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +100,9 @@ class _Compare:
     operator: str
     right: _Operand
 
-    def holds(self, node: Json, root: Json) -> bool:
-        return _compare(self.operator, self.left.value(node, root), self.right.value(node, root))
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        left = self.left.value(node, root, budget)
+        return _compare(self.operator, left, self.right.value(node, root, budget))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +110,8 @@ class _Matches:
     operand: _Operand
     pattern: Any
 
-    def holds(self, node: Json, root: Json) -> bool:
-        value = self.operand.value(node, root)
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        value = self.operand.value(node, root, budget)
         return isinstance(value, str) and self.pattern.fullmatch(value) is not None
 
 
@@ -180,9 +175,9 @@ class _Reader:
         self.token: tuple[str, str] | None = None
         self.next()
 
-    def error(self, wanted: str) -> paths.PathSyntaxError:
+    def error(self, wanted: str) -> PathSyntaxError:
         got = self.token[1] if self.token else "the end"
-        return paths.PathSyntaxError(f"filter '{self.text}': got {got}, wanted {wanted}")
+        return PathSyntaxError(f"filter '{self.text}': got {got}, wanted {wanted}")
 
     def next(self) -> tuple[str, str] | None:
         """Move on and return the token that was current."""
@@ -192,7 +187,7 @@ class _Reader:
             return before
         match = _TOKEN.match(self.text, self.at)
         if match is None or match.lastgroup is None:
-            raise paths.PathSyntaxError(f"filter '{self.text}': got {self.text[self.at :]!r}")
+            raise PathSyntaxError(f"filter '{self.text}': got {self.text[self.at :]!r}")
         self.at = match.end()
         self.token = (match.lastgroup, match[match.lastgroup])
         return before
@@ -251,7 +246,7 @@ class _Reader:
         try:
             return re2.compile((f"(?{flags})" if flags else "") + body)
         except re2.error as error:
-            raise paths.PathSyntaxError(f"filter '{self.text}': {error}") from None
+            raise PathSyntaxError(f"filter '{self.text}': {error}") from None
 
     def operand(self) -> _Operand:
         if self.takes("["):
@@ -261,10 +256,9 @@ class _Reader:
             raise self.error("a value")
         kind, text = token
         if kind == "path":
-            path, definite, function = paths.compile_steps(text[1:])
-            return _Operand(
-                path=path, definite=definite, from_root=text[0] == "$", function=function
-            )
+            steps, function = read_steps(text[1:])
+            definite, rest = split(steps)
+            return _Operand(ABSENT, definite, rest, text[0] == "$", function)
         return _Operand(literal=self.literal(kind, text))
 
     def array(self) -> list[Json]:
@@ -279,9 +273,9 @@ class _Reader:
 
     def literal(self, kind: str, text: str) -> Json:
         if kind == "string":
-            return paths.unquote(text)
+            return unquote(text)
         if kind == "number":
             return jsontext.loads(text)
         if kind == "word" and text in _WORDS:
             return _WORDS[text]
-        raise paths.PathSyntaxError(f"filter '{self.text}': got {text}, wanted a value")
+        raise PathSyntaxError(f"filter '{self.text}': got {text}, wanted a value")

@@ -1,14 +1,49 @@
-"""What does each step of a JSONPath select?"""
+"""What does each step of a JSONPath select?  As Jayway's library does over Jackson's tree.
+
+A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
+own execution an error and nobody anything else.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.data.expression import ABSENT, Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+MAX_TOUCHED = 1_000_000
+"""Nodes one evaluation may touch; a 256 KiB payload has at most 131,072."""
+
+
+class BudgetExceededError(Exception):
+    """A path touches more than ``MAX_TOUCHED`` nodes."""
+
+
+class Budget:
+    """What is left to touch in one evaluation."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        """Full."""
+        self.left = MAX_TOUCHED
+
+    def spend(self, amount: int) -> None:
+        """Take from the budget; raise ``BudgetExceededError`` when nothing is left."""
+        self.left -= amount
+        if self.left < 0:
+            raise BudgetExceededError
+
+
+class Test(Protocol):
+    """A compiled filter."""
+
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        """Tell whether the node passes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +52,9 @@ class Member:
 
     name: str
 
+    def __str__(self) -> str:
+        return "['{}']".format(self.name.replace("\\", "\\\\").replace("'", "\\'"))
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -24,12 +62,18 @@ class Element:
 
     index: int
 
+    def __str__(self) -> str:
+        return f"[{self.index}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """``['a','b']``: an object with just these members."""
+    """``['a','b']``: an object with just these members; before other steps, each of them."""
 
     names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "[" + ",".join(f"'{name}'" for name in self.names) + "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +87,9 @@ class Elements:
 class Slice:
     """``[1:3]``."""
 
-    part: slice
+    start: int | None
+    end: int | None
+    step: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +98,32 @@ class Wildcard:
 
 
 @dataclass(frozen=True, slots=True)
-class Deep:
-    """``..``: what follows is looked for at every level."""
-
-
-@dataclass(frozen=True, slots=True)
 class Filter:
     """``[?(...)]``."""
 
-    tests: Any
+    test: Test
 
 
-Step = Member | Element | Several | Elements | Slice | Wildcard | Deep | Filter
+@dataclass(frozen=True, slots=True)
+class Deep:
+    """``..`` with the step that is looked for at every level."""
+
+    target: Step
+
+
+Step = Member | Element | Several | Elements | Slice | Wildcard | Filter | Deep
+
+
+def split(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Return the definite beginning and what follows it.
+
+    Jayway: several members make one object at the end of a path, and several values before it.
+    """
+    for number, step in enumerate(steps):
+        merged = isinstance(step, Several) and number == len(steps) - 1
+        if not merged and not isinstance(step, Member | Element):
+            return steps[:number], steps[number:]
+    return steps, ()
 
 
 def walk_definite(steps: Sequence[Step], value: Json, beyond: Json = None) -> Json:
@@ -76,50 +136,73 @@ def walk_definite(steps: Sequence[Step], value: Json, beyond: Json = None) -> Js
             if not isinstance(value, dict) or step.name not in value:
                 return ABSENT
             value = value[step.name]
-        elif isinstance(step, Several):
-            if not isinstance(value, dict):
-                return ABSENT
-            value = {name: value[name] for name in step.names if name in value}
         elif isinstance(step, Element):
             if not isinstance(value, list):
                 return ABSENT
             value = value[step.index] if -len(value) <= step.index < len(value) else beyond
+        elif isinstance(step, Several):
+            if not isinstance(value, dict):
+                return ABSENT
+            value = {name: value[name] for name in step.names if name in value}
     return value
 
 
-def walk(steps: Sequence[Step], root: Json) -> list[Json]:
-    """Return everything an indefinite path selects, in document order."""
-    nodes = [root]
-    for step in steps:
-        nodes = [found for node in nodes for found in _select(step, node, root)]
+def walk(steps: Sequence[Step], start: Json, root: Json, budget: Budget) -> list[Json]:
+    """Return everything the steps of an indefinite path select, in document order.
+
+    ``root``: what ``$`` means in filters. Raise ``BudgetExceededError``.
+    """
+    nodes = [start]
+    for number, step in enumerate(steps, 1):
+        found: list[Json] = []
+        last = number == len(steps)
+        for node in nodes:
+            before = len(found)
+            found.extend(_select(step, node, root, budget, last=last))
+            budget.spend(len(found) - before + 1)
+        nodes = found
     return nodes
 
 
-def _select(step: Step, node: Json, root: Json) -> Iterable[Json]:
+def _select(step: Step, node: Json, root: Json, budget: Budget, *, last: bool) -> Iterable[Json]:
     match step:
         case Member(name):
             return [node[name]] if isinstance(node, dict) and name in node else []
         case Several(names):
-            return [{n: node[n] for n in names if n in node}] if isinstance(node, dict) else []
+            return _several(node, names, last=last)
         case Element(index):
             return _elements(node, (index,))
         case Elements(indexes):
             return _elements(node, indexes)
-        case Slice(part):
-            return node[part] if isinstance(node, list) else []
+        case Slice():
+            return _sliced(step, node) if isinstance(node, list) else []
         case Wildcard():
             return _children(node)
-        case Deep():
-            return _descend(node)
-        case Filter(tests):
-            candidates = node if isinstance(node, list) else [node]
-            return [one for one in candidates if _holds(tests, one, root)]
+        case Deep(target):
+            return _deep(target, node, root, budget, last=last)
+        case Filter(test):
+            return _filtered(test, node, root, budget)
+
+
+def _several(node: Json, names: Sequence[str], *, last: bool) -> list[Json]:
+    if not isinstance(node, dict):
+        return []
+    found = {name: node[name] for name in names if name in node}
+    return [found] if last else list(found.values())
 
 
 def _elements(node: Json, indexes: Sequence[int]) -> list[Json]:
+    """Jackson's tree has null beyond an array, on either side."""
     if not isinstance(node, list):
         return []
-    return [node[i] for i in indexes if -len(node) <= i < len(node)]
+    return [node[index] if -len(node) <= index < len(node) else None for index in indexes]
+
+
+def _sliced(step: Slice, node: list[Json]) -> list[Json]:
+    """Jayway counts from the end only where one bound stands alone; with both it goes from-to."""
+    if step.step is not None or step.start is None or step.end is None:
+        return node[step.start : step.end : step.step]
+    return _elements(node, range(step.start, min(step.end, len(node))))
 
 
 def _children(node: Json) -> list[Json]:
@@ -128,31 +211,49 @@ def _children(node: Json) -> list[Json]:
     return node if isinstance(node, list) else []
 
 
-def _descend(node: Json) -> list[Json]:
-    """Return the node and all below it, parents first, without recursion."""
-    found, stack = [], [node]
+def _filtered(test: Test, node: Json, root: Json, budget: Budget) -> list[Json]:
+    if not isinstance(node, list | dict):
+        return []
+    candidates = node if isinstance(node, list) else [node]
+    return [one for one in candidates if test.holds(one, root, budget)]
+
+
+def _deep(target: Step, node: Json, root: Json, budget: Budget, *, last: bool) -> list[Json]:
+    """Select at the node and everywhere below it, parents first, without recursion."""
+    found: list[Json] = []
+    stack = [node]
     while stack:
         one = stack.pop()
-        found.append(one)
+        if not isinstance(one, list | dict):
+            continue
+        budget.spend(len(one) + 1)
+        if isinstance(target, Filter):
+            if target.test.holds(one, root, budget):
+                found += _filtered(target.test, one, root, budget)
+        elif isinstance(target, Element | Elements | Slice) and not last:
+            found += one if isinstance(one, list) else ()  # Jayway goes on with every element
+        else:
+            found += _select(target, one, root, budget, last=last)
         stack.extend(reversed(_children(one)))
     return found
 
 
-def _holds(test: Any, node: Json, root: Json) -> bool:
-    return bool(test.holds(node, root))
+# -- functions at the end of a path ----------------------------------------------------------------
 
 
 def apply_function(function: str, value: Json) -> Json:
-    """Apply a closing function of Jayway's to what the path found."""
+    """Apply a closing function of Jayway's to what the path found; null where it makes no sense."""
     if value is ABSENT:
         return ABSENT
     if function in ("length", "size"):
         return len(value) if isinstance(value, list | dict | str) else None
     if function == "keys":
         return list(value) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not value:
+        return None
     if function in ("first", "last"):
-        return (value or [None])[0 if function == "first" else -1]
-    numbers = [n for n in value if isinstance(n, int | float)] if isinstance(value, list) else []
+        return value[0 if function == "first" else -1]
+    numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
     return _NUMERIC[function](numbers) if numbers else None
 
 

@@ -81,11 +81,22 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
         ("$.list[?(@.n == '1')].n", []),
         ("$.a[?(@ > 1)]", [2, 3]),
         ("$.list[?(@.n > $.s.y)].n", [5]),
+        ("$.list[?(@.t[*])].n", [1]),
+        ("$.a[(@.length-1)].b", 5),
+        ("$.a[-3:-1]", [2, 3]),
+        ("$.a[-2:2]", [3, {"b": 5}, 1, 2]),
+        ("$.a[1:-1]", []),
+        ("$.a[0,9]", [1, None]),
+        ("$.list['s','n']", ABSENT),
+        ("$.list[*]['s','n']", [{"s": "failed", "n": 1}, {"s": "ok", "n": 5}]),
+        ("$.s['x','y'].z", []),
+        ("$..[?(@.b)]", [{"b": 5}]),
+        ("$.list..n", [1, 5]),
     ],
 )
 def test_indefinite_paths_yield_an_array(path: str, value: Any) -> None:
     """Wildcards, slices, unions, deep scans and filters; no match is no error."""
-    assert compile_path(path).evaluate(scope()) == value
+    assert compile_path(path).found(scope()) == value
 
 
 @pytest.mark.parametrize(
@@ -109,6 +120,22 @@ def test_presence_is_stricter_than_a_value() -> None:
     assert compile_path("$.null").present(scope())
     assert not compile_path("$.a[9]").present(scope())
     assert compile_path("$.no").found(scope()) is ABSENT
+
+
+def test_no_path_runs_away() -> None:
+    """A scan of scans costs its own execution an error, within a second."""
+    deep: Any = [1]
+    for _ in range(12):
+        deep = [deep, deep]
+    with pytest.raises(InterpreterError, match="too many values"):
+        compile_path("$..*..*..*..*").evaluate(scope(deep))
+
+
+@pytest.mark.parametrize("path", ["$.no[*]", "$.no..x", "$.s.x[1:2]", "$.s.x[?(@.y)]"])
+def test_an_indefinite_path_whose_beginning_is_missing_finds_nothing(path: str) -> None:
+    """An empty array, and nothing is present."""
+    assert compile_path(path).evaluate(scope()) == []
+    assert not compile_path(path).present(scope())
 
 
 @pytest.mark.parametrize("path", ["a", "$.", "$.a[", "$.a b", "$[?(@.x ==)]", "$.a[?(@.x]", ""])
