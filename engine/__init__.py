@@ -16,7 +16,7 @@ from engine.errors import (
     StatesError,
 )
 from engine.graph import Edge, Graph, Group, Node, graph, paint
-from engine.jsontext import byte_size, dumps, loads
+from engine.jsontext import byte_size, dumps, has_surrogate, loads
 from engine.language import Diagnostic, check, parse, parse_state
 from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
@@ -114,6 +114,7 @@ __all__ = [
     "check",
     "dumps",
     "graph",
+    "has_surrogate",
     "iso",
     "loads",
     "paint",

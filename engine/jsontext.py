@@ -11,7 +11,6 @@ from engine.errors import JsonTextError
 
 MAX_DEPTH = 500
 _MAX_DIGITS = 1000
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -53,7 +52,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
         raise JsonTextError(_words(text, error), error.lineno, _column(text, error)) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
-    if "\\u" in text and _SURROGATE.search(dumps(value)):
+    if has_surrogate(text) or ("\\u" in text and has_surrogate(dumps(value))):
         raise JsonTextError("a lone surrogate (\\ud800 to \\udfff) is not a character")
     return value
 
@@ -63,9 +62,20 @@ def dumps(value: Any) -> str:
     return _encode(value)
 
 
+def has_surrogate(text: str) -> bool:
+    """Tell whether a text holds half a character (U+D800 to U+DFFF), which no database stores."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def byte_size(text: str) -> int:
     """Return the size of a text in UTF-8 bytes."""
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def depth(text: str) -> int:

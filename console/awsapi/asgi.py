@@ -18,6 +18,7 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
+import engine
 from console import access
 from console.awsapi import operations, shapes, sigv4
 from console.awsapi.errors import (
@@ -146,6 +147,8 @@ def _params(body: bytes) -> dict[str, Any]:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise SerializationException(f"the body is not JSON in UTF-8: {error}") from None
+    if b"\\u" in body and engine.has_surrogate(json.dumps(params, ensure_ascii=False)):
+        raise SerializationException("the body: \\ud800 to \\udfff alone are no characters")
     if not isinstance(params, dict):
         raise SerializationException(f"the body: got {type(params).__name__}, wanted an object")
     return params

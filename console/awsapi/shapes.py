@@ -110,7 +110,8 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
 @lru_cache(maxsize=64)
 def _python(pattern: str) -> str:
     """Turn a Java pattern into Python's: the whole text must match."""
-    return rf"\A(?:{pattern.replace('p{Alnum}', 'a-zA-Z0-9')})\Z"
+    known = pattern.replace(r"\p{ASCII}", r"[\x00-\x7f]")
+    return rf"\A(?:{known})\Z"
 
 
 def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:

@@ -8,6 +8,7 @@ is doubled.
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from console.store.values import StoredValues, save_values
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _LOAD = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id"
@@ -33,6 +34,7 @@ _LOAD = (
     " WHERE r.execution_id = %s"
 )
 _MESSAGES = 100  # a step takes at most so many; there is another step for the rest
+_STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
 _INBOX = (
     "SELECT id, kind, body FROM console_inboxmessage WHERE execution_id = %s ORDER BY id"
     f" LIMIT {_MESSAGES}"
@@ -66,6 +68,12 @@ class Loaded:
     inbox: list[int] = field(default_factory=list)
     timers: list[str] = field(default_factory=list)
 
+    def leave(self, count: int) -> None:
+        """Leave the last ``count`` messages where they are: rows first, then timers."""
+        rest = max(count - len(self.inbox), 0)
+        self.inbox = self.inbox[: max(len(self.inbox) - count, 0)]
+        self.timers = self.timers[: len(self.timers) - rest]
+
 
 # -- one step --------------------------------------------------------------------------------------
 
@@ -78,10 +86,11 @@ def step(execution_id: int) -> bool:
     loaded = take(execution_id)
     if loaded is None:
         return False
-    made = [_advance(loaded, message) for message in loaded.messages]
+    full = len(loaded.inbox) == _MESSAGES
+    made = advance(loaded)
     write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-    return bool(loaded.run.ready) or len(loaded.inbox) == _MESSAGES
+    return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
 
 
 def take(execution_id: int) -> Loaded | None:
@@ -116,8 +125,29 @@ def take(execution_id: int) -> Loaded | None:
     )
 
 
-def _advance(loaded: Loaded, message: engine.Message) -> engine.Step:
-    made = engine.advance(loaded.machine, loaded.run, message, moment(loaded.machine))
+def advance(loaded: Loaded) -> list[engine.Step]:
+    """Take the messages as far as one commit should go; what is not taken stays for the next."""
+    until = time.monotonic() + _STEP_S
+    made: list[engine.Step] = []
+    left = engine.BUDGET
+
+    def enough() -> bool:
+        return time.monotonic() > until
+
+    for message in loaded.messages:
+        made.append(_advance(loaded, message, left, enough))
+        left = made[-1].left
+        if left <= 0 or enough():
+            break
+    loaded.leave(len(loaded.messages) - len(made))
+    return made
+
+
+def _advance(
+    loaded: Loaded, message: engine.Message, budget: int, enough: Callable[[], bool]
+) -> engine.Step:
+    now, machine = moment(loaded.machine), loaded.machine
+    made = engine.advance(machine, loaded.run, message, now, budget=budget, enough=enough)
     loaded.run = made.run
     loaded.values.apply(made)
     return made

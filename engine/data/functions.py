@@ -41,11 +41,12 @@ _MANY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function and how many arguments it takes."""
+    """A function and how many arguments it takes. ``numbers``: which of them must be numbers."""
 
     call: Callable[[list[Json], Scope], Json]
     least: int
     most: int
+    numbers: tuple[int, ...] = ()
 
     @property
     def wanted(self) -> str:
@@ -302,18 +303,18 @@ FUNCTIONS: Final[dict[str, Any]] = {
     "States.StringToJson": Function(string_to_json, 1, 1),
     "States.JsonToString": Function(json_to_string, 1, 1),
     "States.Array": Function(array, 0, _MANY),
-    "States.ArrayPartition": Function(array_partition, 2, 2),
+    "States.ArrayPartition": Function(array_partition, 2, 2, (1,)),
     "States.ArrayContains": Function(array_contains, 2, 2),
-    "States.ArrayRange": Function(array_range, 3, 3),
-    "States.ArrayGetItem": Function(array_get_item, 2, 2),
+    "States.ArrayRange": Function(array_range, 3, 3, (0, 1, 2)),
+    "States.ArrayGetItem": Function(array_get_item, 2, 2, (1,)),
     "States.ArrayLength": Function(array_length, 1, 1),
     "States.ArrayUnique": Function(array_unique, 1, 1),
     "States.Base64Encode": Function(base64_encode, 1, 1),
     "States.Base64Decode": Function(base64_decode, 1, 1),
     "States.Hash": Function(hash_value, 2, 2),
     "States.JsonMerge": Function(json_merge, 3, 3),
-    "States.MathRandom": Function(math_random, 2, 3),
-    "States.MathAdd": Function(math_add, 2, 2),
+    "States.MathRandom": Function(math_random, 2, 3, (0, 1, 2)),
+    "States.MathAdd": Function(math_add, 2, 2, (0, 1)),
     "States.StringSplit": Function(string_split, 2, 2),
     "States.UUID": Function(make_uuid, 0, 0),
 }

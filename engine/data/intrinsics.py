@@ -52,6 +52,8 @@ class Call:
 def compile_intrinsic(text: str, *, field: str = "") -> Expression:
     """Compile an intrinsic call; raise ``PathSyntaxError``."""
     reader = _Reader(text, field)
+    if text[:1].isspace():
+        raise reader.error("no blanks before the function")
     call = reader.call(1)
     reader.blank()
     if reader.at != len(text):
@@ -87,7 +89,16 @@ class _Reader:
             raise PathSyntaxError(
                 f"'{self.text}': {head[1]} got {len(arguments)} arguments, wanted {function.wanted}"
             )
+        for number in function.numbers[: len(arguments)]:
+            self._check_number(head[1], arguments[number])
         return Call(head[1], arguments, self.text[start : self.at].strip(), self.field)
+
+    def _check_number(self, name: str, argument: Expression) -> None:
+        """Refuse a literal that can never be the number a function wants."""
+        value = argument.value if isinstance(argument, Literal) else 0
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            shown = jsontext.dumps(value)
+            raise PathSyntaxError(f"'{self.text}': {name} got {shown}, wanted a number or a path")
 
     def arguments(self, depth: int) -> tuple[Expression, ...]:
         found: list[Expression] = []

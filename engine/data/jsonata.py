@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jsonata.jexception import JException
 
+from engine import jsontext
 from engine.data import jsonata_eval
 from engine.data.expression import ABSENT, Json, Scope
 from engine.data.jsonata_pool import POOL, evaluate_here
@@ -121,13 +122,17 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
             kind, value = evaluate_here(self.text, bindings, seed, 0)
         else:
             kind, value = POOL.evaluate(self.text, bindings, seed, 0)
-        if kind == jsonata_eval.VALUE:
+        if kind == jsonata_eval.VALUE and not self._halved(value):
             return value
         if kind == jsonata_eval.UNDEFINED:
             return UNDEFINED
-        if kind == jsonata_eval.UNSUPPORTED:
+        if kind in (jsonata_eval.VALUE, jsonata_eval.UNSUPPORTED):
             raise self._error("returned an unsupported result type.")
         raise self._error(f"threw an error during evaluation. {value}")
+
+    def _halved(self, value: Json) -> bool:
+        """Tell whether an escape in the expression made half a character."""
+        return "\\u" in self.text and jsontext.has_surrogate(jsontext.dumps(value))
 
     def _error(self, what: str) -> QueryEvaluationError:
         cause = (

@@ -20,6 +20,7 @@ from engine.language.diagnostics import (
 )
 from engine.language.model import Block, Machine, QueryLanguage, State
 from engine.language.node import Node
+from engine.language.roots import check_roots
 from engine.language.states import BUILDERS
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ class Builder:
             node.error("", what)
         node = Node(node.value, node.pointer, language, node.problems)
         self._check_fields(node, kind)
+        if node.jsonata:
+            check_roots(node)
         made: State = BUILDERS[kind](self, node, name)
         return made
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ROOT, Literal
 from engine.language import fields
+from engine.language.diagnostics import INLINE_IGNORED
 from engine.language.model import Block, DataFlow, Distributed, Map
 from engine.language.recovery import recovery
 
@@ -30,9 +31,7 @@ def map_state(
         node.error("", "These fields are required: [ItemProcessor]")
     distributed = _distributed(builder, node, processor)
     if distributed is None:
-        for name in fields.DISTRIBUTED_ONLY:
-            if node.has(name):
-                node.error(name, f"Field '{name}' is only supported in Distributed Map")
+        _check_inline(node)
     concurrency = node.get("MaxConcurrencyPath")
     return Map(
         **shared,
@@ -45,6 +44,16 @@ def map_state(
         distributed=distributed,
         recovery=recovery(node, data_flow),
     )
+
+
+def _check_inline(node: Node) -> None:
+    """Refuse what an inline Map cannot do; what it only ignores is accepted, as linters do."""
+    for name in fields.DISTRIBUTED_ONLY:
+        what = f"Field '{name}' is only supported in Distributed Map"
+        if node.has(name) and name.startswith("Tolerated"):
+            node.problems.warning(node.at(name), what, INLINE_IGNORED)
+        elif node.has(name):
+            node.error(name, what)
 
 
 def _without_parameters(data: DataFlow) -> DataFlow:

@@ -14,6 +14,7 @@ _SERVICE = re.compile(
     r"(?P<pattern>\.sync:2|\.sync|\.waitForTaskToken)?",
     re.ASCII,
 )
+_OWN = re.compile(r"arn:aws[a-z-]*:(states|lambda):")
 _RR, _SYNC, _TOKEN = "", ".sync", ".waitForTaskToken"
 
 
@@ -81,6 +82,11 @@ OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
     "bedrockagentcore": _table("invokeHarness", _RR),
     "http": _table("invoke", _RR),
 }
+
+
+def is_own(arn: str) -> bool:
+    """Tell whether a Resource is in the ARN namespaces that the service itself calls."""
+    return _OWN.match(arn) is not None
 
 
 @lru_cache(maxsize=2048)

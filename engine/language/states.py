@@ -20,10 +20,10 @@ from engine.data.templates import (
 )
 from engine.language import fields, model
 from engine.language.choice import timestamp
-from engine.language.diagnostics import STATIC_RESULT
+from engine.language.diagnostics import STATIC_RESULT, UNKNOWN_RESOURCE
 from engine.language.maps import map_state
 from engine.language.recovery import recovery
-from engine.language.resources import parse_resource
+from engine.language.resources import is_own, parse_resource
 from engine.language.rules import choice_rules
 
 if TYPE_CHECKING:
@@ -217,17 +217,28 @@ def _resource(builder: Builder, node: Node) -> model.Resource:
         return model.Resource("", "service")
     resource = parse_resource(arn)
     if resource is None:
-        node.error(
-            "Resource",
-            f"The resource provided {arn} is not recognized. The value is not a valid resource "
-            "ARN, or the resource is not available in this region.",
-        )
+        _unknown_resource(node, arn)
         return model.Resource(arn, "service")
     if resource.kind == "activity":
         builder.activities.add(arn)
     if builder.express:
         _check_express(node, resource)
     return resource
+
+
+def _unknown_resource(node: Node, arn: str) -> None:
+    """Refuse what the service's own names do not hold; of others' names only warn.
+
+    ASL takes any URI as a Resource, and the service's linters do, too.
+    """
+    what = (
+        f"The resource provided {arn} is not recognized. The value is not a valid resource "
+        "ARN, or the resource is not available in this region."
+    )
+    if is_own(arn) or not arn:
+        node.error("Resource", what)
+    else:
+        node.problems.warning(node.at("Resource"), what, UNKNOWN_RESOURCE)
 
 
 def _check_express(node: Node, resource: model.Resource) -> None:

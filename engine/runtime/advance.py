@@ -17,6 +17,8 @@ from engine.runtime.states import ENTER, distributed, map_, task, wait
 from engine.runtime.turn import MAX_EVENTS, HistoryFullError, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.language.model import Machine
     from engine.runtime.messages import Message
 
@@ -27,22 +29,30 @@ _OPEN = ("NEW", "RUNNING")
 
 
 def advance(
-    machine: Machine, run: Run, message: Message, moment: Moment, *, budget: int = BUDGET
+    machine: Machine,
+    run: Run,
+    message: Message,
+    moment: Moment,
+    *,
+    budget: int = BUDGET,
+    enough: Callable[[], bool] | None = None,
 ) -> Step:
     """Take one message as far as it goes; with ``budget`` 0 a ``Start`` only writes event 1.
 
     A message nobody waits for gives an empty step: no events, no commands, the same run.
+    ``enough``: asked after each state whether to give way now, because it takes too long; where a
+    step ends changes nothing in what follows.
     """
     if run.status not in _OPEN or (run.status == "NEW") != isinstance(message, messages.Start):
-        return Step(run)
+        return Step(run, left=budget)
     turn = Turn(machine, run, moment, budget)
     try:
         _receive(turn, message)
-        _work(turn)
+        _work(turn, enough)
     except HistoryFullError:
         _history_full(turn)
     if not turn.events and not turn.commands:
-        return Step(run)
+        return Step(run, left=budget)
     return turn.step()
 
 
@@ -139,7 +149,7 @@ def _task_message(turn: Turn, message: Any) -> None:
 # -- the ready queue -------------------------------------------------------------------------------
 
 
-def _work(turn: Turn) -> None:
+def _work(turn: Turn, enough: Callable[[], bool] | None) -> None:
     while turn.ready and turn.budget > 0:
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
@@ -148,6 +158,8 @@ def _work(turn: Turn) -> None:
             frame = _begin(turn, frame)
         if frame is not None and frame.phase == "ready":
             _guarded(turn, frame, _enter)
+        if enough is not None and enough():
+            break
     if turn.ready and turn.status == "RUNNING":
         turn.command(commands.Proceed())
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
 from engine.language.model import Map, Parallel, Task, Wait
 from engine.runtime import flow, recovery
-from engine.runtime.payload import Payload
+from engine.runtime.payload import MAX_BYTES, Payload, too_large
 from engine.runtime.run import Frame, Group
 from engine.runtime.turn import output_key
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 INLINE_CONCURRENCY = 40
 """AWS: an inline Map runs at most about 40 iterations at a time, whatever MaxConcurrency says."""
+_MAX_JOINED = 16 * MAX_BYTES
+"""Bytes of outputs that are worth joining: a ResultSelector may make few of many."""
 
 
 # -- opening ---------------------------------------------------------------------------------------
@@ -119,7 +122,8 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
         last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
     turn.outputs.setdefault(group.id, {})[frame.index] = payload.text
     turn.remove(frame)
-    group = replace(group, done=group.done + 1, last_event=last)
+    size = group.size + jsontext.byte_size(payload.text) + 1
+    group = replace(group, done=group.done + 1, last_event=last, size=size)
     turn.groups[group.id] = group
     if group.started < group.total:
         _start_iteration(turn, group, frame.cursor)
@@ -134,11 +138,13 @@ def _join(turn: Turn, group: Group) -> None:
     if not isinstance(state, Parallel | Map):
         msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
         raise EngineBug(msg)
-    result = Payload.array(_outputs(turn, group))
+    result = Payload.array(_outputs(turn, group)) if group.size <= _MAX_JOINED else None
     turn.close_group(group)
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
     owner = turn.keep(owner, cursor=group.last_event, phase="ready", waits_for=0)
     try:
+        if result is None:
+            raise too_large(owner.state)
         flow.complete(turn, owner, state, state.data, result)
     except StatesError as error:
         recovery.state_failed(turn, owner, error)

@@ -60,9 +60,14 @@ def limited(payload: Payload, name: str) -> Payload:
     """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above 256 KiB."""
     text = payload.text
     if len(text) * 4 > MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise StatesError(
-            DATA_LIMIT_EXCEEDED,
-            f"The state/task '{name}' returned a result with a size exceeding "
-            "the maximum number of bytes service limit.",
-        )
+        raise too_large(name)
     return payload
+
+
+def too_large(name: str) -> StatesError:
+    """Return the error of a result above 256 KiB."""
+    return StatesError(
+        DATA_LIMIT_EXCEEDED,
+        f"The state/task '{name}' returned a result with a size exceeding "
+        "the maximum number of bytes service limit.",
+    )

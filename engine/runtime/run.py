@@ -101,7 +101,7 @@ class Group:
     """An open Parallel or inline Map: ``total`` children, of which ``started`` and ``done`` so far.
 
     ``start_event``: its ...StateStarted event. ``last_event``: where ...StateSucceeded will point
-    back to. ``limit``: concurrency, 0 for none.
+    back to. ``limit``: concurrency, 0 for none. ``size``: bytes of the outputs so far.
     """
 
     id: int
@@ -113,6 +113,7 @@ class Group:
     started: int = 0
     done: int = 0
     limit: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ class Step:
     """The result of one ``advance``.
 
     ``kept``: values to write. ``dropped``: prefixes of values that are no longer needed.
+    ``left``: what remains of the budget for further messages of the same commit.
     An empty step (nothing happened) has no events, no commands and the same run.
     """
 
@@ -187,6 +189,7 @@ class Step:
     commands: tuple[Command, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    left: int = 0
 
 
 _FRAME_DEFAULTS = {one.name: one.default for one in (*fields(Frame), *fields(Group))}

@@ -28,6 +28,10 @@ MAX_EVENTS = 25_000
 """AWS: an execution's history has at most 25,000 events; the last one is its end."""
 
 
+BYTES_A_STATE = 8_192
+"""So many characters of event details cost the budget as much as entering a state."""
+
+
 class HistoryFullError(Exception):
     """The next event would be number 25,000 and is not the execution's end."""
 
@@ -36,7 +40,10 @@ class Turn:
     """The workspace of one step."""
 
     def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
-        """``budget``: how many states may be entered before the turn gives way."""
+        """``budget``: how many states may be entered before the turn gives way.
+
+        Long texts cost, too, so that a commit stays small whatever it carries.
+        """
         self.machine = machine
         self.before = run
         self.moment = moment
@@ -113,6 +120,8 @@ class Turn:
         if number >= MAX_EVENTS and kind not in _ENDS:
             raise HistoryFullError
         self.next_event = number + 1
+        if details:
+            self.budget -= sum(map(_length, details.values())) // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
         return number
 
@@ -198,7 +207,8 @@ class Turn:
             values=self.before.values,
         )
         kept = self._kept()  # says what to drop, too
-        return Step(run, tuple(self.events), tuple(self.commands), kept, tuple(self.dropped))
+        events, dropped = tuple(self.events), tuple(self.dropped)
+        return Step(run, events, tuple(self.commands), kept, dropped, max(self.budget, 0))
 
     def _kept(self) -> dict[str, str]:
         """Return the texts the next turn will want and that are not stored yet."""
@@ -237,6 +247,10 @@ class Turn:
 _ENDS = frozenset(
     {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
 )
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str) else 0
 
 
 def item_key(group: int, index: int) -> str:

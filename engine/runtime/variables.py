@@ -31,6 +31,7 @@ class Variables:
         """Read from the turn's frames when asked."""
         self._turn = turn
         self._own: dict[int, dict[str, Json]] = {}
+        self._size: int | None = None
 
     def own(self, frame: Frame) -> dict[str, Json]:
         """Return what the frame's own scope has assigned."""
@@ -60,9 +61,23 @@ class Variables:
         own = {**self.own(frame), **values}
         self._own[frame.id] = own
         text = jsontext.dumps(own)
-        if len(text) > _MAX_ALL:
-            raise _too_large(frame.state)
+        self._check_all(frame, text)
         return self._turn.keep(frame, variables=text), texts
+
+    def _check_all(self, frame: Frame, text: str) -> None:
+        """Refuse what would make the variables of all lines together too large.
+
+        The sum is kept; as lines that end are not taken off it, it is made anew before refusing.
+        """
+        size = self._total() if self._size is None else self._size
+        self._size = size + len(text) - len(frame.variables)
+        if self._size > _MAX_ALL:
+            self._size = self._total() + len(text) - len(frame.variables)
+        if self._size > _MAX_ALL:
+            raise _too_large(frame.state)
+
+    def _total(self) -> int:
+        return sum(len(one.variables) for one in self._turn.frames.values())
 
 
 def _check(state: str, texts: Mapping[str, str]) -> None:

@@ -35,6 +35,16 @@ def code(call: Any, **params: Any) -> tuple[str, str]:
     return error["Code"], error["Message"]
 
 
+def test_half_characters_are_refused(sfn: Any) -> None:
+    """No database could store them; the answer is a 400, not a 500."""
+    arn = create(sfn, PASS)
+    for data in ('"\ud800"', '"\\ud800"'):
+        told, _ = code(sfn.start_execution, stateMachineArn=arn, input=data)
+        assert told in ("SerializationException", "InvalidExecutionInput")
+    started = sfn.start_execution(stateMachineArn=arn, traceHeader="Root=1-5759e988-bd862e3f")
+    assert wait_for_end(sfn, started["executionArn"])["status"] == "SUCCEEDED"
+
+
 def test_machine_life(sfn: Any) -> None:
     """Create, describe, update, list and delete, with AWS's members."""
     arn = create(sfn, PASS)

@@ -20,7 +20,7 @@ from engine.language.model import QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
 from engine.runtime.states import map_items
-from engine.runtime.states.numbers import unexpected_type, whole_number
+from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
@@ -170,7 +170,7 @@ def _count(turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
         raise _not_a("integer", state, expression, "ToleratedFailureCount", turn, frame, value)
     if count < 0:
         raise InterpreterError("ToleratedFailureCount cannot be negative.")
-    return int(count)
+    return int(min(count, MOST))
 
 
 def _percentage(

@@ -9,7 +9,7 @@ from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
 from engine.runtime.payload import Payload
-from engine.runtime.states.numbers import unexpected_type, whole_number
+from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
 
 if TYPE_CHECKING:
     from engine.language.model import Map
@@ -25,7 +25,7 @@ def concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
     if isinstance(limit, str) and limit.isdecimal() and state.max_concurrency_path is not None:
         limit = int(limit)  # a number as text is taken [recorded]
     if whole_number(limit) and limit >= 0:
-        return int(limit)
+        return min(int(limit), MOST)
     if state.max_concurrency_path is None:
         raise unexpected_type(state.max_concurrency, "MaxConcurrency", "number", limit)
     shown = limit if isinstance(limit, str) else Payload.of(limit).text

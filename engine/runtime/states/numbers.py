@@ -10,6 +10,9 @@ from engine.errors import QueryEvaluationError
 if TYPE_CHECKING:
     from engine.data.expression import Expression, Json
 
+MOST = 99_999_999
+"""What a larger number in a field comes to; the service's own bound of seconds and attempts."""
+
 
 def whole_number(value: Json) -> bool:
     """Tell whether a JSON value is a number without a fraction (``true`` is not a number)."""

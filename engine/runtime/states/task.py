@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engine.runtime.turn import Turn
 
 _FAMILY = {"lambda": "LambdaFunction", "activity": "Activity", "service": "Task"}
+_MAX_ERROR, _MAX_CAUSE = 256, 32_768
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
@@ -49,7 +50,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
         case messages.TaskSucceeded(output=text):
             _succeeded(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause):
-            _failed(turn, frame, state, "Failed", StatesError(error, cause))
+            _failed(turn, frame, state, "Failed", _cut(error, cause))
         case messages.TaskTimedOut(heartbeat=heartbeat):
             name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
             _failed(turn, frame, state, "TimedOut", StatesError(name))
@@ -72,6 +73,11 @@ def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     frame = turn.keep(frame, phase="ready", waits_for=0)
     turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
+
+
+def _cut(error: str | None, cause: str | None) -> StatesError:
+    """Return the error as SendTaskFailure would have taken it: at most so long."""
+    return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
 def _failed(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,17 @@ def check(action: str, **params: Any) -> None:
 
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:x"
+
+
+def test_every_pattern_of_the_model_is_understood() -> None:
+    """They are Java's; one Python cannot read would answer a good request with a 500."""
+    model = shapes.service()
+    patterns = {name: model.shape_for(name).metadata.get("pattern") for name in model.shape_names}
+    for pattern in filter(None, patterns.values()):
+        re.compile(shapes._python(pattern))
+    check("StartExecution", stateMachineArn=ARN, traceHeader="Root=1-5759e988-bd862e3fe1be46a9")
+    with pytest.raises(ValidationException, match="traceHeader"):
+        check("StartExecution", stateMachineArn=ARN, traceHeader="é")
 
 
 @pytest.mark.parametrize(

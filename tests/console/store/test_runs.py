@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import json
+
 import engine
-from console.models import InboxMessage, Project, RunValue, Timer
-from console.store import inbox, runs
+from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
+from console.store import activities, inbox, runs
 from console.store.caches import Runs
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
-from tests.console.store.helpers import WAIT, create, drain, start
+from tests.console.store.helpers import REGION, WAIT, WORK, create, drain, one, start
+
+
+def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
+    """What a step has no room for stays in the inbox, in order, for the next one."""
+    activities.create(project, REGION, "work")
+    execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
+    drain(execution)
+    output = json.dumps("x" * 250_000)
+    numbers = TaskRow.objects.values_list("task", flat=True)
+    write(lambda: [inbox.post(execution.pk, engine.TaskSucceeded(n, output)) for n in numbers])
+    assert runs.step(execution.pk)
+    left = InboxMessage.objects.count()
+    assert 20 < left < 40
+    drain(execution)
+    assert InboxMessage.objects.count() == 0
+    execution.refresh_from_db()
+    assert execution.error == "States.DataLimitExceeded"
 
 
 def test_a_prefix_drops_its_values_only(project: Project) -> None:

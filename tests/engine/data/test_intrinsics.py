@@ -74,7 +74,7 @@ def test_values(text: str, value: Any) -> None:
         "States.Base64Decode('%')",
         "States.Hash('a', 'CRC')",
         "States.JsonMerge($.o, $.p, true)",
-        "States.MathAdd('1', 2)",
+        "States.MathAdd($.s, 2)",
         "States.MathAdd(2147483647, 1)",
         "States.Format('{} {}', 1)",
         "States.MathRandom(5, 5)",

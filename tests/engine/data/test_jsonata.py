@@ -56,6 +56,7 @@ def test_values(text: str, value: Any) -> None:
         ("function($x) { $x }", "returned an unsupported result type."),
         ("$randomSeeded(1)", "T1006: Attempted to invoke a non-function"),
         ("$toMillis('x')", "threw an error during evaluation. ValueError"),
+        ("'\\ud800'", "returned an unsupported result type."),
         ("$power(10, 400)", "threw an error during evaluation. OverflowError"),
         ("$range(1, 5000, 1)", "wanted at most 1000"),
     ],

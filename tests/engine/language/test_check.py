@@ -25,6 +25,7 @@ def state(**fields: Any) -> dict[str, Any]:
     return {"StartAt": "X", "States": {"X": fields}}
 
 
+PROCESSOR = {"ItemProcessor": {"StartAt": "Y", "States": {"Y": PASS}}}
 SCHEMA = "SCHEMA_VALIDATION_FAILED: "
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
 
@@ -148,6 +149,29 @@ def test_recorded_words(definition: Any, told: str) -> None:
         {"Type": "Map", "End": True},
         {"Type": "Pass", "End": True, "Assign": {"states": 1}},
         {"Type": "Pass", "End": True, "Assign": {"a": 1, "a.$": "$.a"}},
+        {"Type": "Pass", "End": True, "Parameters": {"a.$": "States.MathAdd(1, '-1')"}},
+        {"Type": "Pass", "End": True, "Parameters": {"a.$": " States.UUID()"}},
+        {"Type": "Map", "End": True, "Label": "l", "ItemProcessor": {"StartAt": "Y", "States": {}}},
+        {
+            "Type": "Pass",
+            "End": True,
+            "QueryLanguage": "JSONata",
+            "Output": "{% $states.result %}",
+        },
+        {
+            "Type": "Task",
+            "Resource": ARN,
+            "End": True,
+            "QueryLanguage": "JSONata",
+            "Arguments": "{% $states.result.x %}",
+        },
+        {
+            "Type": "Task",
+            "Resource": ARN,
+            "End": True,
+            "QueryLanguage": "JSONata",
+            "Catch": [{"ErrorEquals": ["A"], "Next": "X", "Output": "{% $states.result %}"}],
+        },
         {"Type": "Pass", "End": True, "Parameters": {"in": [{"a": 1, "a.$": "$.a"}]}},
         {"Type": "Pass", "End": True, "QueryLanguage": "JSONata", "Output": "{% 1 + %}"},
         {"Type": "Pass", "End": True, "QueryLanguage": "JSONata", "Output": "{% 1"},
@@ -159,6 +183,28 @@ def test_what_must_be_refused_is_refused_with_its_place(fields: dict[str, Any]) 
     told = errors(state(**fields))
     assert told
     assert any("/States/X" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"Type": "Task", "Resource": "foo:bar"}, "UNKNOWN_RESOURCE"),
+        ({"Type": "Map", "ToleratedFailureCount": 1, **PROCESSOR}, "IGNORED_IN_INLINE_MAP"),
+        (
+            {
+                "Type": "Task",
+                "Resource": ARN,
+                "QueryLanguage": "JSONata",
+                "Output": "{% $states.result & '$states.errorOutput' %}",
+            },
+            None,
+        ),
+    ],
+)
+def test_what_linters_accept_is_accepted(fields: dict[str, Any], code: str | None) -> None:
+    """With a warning where the service would hardly do what the author meant."""
+    found = engine.check(json.dumps(state(End=True, **fields)))
+    assert [(one.severity, one.code) for one in found] == ([("WARNING", code)] if code else [])
 
 
 def test_all_problems_are_told_at_once_with_line_and_column() -> None:

@@ -155,6 +155,63 @@ def test_endless_loop_gives_way() -> None:
     assert len(more.events) == 200
 
 
+def test_long_texts_end_a_step_early() -> None:
+    """A commit carries about 4 MB of details at most, however long the inputs are."""
+    never = {"Variable": "$", "IsNull": True, "Next": "End"}
+    again = {"Type": "Choice", "Choices": [never], "Default": "A"}
+    definition = machine("A", A={"Type": "Pass", "Next": "B"}, B=again, End={"Type": "Succeed"})
+    parsed = engine.parse(json.dumps(definition))
+    start = engine.runtime.memory._start({"long": "x" * 250_000})
+    step = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0))
+    carried = sum(len(str(event.details)) for event in step.events)
+    assert step.commands == (engine.Proceed(),)
+    assert 2_000_000 < carried < 5_000_000
+
+
+def test_a_step_gives_way_when_it_takes_too_long() -> None:
+    """After one state, if the shell says so; what follows is the same."""
+    parsed = engine.parse(
+        json.dumps(machine("A", A={"Type": "Pass", "Next": "B"}, B={"Type": "Pass"}))
+    )
+    start = engine.runtime.memory._start({})
+    first = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0), enough=lambda: True)
+    rest = engine.advance(parsed, first.run, engine.Continue(), engine.Moment(0))
+    whole = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0))
+    assert first.commands == (engine.Proceed(),)
+    assert first.events + rest.events == whole.events
+
+
+def test_variables_of_all_lines_together_are_limited() -> None:
+    """10 MiB for the whole execution, not for each branch."""
+    large = {"Type": "Pass", "Assign": {"v.$": "$.v"}, "Next": "W"}
+    branch = {"StartAt": "V", "States": {"V": large, "W": {"Type": "Wait", "Seconds": 1}}}
+    branch["States"]["W"]["End"] = True
+    sim = Sim(machine("P", P={"Type": "Parallel", "Branches": [branch] * 60}), {"v": "x" * 200_000})
+    assert sim.finish is not None
+    assert sim.finish.error == "States.DataLimitExceeded"
+
+
+def test_outputs_too_large_to_join_fail_without_being_read() -> None:
+    """The sizes are counted as the iterations end."""
+    selected = {"Type": "Pass", "End": True}
+    processor = {"StartAt": "X", "States": {"X": selected}}
+    long = {"long.$": "$.long"}
+    few = {"few.$": "$[0]"}
+    state = {"Type": "Map", "ItemsPath": "$.n", "ItemSelector": long, "ItemProcessor": processor}
+    state["ResultSelector"] = few
+    sim = Sim(machine("M", M=state), {"n": list(range(25)), "long": "x" * 200_000})
+    assert sim.finish is not None
+    assert sim.finish.error == "States.DataLimitExceeded"
+
+
+def test_an_endless_cause_is_cut() -> None:
+    """To what SendTaskFailure takes: 256 and 32,768 characters."""
+    sim = Sim(machine("X", X=task()))
+    sim.fail("X", "E" * 1000, "c" * 1_000_000)
+    assert sim.finish is not None
+    assert (len(sim.finish.error or ""), len(sim.finish.cause or "")) == (256, 32_768)
+
+
 def test_a_start_without_budget_writes_event_one_only() -> None:
     """What StartExecution commits: ExecutionStarted and the wish to proceed."""
     parsed = engine.parse(json.dumps(machine("A", A={"Type": "Pass"}) | {"TimeoutSeconds": 9}))
