@@ -52,6 +52,7 @@ def run(
     tasks: Mapping[str, Callable[[Any], Any]] | None = None,
     *,
     seed: int = 0,
+    start_ms: int = _START_MS,
     max_steps: int = 100_000,
 ) -> Result:
     """Run a definition to its end and return what came of it.
@@ -59,13 +60,14 @@ def run(
     ``definition``: ASL as text or as the parsed object. ``data``: the input as a JSON value.
     ``tasks``: what stands for the outside world: by state name, by function or activity name, or by
     Resource; a callable gets the effective input and returns the result, or raises: a
-    ``StatesError`` as it is, anything else as the exception's class name and text. Raises
+    ``StatesError`` as it is, anything else as the exception's class name and text. ``start_ms``:
+    what the clock says at the start, Unix milliseconds (for Timestamps). Raises
     ``DefinitionError`` for a bad definition and ``KeyError`` naming the Resource when a task is
     called that is not in ``tasks``.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
-    runner = _Runner(parse(text), tasks or {}, seed)
-    runner.send(_start({} if data is None else data))
+    runner = _Runner(parse(text), tasks or {}, seed, start_ms)
+    runner.send(_start({} if data is None else data, start_ms))
     for _ in range(max_steps):
         if runner.finish is not None:
             return runner.result(runner.finish)
@@ -74,7 +76,7 @@ def run(
     raise EngineBug(msg)
 
 
-def _start(data: Any) -> messages.Start:
+def _start(data: Any, start_ms: int = _START_MS) -> messages.Start:
     arn = "arn:aws:states:us-east-1:123456789012"
     return messages.Start(
         execution_arn=f"{arn}:execution:memory:run",
@@ -83,7 +85,7 @@ def _start(data: Any) -> messages.Start:
         state_machine_name="memory",
         role_arn="arn:aws:iam::123456789012:role/memory",
         input=jsontext.dumps(data),
-        start_ms=_START_MS,
+        start_ms=start_ms,
     )
 
 
@@ -94,7 +96,8 @@ class _Runner:
     machine: Machine
     tasks: Mapping[str, Callable[[Any], Any]]
     seed: int
-    now_ms: int = _START_MS
+    start_ms: int
+    now_ms: int = 0
     run: Run = NEW_RUN
     finish: commands.Finish | None = None
     events: list[Event] = field(default_factory=list)
@@ -103,6 +106,7 @@ class _Runner:
     steps: int = 0
 
     def __post_init__(self) -> None:
+        self.now_ms = self.start_ms
         self.run = replace(self.run, values=DictValues())
 
     def send(self, message: messages.Message) -> None:
@@ -132,7 +136,7 @@ class _Runner:
     def result(self, finish: commands.Finish) -> Result:
         """Return the outcome."""
         output = None if finish.output is None else jsontext.loads(finish.output)
-        slept = (self.now_ms - _START_MS) / 1000
+        slept = (self.now_ms - self.start_ms) / 1000
         events = tuple(self.events)
         return Result(finish.status, output, finish.error, finish.cause, events, slept)
 
