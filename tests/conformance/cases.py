@@ -12,6 +12,7 @@ from typing import Any
 
 FOLDER = Path(os.environ.get("STEPYARD_SHARED", "")) / "conformance"
 RUNNER = FOLDER / "run.py"
+DEFINITIONS = FOLDER.parent / "definitions"
 _GAP = "the ids show a ParallelStateSucceeded that the recorded list leaves out"
 _PLACEHOLDER = "what was sent or answered is recorded as a placeholder that is not marked as one"
 _OLDER = "recorded before DescribeStateMachine had encryptionConfiguration; newer ones have it"

@@ -1,0 +1,53 @@
+"""Are published definitions judged as those who published them say?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import engine
+from tests.conformance.cases import DEFINITIONS
+
+# What others call right or wrong and the service, by its documentation or a recording, does not.
+DISAGREE = {
+    "valid-current-value-predicate": "a filter compares with a bare word, which Jayway refuses",
+    "invalid-jsonata-surround-syntax-no-spaces": "published machines of AWS leave the blanks out",
+    "invalid-json-surround-syntax-extra-spaces": "blanks inside the marks are JSONata's own",
+    "task-with-credentials": "recorded: RoleArn is required",
+    "valid-task-credentials": "recorded: RoleArn is required",
+    "valid-assign.asl": "documented: a variable's name is an identifier; 'top-level' is none",
+    "valid-task-intrisic-function": "Resource is a CloudFormation call, not a text",
+    "invalid-map-dupe-state": "a name used in two scopes is a warning here: others publish it",
+}
+
+
+def load(pattern: str) -> list[dict[str, Any]]:
+    """Return the entries of the files."""
+    files = sorted(DEFINITIONS.glob(pattern))
+    return [one for file in files for one in json.loads(file.read_text(encoding="utf-8"))]
+
+
+def problems(entry: dict[str, Any]) -> list[engine.Diagnostic]:
+    """Return what is wrong with a definition."""
+    definition = entry["definition"]
+    text = definition if isinstance(definition, str) else json.dumps(definition)
+    return [one for one in engine.check(text) if one.severity == "ERROR"]
+
+
+@pytest.mark.parametrize("entry", load("labelled.json"), ids=lambda one: one["name"])
+def test_labelled_definitions(entry: dict[str, Any]) -> None:
+    """Valid ones are accepted; invalid ones are refused with the place."""
+    found = problems(entry)
+    agrees = not found if entry["expect_valid"] else bool(found)
+    assert agrees != (entry["name"].removesuffix(".json") in DISAGREE)
+    assert all(one.location or one.line for one in found)
+
+
+def test_published_definitions_are_read_without_a_crash() -> None:
+    """Whatever is in them; and nine of ten are accepted as they are."""
+    entries = [one for one in load("*+*.json") if "expect_valid" not in one]
+    refused = [one["id"] for one in entries if problems(one)]
+    assert len(entries) > 100
+    assert len(refused) < len(entries) / 10
