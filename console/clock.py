@@ -1,7 +1,7 @@
 """What time is it?  The database's time, so that machines with different clocks agree.
 
-On SQLite database and process share a clock. On PostgreSQL the difference is measured again every
-half minute and added to the local clock.
+On SQLite database and process share a clock. On PostgreSQL its difference to this machine's
+monotonic clock is measured every half minute: a jump of the local time of day changes nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import time
 from django.db import Error, connection
 
 _MEASURE_EVERY_S = 30.0
-_offset: tuple[float, float] | None = None  # (seconds to add, when measured on the monotonic clock)
+_offset: tuple[float, float] | None = None  # (seconds to add, when measured), monotonic clock
 
 
 def now_ms() -> int:
     """Return epoch milliseconds by the database's clock."""
     if connection.vendor != "postgresql":
         return time.time_ns() // 1_000_000
-    return int((time.time() + offset_s()) * 1000)
+    return int((offset_s() + time.monotonic()) * 1000)
 
 
 def offset_s() -> float:
-    """Return how far the database's clock is ahead of this machine's, in seconds."""
+    """Return how far the database's clock is ahead of the monotonic one, in seconds."""
     global _offset  # noqa: PLW0603 - one measurement a process
     if _offset is None or time.monotonic() - _offset[1] > _MEASURE_EVERY_S:
         _offset = (_measured(), time.monotonic())
@@ -33,11 +33,11 @@ def _measured() -> float:
     """Ask the database; while it is out, what it said last goes on."""
     try:
         with connection.cursor() as cursor:
-            before = time.time()
+            before = time.monotonic()
             cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())")
             theirs = float(cursor.fetchone()[0])
     except Error:
         if _offset is None:
             raise
         return _offset[0]
-    return theirs - (before + time.time()) / 2
+    return theirs - (before + time.monotonic()) / 2

@@ -302,7 +302,8 @@ class Activity(models.Model):
 class TaskRow(models.Model):
     """A scheduled task, open until ``closed_ms``. Its number is the id of its ...Scheduled event.
 
-    ``status``: scheduled (nobody has it), started (a worker or a call has it), closed.
+    ``status``: scheduled (nobody has it), started (a worker or a call has it), waiting (it goes on
+    elsewhere: ``job`` says how to look at it, "" where its token will end it), closed.
     ``token_hash``: SHA-256 of the task token, which is stored nowhere in clear.
     """
 
@@ -331,6 +332,9 @@ class TaskRow(models.Model):
     closed_ms = models.BigIntegerField(null=True)
     worker = models.CharField(max_length=80, default="")
     dispatches = models.IntegerField(default=0)  # above 1: sent again after a worker was lost
+    job = models.TextField(default="")
+    looks = models.IntegerField(default=0)
+    look_due_ms = models.BigIntegerField(null=True)
 
     class Meta:
         indexes: ClassVar = [
@@ -338,6 +342,7 @@ class TaskRow(models.Model):
             models.Index(fields=["resource", "status", "scheduled_ms"], name="task_by_activity"),
             models.Index(fields=["timeout_due_ms"], name="task_timeout"),
             models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
+            models.Index(fields=["look_due_ms"], name="task_look"),
         ]
 
 
@@ -352,3 +357,13 @@ class AuditEntry(models.Model):
     target = models.CharField(max_length=512)
     reason = models.CharField(max_length=256, default="")
     request_id = models.CharField(max_length=36, default="")
+
+
+class ServerFact(models.Model):
+    """Something all processes on this database must agree on."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return self.name

@@ -206,3 +206,15 @@ def _functions() -> dict[str, str]:
 
 
 STEPYARD_FUNCTIONS = _functions()
+
+
+def _targets() -> dict[str, dict[str, Any]]:
+    """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
+    path = DATA_DIR / "targets.json"
+    kept = json.loads(path.read_text("utf-8")) if not TESTING and path.exists() else {}
+    given: dict[str, dict[str, Any]] = json.loads(os.environ.get("STEPYARD_TARGETS", "{}"))
+    return kept | given
+
+
+STEPYARD_TARGETS = _targets()
+STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows

@@ -50,6 +50,7 @@ from engine.runtime.messages import (
 )
 from engine.runtime.payload import MAX_BYTES
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
+from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, try_state
 from engine.runtime.turn import MAX_EVENTS
@@ -112,6 +113,7 @@ __all__ = [
     "advance",
     "byte_size",
     "check",
+    "child_inputs",
     "dumps",
     "graph",
     "has_surrogate",

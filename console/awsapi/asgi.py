@@ -62,7 +62,7 @@ async def aws(
         loop = asyncio.get_running_loop()
         answer = await loop.run_in_executor(_pool(), answer_call, scope, headers, body, request_id)
         if isinstance(answer, Later):
-            answer = await answer.wait(_pool())
+            answer = await answer.wait(_pool(), receive)
         status, code, data = 200, None, _encode(answer)
     except ServiceError as error:
         status, code, data = error.status, error.code, _encode(_error(error))

@@ -6,22 +6,51 @@ time. It sees the engine's door only.
 
 from __future__ import annotations
 
-from console.integrations import function
-from console.integrations.outcome import Failed, Outcome, Task
+from console.integrations import aws, invoke, jobs, names, web
+from console.integrations.jobs import cancel, look, next_look_s
+from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
 
-REGISTRY = {"lambda": function.call}
+REGISTRY = {
+    **dict.fromkeys(names.OPTIMIZED, aws.call),
+    "lambda": invoke.call,
+    "http": web.call,
+    "apigateway": web.call,
+}
+"""Service -> how it is called; ``aws-sdk:...`` all go to ``aws``."""
 
 
 def call(task: Task) -> Outcome:
     """Call what a task names and return its outcome; a service nobody knows is a failed task."""
-    integration = REGISTRY.get("lambda" if task.kind == "lambda" else task.service)
+    if task.kind == "lambda":
+        return invoke.by_arn(task)
+    if task.service.startswith(names.SDK):
+        return _pattern(task, aws.call(task))
+    integration = REGISTRY.get(task.service)
     if integration is None:
-        cause = (
-            f"The service integration '{task.resource}' cannot be called from here yet: "
-            f"only Lambda function ARNs and activities can."
-        )
+        cause = f"The service integration '{task.resource}' cannot be called from here yet."
         return Failed("States.TaskFailed", cause)
-    return integration(task)
+    return _pattern(task, integration(task))
 
 
-__all__ = ["REGISTRY", "Failed", "Outcome", "Task", "call"]
+def _pattern(task: Task, outcome: Outcome) -> Outcome:
+    """Return what a first answer means for the pattern of the task."""
+    if not isinstance(outcome, Succeeded) or not task.pattern:
+        return outcome
+    if task.pattern == ".waitForTaskToken":
+        return Submitted(outcome.output)
+    return jobs.submit(task, outcome.output)
+
+
+__all__ = [
+    "REGISTRY",
+    "Failed",
+    "Home",
+    "Outcome",
+    "Submitted",
+    "Succeeded",
+    "Task",
+    "call",
+    "cancel",
+    "look",
+    "next_look_s",
+]

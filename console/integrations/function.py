@@ -24,7 +24,7 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
+NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
 _DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
 
@@ -57,7 +57,7 @@ def call(task: Task) -> Outcome:
 
 def function_name(arn: str) -> str:
     """Return the function's name in an ARN, without version or alias."""
-    return arn.split(":")[_NAME_AT]
+    return arn.split(":")[NAME_AT]
 
 
 # -- Python callables ------------------------------------------------------------------------------

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """How this server itself is called, for nested executions: as a client of its own API."""
+
+    endpoint_url: str
+    access_key_id: str
+    secret_access_key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One attempt of a task.
 
@@ -23,6 +32,14 @@ class Task:
     execution_arn: str
     token: str
     timeout_s: int | None = None
+    pattern: str = ""
+    home: Home | None = None
+
+    @property
+    def region(self) -> str:
+        """The region of the execution, "" if there is none (a state that is only tried)."""
+        parts = self.execution_arn.split(":")
+        return parts[3] if len(parts) > 3 else ""  # noqa: PLR2004 - arn:aws:states:REGION
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +57,17 @@ class Failed:
     cause: str | None = None
 
 
-Outcome = Succeeded | Failed
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The first answer of what goes on elsewhere.
+
+    ``job``: what to look at (JSON text), first after ``look_s`` seconds; "" if somebody will send
+    the outcome with the task's token.
+    """
+
+    output: str
+    job: str = ""
+    look_s: float = 0.0
+
+
+Outcome = Succeeded | Failed | Submitted

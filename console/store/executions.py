@@ -18,7 +18,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, rows, runs
+from console.store import audit, failures, inbox, rows, runs, tasks
 from console.store.births import give_birth
 from console.store.writer import is_outage, write
 
@@ -53,7 +53,7 @@ def start(
     arn = arns.execution_arn(machine.arn, name)
 
     def store() -> Execution:
-        current = rows.one(StateMachine, "id = %s", [machine.pk])
+        current = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if current is None or current.status != "ACTIVE":
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
         found = rows.one(Execution, "arn = %s", [arn])
@@ -142,10 +142,12 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     """Tell an execution to stop unless it has ended; return whether it had not.
 
     The lock lets its end, if that is being written just now, come before or after but not between.
+    Its tasks are closed first: nobody may be told that an outcome counts which comes after Stop.
     """
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
     running = execution.values_list("status", flat=True).first() == "RUNNING"
     if running:
+        tasks.close_all(number, clock.now_ms())
         inbox.post(number, message)
     return running
 

@@ -11,7 +11,7 @@ from console.store.caches import kept_runs
 from console.store.writer import is_outage, write
 
 MAX_FAILURES = 3
-_COUNT = "UPDATE console_runrow SET failures = failures + 1 WHERE execution_id = %s"
+_COUNT = "UPDATE console_runrow SET failures = failures + %s WHERE execution_id = %s"
 _FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
 _PASS_ON = (
     "UPDATE console_runrow SET version = version + 1, next_event = next_event + 1, ready = %s"
@@ -25,24 +25,40 @@ _END = (
 )
 
 
-def note(execution_id: int, error: BaseException) -> bool:
+def note(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
     """Note that a step raised; after three in a row end the execution.
 
-    Return whether to try again. Not for outages of the database: those are nobody's fault.
+    Return whether to try again. ``counted``: the attempt was, before it was made. Not for outages
+    of the database: those are nobody's fault.
     """
-
-    def count() -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(_COUNT, [execution_id])
-            cursor.execute(_FAILURES, [execution_id])
-            row = cursor.fetchone()
-        return 0 if row is None else int(row[0])
-
     kept_runs.forget(execution_id)
-    if write(count) < MAX_FAILURES:
+    if write(lambda: _count(execution_id, 0 if counted else 1)) < MAX_FAILURES:
         return True
-    abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+    try:
+        abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+    except runs.Fenced:
+        return True  # somebody else took it further
     return False
+
+
+def may_try(execution_id: int) -> bool:
+    """Note an attempt before it is made; end the execution if it killed three processes.
+
+    (The first of them had not noted it.) Return whether to make it.
+    """
+    if write(lambda: _count(execution_id, 1)) < MAX_FAILURES:
+        return True
+    abandon(execution_id, "The engine could not go on: its process ended in the middle of a step")
+    return False
+
+
+def _count(execution_id: int, more: int) -> int:
+    """Count failures and return how many there are (inside a transaction)."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [more, execution_id])
+        cursor.execute(_FAILURES, [execution_id])
+        row = cursor.fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def abandon(execution_id: int, cause: str) -> None:

@@ -158,7 +158,9 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
     """
 
     def mark() -> None:
-        if StateMachine.objects.filter(project=project, arn=arn).update(status="DELETING"):
+        found = StateMachine.objects.filter(project=project, arn=arn)
+        # waits for starts under way, which then count as running; those that come see the mark
+        if list(found.select_for_update()) and found.update(status="DELETING"):
             audit.record(project, actor, "DeleteStateMachine", arn)
 
     write(mark)

@@ -12,12 +12,15 @@ import uuid
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+
 import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.store import definitions, hints, inbox, tasks
+from console.store import definitions, hints, inbox, map_tasks, tasks
 from console.store.births import give_birth
+from console.store.failures import MAX_FAILURES
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 100  # children started in one transaction
 _MAX_CONCURRENCY = 1_000
+_OUTPUTS_AT_ONCE = 50  # read at a time; each may be as large as all together may
+_TOO_LARGE = (
+    "The Map Run returned a result with a size exceeding the maximum number of bytes service limit."
+)
 _EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
@@ -39,8 +46,8 @@ def begin(execution_id: int, task: int) -> int | None:
         if work is None:
             return None
         parent = Execution.objects.select_related("definition").get(pk=execution_id)
-        settings = json.loads(work.input)
-        text = engine.processor_definition(parent.definition.text, settings["path"])
+        wanted = json.loads(work.input)
+        text = engine.processor_definition(parent.definition.text, wanted["path"])
         machine, _, _ = work.resource.rpartition(":")
         run = MapRun(
             parent=parent,
@@ -48,11 +55,11 @@ def begin(execution_id: int, task: int) -> int | None:
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
             definition=definitions.keep(text),
-            inputs=engine.dumps(settings["inputs"]),
-            max_concurrency=settings["concurrency"],
-            tolerated_count=settings["tolerated_count"],
-            tolerated_percentage=settings["tolerated_percentage"],
-            total=len(settings["inputs"]),
+            inputs=engine.dumps(wanted["inputs"]),
+            max_concurrency=wanted["concurrency"],
+            tolerated_count=wanted["tolerated_count"],
+            tolerated_percentage=wanted["tolerated_percentage"],
+            total=len(wanted["inputs"]),
             start_ms=clock.now_ms(),
         )
         run.save(force_insert=True)
@@ -72,10 +79,13 @@ def _progress(number: int) -> bool:
     run = rows.select_related("parent", "definition").filter(pk=number).first()
     if run is None or run.status != "RUNNING":
         return False
-    if run.parent.status != "RUNNING" or tasks.is_closed(run.parent_id, run.task):
+    failures = map_tasks.failures(run.parent_id, run.task)
+    if run.parent.status != "RUNNING" or failures is None:
         _stop_children(run)
         _close(run, "ABORTED")
         return False
+    if failures:  # not any more, unless the rest of this fails
+        map_tasks.forgive(run.parent_id, run.task)
     if _too_many_failed(run):
         _stop_children(run)
         error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
@@ -83,7 +93,7 @@ def _progress(number: int) -> bool:
         return False
     done = run.succeeded + run.failed + run.timed_out + run.aborted
     if done == run.total:
-        _report(run, "SUCCEEDED", engine.TaskSucceeded(run.task, _outputs(run)))
+        _report(run, *_result(run))
         return False
     return _start_children(run, done)
 
@@ -141,10 +151,25 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
     give_birth(child, run.state_machine_arn.rpartition(":")[2])
 
 
-def _outputs(run: MapRun) -> str:
-    """Return the array of the outputs of children that succeeded, by item."""
+def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:
+    """Return how a run ends whose children all have."""
+    outputs = _outputs(run)
+    if outputs is None:
+        return "FAILED", engine.TaskFailed(run.task, "States.DataLimitExceeded", _TOO_LARGE)
+    return "SUCCEEDED", engine.TaskSucceeded(run.task, outputs)
+
+
+def _outputs(run: MapRun) -> str | None:
+    """Return the array of the outputs of children that succeeded, by item; None if too large."""
     rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
-    return "[" + ",".join(text or "null" for text in rows.values_list("output", flat=True)) + "]"
+    outputs: list[str] = []
+    size = 1
+    for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
+        outputs.append(text or "null")
+        size += engine.byte_size(outputs[-1]) + 1
+        if size > settings.STEPYARD_MAX_PAYLOAD_BYTES:
+            return None
+    return "[" + ",".join(outputs) + "]"
 
 
 def _report(run: MapRun, status: str, message: engine.TaskSucceeded | engine.TaskFailed) -> None:
@@ -160,7 +185,43 @@ def _close(run: MapRun, status: str) -> None:
 def _stop_children(run: MapRun) -> None:
     running = Execution.objects.filter(map_run=run, status="RUNNING")
     for number in running.values_list("pk", flat=True):
+        tasks.close_all(number, clock.now_ms())  # no outcome counts that comes after Stop
         inbox.post(number, engine.Stop())
+
+
+# -- runs that cannot go on ------------------------------------------------------------------------
+
+
+def task_of(number: int) -> tuple[int, int]:
+    """Return (execution, task) of the parent of a run."""
+    return MapRun.objects.values_list("parent_id", "task").get(pk=number)
+
+
+def note(execution_id: int, task: int, error: BaseException) -> None:
+    """Note that a run could not begin or go on; after three times in a row fail its task (G14).
+
+    Not for outages of the database: those are nobody's fault.
+    """
+    cause = f"The Map Run could not go on: {type(error).__name__}: {error}"
+
+    def count() -> None:
+        failures = map_tasks.count_failure(execution_id, task)
+        if failures is not None and failures >= MAX_FAILURES:
+            _give_up(execution_id, task, cause)
+
+    write(count)
+
+
+def _give_up(execution_id: int, task: int, cause: str) -> None:
+    found = MapRun.objects.defer("inputs").filter(parent_id=execution_id, task=task)
+    for run in found:
+        _stop_children(run)
+        _close(run, "FAILED")
+    if tasks.close(execution_id, task, clock.now_ms()):
+        inbox.post(execution_id, engine.TaskFailed(task, "States.Runtime", cause))
+
+
+# -- looking at them -------------------------------------------------------------------------------
 
 
 def get(project: Project, arn: str) -> MapRun:
@@ -173,11 +234,11 @@ def get(project: Project, arn: str) -> MapRun:
     return run
 
 
-def update(run: MapRun, **settings: Any) -> None:
+def update(run: MapRun, **changes: Any) -> None:
     """Change the settings of a run that goes on; raise ValidationException if it ended."""
 
     def store() -> None:
-        if not MapRun.objects.filter(pk=run.pk, status="RUNNING").update(**settings):
+        if not MapRun.objects.filter(pk=run.pk, status="RUNNING").update(**changes):
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )

@@ -56,6 +56,15 @@ def one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     return None if row is None else model.from_db(connection.alias, table.names, row)
 
 
+def kept(where: str) -> str:
+    """Return the condition of a row that stays as long as ours: who locks it to remove it waits.
+
+    (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
+    time.)
+    """
+    return f"{where} FOR KEY SHARE" if connection.vendor == "postgresql" else where
+
+
 def insert(row: models.Model) -> None:
     """Insert a new row; its key is known afterwards."""
     table = _table(type(row))

@@ -7,6 +7,7 @@ is doubled.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -19,14 +20,14 @@ from django.db.models import F
 import engine
 from console import clock
 from console.models import MapRun
-from console.store import hints, history, inbox, rows, tasks
+from console.store import hints, history, inbox, jobs, rows, tasks
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
-from console.store.writer import write
+from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _LOAD = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id"
@@ -87,7 +88,8 @@ def step(execution_id: int) -> bool:
     if loaded is None:
         return False
     full = len(loaded.inbox) == _MESSAGES
-    made = advance(loaded)
+    with _unless_overtaken(execution_id, loaded.version):
+        made = advance(loaded)
     write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
@@ -111,7 +113,8 @@ def take(execution_id: int) -> Loaded | None:
     if not messages:
         return None
     values = StoredValues(execution_id)
-    run = kept_runs.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
+    with _unless_overtaken(execution_id, version):
+        run = kept_runs.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
     return Loaded(
         execution_id,
         arn,
@@ -123,6 +126,27 @@ def take(execution_id: int) -> Loaded | None:
         [number for number, _, _ in came_in],
         timers,
     )
+
+
+@contextlib.contextmanager
+def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
+    """Raise ``Fenced`` in place of an error if another step was committed meanwhile.
+
+    What is read along the way - values, messages - may have gone with that step.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_outage(error) or _version(execution_id) == version:
+            raise
+        raise Fenced from error
+
+
+def _version(execution_id: int) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
 
 
 def advance(loaded: Loaded) -> list[engine.Step]:
@@ -204,6 +228,7 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
                 _drop_timers(execution_id, [name])
             case engine.CancelTask(task=task):
                 tasks.close(execution_id, task, now_ms)
+                jobs.tell_cancelled(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
 

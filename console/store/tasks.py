@@ -25,12 +25,15 @@ from console.store.texts import storable
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from console.models import Project
 
 BUILTIN_WORKER = "stepyard-builtin"
-"""Name of the worker that works activities by registered callables."""
+"""Name of the worker that works activities by registered callables, as its history has it."""
+_OWN = (
+    "\x01"  # starts the name in the rows of this server's own work; no caller's name has it there
+)
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
 _TOKEN_LENGTH = 44
 
@@ -143,7 +146,8 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
-            " heartbeat_due_ms = NULL WHERE execution_id = %s AND task = %s AND status <> 'closed'",
+            " heartbeat_due_ms = NULL, look_due_ms = NULL"
+            " WHERE execution_id = %s AND task = %s AND status <> 'closed'",
             [now_ms, execution_id, task],
         )
         return bool(cursor.rowcount == 1)
@@ -154,7 +158,8 @@ def close_all(execution_id: int, now_ms: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
-            " heartbeat_due_ms = NULL WHERE execution_id = %s AND status <> 'closed'",
+            " heartbeat_due_ms = NULL, look_due_ms = NULL"
+            " WHERE execution_id = %s AND status <> 'closed'",
             [now_ms, execution_id],
         )
 
@@ -164,7 +169,7 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 def claim(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER))
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + BUILTIN_WORKER))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
@@ -172,15 +177,17 @@ def claim_map(execution_id: int, task: int) -> Work | None:
     return _take(execution_id, task, "")
 
 
-def scheduled_maps() -> list[tuple[int, int]]:
-    """Return (execution, task) of Map tasks that nobody has taken."""
-    found = TaskRow.objects.filter(status="scheduled", kind="map")
-    return list(found.values_list("execution_id", "task"))
-
-
-def is_closed(execution_id: int, task: int) -> bool:
-    """Tell whether a task has ended."""
-    return TaskRow.objects.filter(execution_id=execution_id, task=task, status="closed").exists()
+def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
+    """Return those of the tasks (execution, task) that have ended."""
+    asked = set(wanted)
+    if not asked:
+        return []
+    found = TaskRow.objects.filter(
+        status="closed",
+        execution_id__in={execution for execution, _ in asked},
+        task__in={task for _, task in asked},
+    )
+    return [one for one in found.values_list("execution_id", "task") if one in asked]
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
@@ -203,21 +210,28 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
     return found
 
 
-def _take(execution_id: int, task: int, worker: str) -> Work | None:
-    """Take a task if it is still to be had (inside a transaction)."""
+def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
+    """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
+    mark = mark or storable(worker).replace(_OWN, "\ufffd")
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE, [now_ms, storable(worker), execution_id, task])
+        cursor.execute(_TAKE, [now_ms, mark, execution_id, task])
         if cursor.rowcount != 1:
             return None
+    work = work_of(execution_id, task)
+    if work.kind == "activity" and work.dispatches == 1:
+        _started(work, now_ms, worker)
+    return work
+
+
+def work_of(execution_id: int, task: int) -> Work:
+    """Return a task as whoever took it has it."""
+    with connection.cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
         arn, entered_event, attempt, *about = cursor.fetchone()
     key = f"{arn}/{entered_event}/{attempt}"
     idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
-    work = Work(execution_id, arn, task, _token(arn, task), idempotency_key, *about)
-    if work.kind == "activity" and work.dispatches == 1:
-        _started(work, now_ms, worker)
-    return work
+    return Work(execution_id, arn, task, _token(arn, task), idempotency_key, *about)
 
 
 def _started(work: Work, now_ms: int, worker: str) -> None:
@@ -238,11 +252,8 @@ def held_here() -> list[tuple[int, int]]:
 
 
 def _started_here() -> QuerySet[TaskRow]:
-    """Return what a server calls or works itself: all of it dies with its process.
-
-    (No integration leaves a task open after its call, so the pattern makes no difference.)
-    """
-    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=BUILTIN_WORKER)
+    """Return what a server calls or works itself: all of it dies with its process."""
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=_OWN + BUILTIN_WORKER)
     return TaskRow.objects.filter(own, status="started")
 
 
@@ -257,6 +268,24 @@ def release(execution_id: int, task: int) -> bool:
     def again() -> bool:
         found = _started_here().filter(execution_id=execution_id, task=task)
         return found.update(status="scheduled") == 1
+
+    return write(again)
+
+
+def put_back(work: Work) -> bool:
+    """Offer an activity task again that its worker never heard of; return whether it was open.
+
+    Its clocks go on, and its history has had its start.
+    """
+
+    def again() -> bool:
+        found = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
+        taken = found.filter(kind="activity", status="started", dispatches=work.dispatches)
+        if not taken.update(status="scheduled"):
+            return False
+        hints.tell(("offered",), work.execution_id, work.task, work.resource)
+        hints.tell(("activity", work.resource))
+        return True
 
     return write(again)
 
@@ -346,27 +375,6 @@ def _owner(row: TaskRow) -> int:
 
 def _too_late() -> TaskTimedOut:
     return TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
-
-
-# -- being late ------------------------------------------------------------------------------------
-
-
-def expire(execution_id: int, task: int) -> bool:
-    """Time a task out if one of its deadlines has passed; return whether it did."""
-
-    def time_out() -> bool:
-        now_ms = clock.now_ms()
-        row = rows.one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
-        if row is None or row.status == "closed":
-            return False
-        heartbeat_due = row.heartbeat_due_ms is not None and row.heartbeat_due_ms <= now_ms
-        timeout_due = row.timeout_due_ms is not None and row.timeout_due_ms <= now_ms
-        if not (heartbeat_due or timeout_due) or not close(execution_id, task, now_ms):
-            return False
-        inbox.post(execution_id, engine.TaskTimedOut(task, heartbeat=not timeout_due))
-        return True
-
-    return write(time_out)
 
 
 # -- small things ----------------------------------------------------------------------------------

@@ -69,7 +69,9 @@ def _write_here(fn: Callable[[], T]) -> T:
         drop_broken_connection()
         try:
             with transaction.atomic():
-                return fn()
+                result = fn()
+                _check_transaction(None)
+                return result
         except (OperationalError, IntegrityError) as error:
             if _sqlstate(error) not in _NOT_COMMITTED or attempt == _RETRIES - 1:
                 raise
@@ -113,11 +115,7 @@ def _commit_group(group: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
     try:
         with transaction.atomic():
             for fn, future in group:
-                try:
-                    with transaction.atomic():
-                        outcomes.append((future, fn(), None))
-                except Exception as error:  # noqa: BLE001 - it goes to the one who asked
-                    outcomes.append((future, None, error))
+                outcomes.append((future, *_outcome(fn)))
     except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nobody's work is stored
         for _, future in group:
             future.set_exception(error)
@@ -128,6 +126,37 @@ def _commit_group(group: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
             future.set_result(result)
         else:
             future.set_exception(failure)
+
+
+def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Run a function in a savepoint; return its result and what it raised.
+
+    Raise if the whole transaction went with it.
+    """
+    result: Any = None
+    failure: Exception | None = None
+    try:
+        with transaction.atomic():
+            result = fn()
+    except Exception as error:  # noqa: BLE001 - it goes to the one who asked
+        failure = error
+    _check_transaction(failure)  # also after a success: the function may have caught the error
+    return result, failure
+
+
+def _check_transaction(cause: Exception | None) -> None:
+    """Raise an outage if the transaction was rolled back under us; else ``COMMIT`` says nothing.
+
+    SQLite does so when the disk is full, fails, or the memory is out, in the middle of a statement.
+    """
+    lost = connection.needs_rollback
+    if connection.vendor == "sqlite":
+        lost = lost or not connection.connection.in_transaction
+    if not lost:
+        return
+    if cause is not None and is_outage(cause):
+        raise cause
+    raise OperationalError("the database rolled the transaction back") from cause
 
 
 _writer = _Writer()

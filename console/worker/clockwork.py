@@ -14,7 +14,7 @@ from console.worker.guard import survive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# (epoch milliseconds, what: timer, timeout or heartbeat; execution id, task)
+# (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
 Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
 HORIZON_MS = 5_000
@@ -51,7 +51,7 @@ class Clockwork:
         timers = Timer.objects.filter(due_ms__lte=until).values_list("due_ms", "execution_id")
         for due_ms, execution_id in timers.iterator():
             self.add(due_ms, "timer", execution_id)
-        for what in ("timeout", "heartbeat"):
+        for what in ("timeout", "heartbeat", "look"):
             column = f"{what}_due_ms"
             rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(status="closed")
             for due_ms, execution_id, task in rows.values_list(column, "execution_id", "task"):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import structlog
 from django.conf import settings
 
-from console import integrations
+from console import access, integrations
 from console.integrations import function
-from console.integrations.outcome import Failed, Succeeded, Task
-from console.store import tasks
+from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
+from console.store import jobs, tasks
 from console.worker.guard import insist
 
 import engine  # isort: skip
 
 log = structlog.get_logger(__name__)
+_AT_HOME = ("states", "aws-sdk:sfn")
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
 
 
@@ -24,8 +25,46 @@ def deliver(execution_id: int, number: int) -> None:
         return  # somebody else has it, or it was cancelled
     if work.dispatches > 1:
         log.info("task re-dispatched", execution=work.execution_arn, task=number)
-    outcome = _outcome(work)
-    recorded = insist(lambda: tasks.finish(work.execution_id, _message(work, outcome)), _INSIST_S)
+    _record(work, _outcome(work))
+
+
+def look(execution_id: int, number: int) -> None:
+    """Look at the job of a waiting task, and record its outcome if it ended."""
+    found = jobs.waiting(execution_id, number)
+    if found is None:
+        return
+    work, job, looks = found
+    try:
+        outcome = integrations.look(_task(work), job)
+    except Exception:
+        log.exception("looking at a job raised", execution=work.execution_arn, task=number)
+        outcome = None
+    if outcome is None:
+        jobs.later(execution_id, number, integrations.next_look_s(looks))
+    else:
+        _record(work, outcome)
+
+
+def cancel(execution_id: int, number: int) -> None:
+    """Stop the job of a task that is over, as far as that can be done."""
+    found = jobs.cancelled(execution_id, number)
+    if found is None:
+        return
+    work, job = found
+    outcome = integrations.cancel(_task(work), job)
+    if isinstance(outcome, Failed):
+        log.info("a job could not be stopped", execution=work.execution_arn, cause=outcome.cause)
+
+
+def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
+    """Write down what came of a call: the task's end, or that it goes on elsewhere."""
+    number = work.execution_id
+    if isinstance(outcome, Submitted):
+        about = (work.task, outcome.output, outcome.job, outcome.look_s)
+        recorded = insist(lambda: jobs.submit(number, *about), _INSIST_S)
+    else:
+        message = _message(work, outcome)
+        recorded = insist(lambda: tasks.finish(number, message), _INSIST_S)
     if not recorded:
         log.info("late outcome dropped", execution=work.execution_arn, task=work.task)
 
@@ -68,11 +107,21 @@ def _task(work: tasks.Work) -> Task:
         execution_arn=work.execution_arn,
         token=work.token,
         timeout_s=work.timeout_s,
+        pattern=work.pattern,
+        home=_home(work) if work.service in _AT_HOME else None,
     )
 
 
+def _home(work: tasks.Work) -> Home | None:
+    """Return how nested executions are started: by a key of the execution's own project."""
+    key = access.key_of_execution(work.execution_id)
+    if key is None or not settings.STEPYARD_URL:
+        return None
+    return Home(settings.STEPYARD_URL, key, access.secret_for(key))
+
+
 def _message(
-    work: tasks.Work, outcome: integrations.Outcome
+    work: tasks.Work, outcome: Succeeded | Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)

@@ -17,12 +17,15 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, RunRow, TaskRow, Timer
-from console.store import failures, hints, inbox, machines, map_runs, runs, tasks
+from console.store import failures, hints, identity, inbox, runs, tasks
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import delivery
+from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
 from console.worker.guard import survive
 from console.worker.pool import Pool
+from console.worker.suspects import Suspects
+from console.worker.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +34,7 @@ log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
 TASK_THREADS = 64
 SWEEP_EVERY_S = 1.0
+HUNG_AFTER_S = 5.0  # a call that lasts longer than this and longer than its task hangs
 _STOP = -1
 _AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
 
@@ -45,9 +49,12 @@ class Embedded:
         self._stepping: set[int] = set()
         self._again: set[int] = set()
         self._lock = threading.Lock()
-        self._calls = Pool(TASK_THREADS)
+        self._calls = Pool(TASK_THREADS, "task")
+        self._upkeep = Upkeep()
+        self._alone = Alone()
+        self._suspects = Suspects()
         self._offered: set[tuple[int, int]] = set()
-        self._map_runs: set[int] = set()
+        self._looking: set[tuple[str, int, int]] = set()
         self._activities = delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._ended = threading.Event()
@@ -57,7 +64,13 @@ class Embedded:
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what the rows say, and listen for more."""
+        """Take up what the rows say, and listen for more.
+
+        Raises ``WrongSecret`` or ``NotAlone`` if this process must not work on the database.
+        """
+        identity.claim()
+        self._alone.take()
+        self._suspects.watch(_runnable())
         released = tasks.release_called()
         if released:
             log.info("tasks of an earlier process are called again", count=released)
@@ -66,8 +79,9 @@ class Embedded:
             hints.listen(("task",), self._offer),
             hints.listen(("offered",), self._activity_offered),
             hints.listen(("due",), self._clockwork.add),
-            hints.listen(("map",), self._map_scheduled),
-            hints.listen(("map-run",), self._map_run_changed),
+            hints.listen(("cancel",), self._cancel),
+            hints.listen(("map",), self._upkeep.map_scheduled),
+            hints.listen(("map-run",), self._upkeep.map_run_changed),
         ]
         self._threads = [
             threading.Thread(target=_closing(target), name=name, daemon=True)
@@ -79,7 +93,6 @@ class Embedded:
         ]
         for thread in self._threads:
             thread.start()
-        self._background(machines.finish_deletions)
 
     def stop(self, seconds: float = 5.0) -> None:
         """Finish the steps under way and end; calls under way are left to the next start."""
@@ -92,6 +105,8 @@ class Embedded:
         for thread in self._threads:
             thread.join(seconds)
         self._calls.stop(0.2)
+        self._upkeep.stop(0.2)
+        self._alone.leave()
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -119,8 +134,9 @@ class Embedded:
 
     def _step(self, number: int) -> bool:
         """Step once; whatever happens to one execution must not stop the thread."""
+        suspected = self._suspects.take(number)
         try:
-            return runs.step(number)
+            return self._suspects.step(number) if suspected else runs.step(number)
         except runs.Fenced:
             return True
         except Exception as error:
@@ -129,9 +145,8 @@ class Embedded:
                 log.warning("a step found the database out", error=str(error).strip())
                 return False  # the sweeper comes back to it
             log.exception("a step failed", execution_id=number)
-            return survive(
-                "noting the failure failed", partial(failures.note, number, error), otherwise=False
-            )
+            note = partial(failures.note, number, error, counted=suspected)
+            return survive("noting the failure failed", note, otherwise=False)
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -140,7 +155,8 @@ class Embedded:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
             self._offered.add((execution_id, task))
-        self._calls.submit(lambda: self._deliver(execution_id, task))
+        job = partial(self._deliver, execution_id, task)
+        self._calls.submit(job, key=(execution_id, task))
 
     def _deliver(self, execution_id: int, task: int) -> None:
         job = partial(delivery.deliver, execution_id, task)
@@ -152,41 +168,42 @@ class Embedded:
         if delivery.activity_name(arn) in self._activities:
             self._offer(execution_id, task)
 
-    def _map_scheduled(self, execution_id: int, task: int) -> None:
-        self._background(lambda: self._begin_map_run(execution_id, task))
+    # -- jobs that go on elsewhere -----------------------------------------------------------------
 
-    def _begin_map_run(self, execution_id: int, task: int) -> None:
-        number = map_runs.begin(execution_id, task)
-        if number is not None:
-            self._map_run_changed(number)
-
-    def _map_run_changed(self, number: int) -> None:
+    def _look(self, execution_id: int, task: int) -> None:
+        key = ("look", execution_id, task)
         with self._lock:
-            if number in self._map_runs:
+            if key in self._looking:
                 return
-            self._map_runs.add(number)
-        self._background(lambda: self._progress(number))
+            self._looking.add(key)
+        self._calls.submit(partial(self._look_now, key), key=key)
 
-    def _progress(self, number: int) -> None:
+    def _look_now(self, key: tuple[str, int, int]) -> None:
+        survive("looking at a job failed", partial(delivery.look, *key[1:]), None)
         with self._lock:
-            self._map_runs.discard(number)  # what changes from here on asks again
-        while map_runs.progress(number):
-            pass
+            self._looking.discard(key)
 
-    def _background(self, job: Callable[[], None]) -> None:
-        # what fails here the sweeper comes back to
-        self._calls.submit(partial(survive, "a background job failed", job, None))
+    def _cancel(self, execution_id: int, task: int) -> None:
+        """Try to stop the job of a task that is over; nobody waits for the outcome."""
+        job = partial(delivery.cancel, execution_id, task)
+        self._calls.submit(partial(survive, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
 
     def _due(self, what: str, execution_id: int, task: int) -> None:
         if what == "timer":
             self.wake(execution_id)
+        elif what == "look":
+            self._look(execution_id, task)
         else:
-            tasks.expire(execution_id, task)
+            self._upkeep.late(execution_id, task)
 
     def _sweep_loop(self) -> None:
         while True:
+            if not survive("the worker's lock is out of reach", self._alone.keep, otherwise=True):
+                log.error("another worker has taken this database over; this one ends")
+                threading.Thread(target=self.stop, name="end", daemon=True).start()
+                return
             survive("a sweep failed", self.sweep, None)
             if self._ended.wait(SWEEP_EVERY_S):
                 return
@@ -194,20 +211,12 @@ class Embedded:
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
         inbox.drop_stale()
-        for number in inbox.waiting(_AT_ONCE):
+        for number in _runnable():
             self.wake(number)
-        for rows in (
-            RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
-            Timer.objects.filter(due_ms__lte=clock.now_ms()),
-        ):
-            for number in rows.values_list("execution_id", flat=True)[:_AT_ONCE]:
-                self.wake(number)
         self._clockwork.refill()
         self._sweep_tasks()
-        for execution_id, task in tasks.scheduled_maps():
-            self._map_scheduled(execution_id, task)
-        for number in map_runs.running():
-            self._map_run_changed(number)
+        self._upkeep.sweep()
+        self._replace_hung()
 
     def _sweep_tasks(self) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
@@ -221,6 +230,22 @@ class Embedded:
         scheduled = TaskRow.objects.filter(worked, status="scheduled")
         for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
             self._offer(execution_id, task)
+
+    def _replace_hung(self) -> None:
+        """Replace the threads of calls that go on though their tasks ended a while ago."""
+        for key in tasks.closed_among(self._calls.lasting(HUNG_AFTER_S)):
+            self._calls.replace(key)
+
+
+def _runnable() -> list[int]:
+    """Return executions that have something to do."""
+    found = inbox.waiting(_AT_ONCE)
+    for rows in (
+        RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
+        Timer.objects.filter(due_ms__lte=clock.now_ms()),
+    ):
+        found += rows.values_list("execution_id", flat=True)[:_AT_ONCE]
+    return found
 
 
 def _closing(target: Callable[[], None]) -> Callable[[], None]:

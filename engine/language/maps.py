@@ -139,8 +139,19 @@ def _part(node: Node, name: str) -> dict[str, Any] | None:
     for key, value in part.value.items():
         if key in ("Parameters", "Arguments", "BatchInput"):
             made[key] = part.template(key)
+        elif key == "ReaderConfig" and isinstance(value, dict):
+            made[key] = _reader_config(part.child(key))
         elif key.endswith("Path") and isinstance(value, str):
             made[key] = part.path(key)
         else:
             made[key] = value
     return made
+
+
+def _reader_config(config: Node | None) -> dict[str, Any]:
+    """Return ReaderConfig; MaxItems becomes an expression, wherever it comes from."""
+    if config is None:
+        return {}
+    made = {key: value for key, value in config.value.items() if not key.startswith("MaxItems")}
+    most = _number(config, "MaxItems")
+    return made if most is None else {**made, "MaxItems": most}

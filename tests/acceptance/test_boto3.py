@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 import uuid
 from typing import Any
 
@@ -33,6 +34,39 @@ def code(call: Any, **params: Any) -> tuple[str, str]:
         call(**params)
     error = caught.value.response["Error"]
     return error["Code"], error["Message"]
+
+
+def test_a_poller_that_went_away_takes_no_task(sfn: Any, up: Server) -> None:
+    """The next poller gets it at once, though the first would have waited for a minute."""
+    arn = sfn.create_activity(name=uuid.uuid4().hex)["activityArn"]
+    gone = up.client()
+    gone.meta.events.register("before-send.sfn.GetActivityTask", _hang_up(up))
+    with pytest.raises(ValueError, match="gone"):
+        gone.get_activity_task(activityArn=arn)
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": arn, "End": True}}}
+    started = sfn.start_execution(stateMachineArn=create(sfn, machine), input='{"n": 1}')
+    task = sfn.get_activity_task(activityArn=arn)
+    sfn.send_task_success(taskToken=task["taskToken"], output="2")
+    assert wait_for_end(sfn, started["executionArn"])["output"] == "2"
+
+
+def _hang_up(up: Server) -> Any:
+    """Send a signed request on a connection that is closed a moment later."""
+
+    def send(request: Any, **_: Any) -> None:
+        headers = "".join(
+            f"{name}: {value.decode() if isinstance(value, bytes) else value}\r\n"
+            for name, value in request.headers.items()
+        )
+        head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{up.port}\r\n{headers}"
+        body = request.body
+        with socket.create_connection(("127.0.0.1", up.port)) as wire:
+            wire.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            time.sleep(0.5)
+        time.sleep(0.2)
+        raise ValueError("gone")
+
+    return send
 
 
 def test_half_characters_are_refused(sfn: Any) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from console.store import hints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
 
     from console.access import Principal
     from console.models import Project
     from console.store.audit import Actor
+
+    Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _LOOK_AGAIN_S = 1.0
 
@@ -40,18 +42,21 @@ class Later:
     """An answer to wait for without holding a thread.
 
     ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
-    hint was lost. ``otherwise``: the answer after ``seconds``.
+    hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
+    went away while the answer was found, so that it is not lost.
     """
 
     look: Callable[[], dict[str, Any] | None]
     topic: hints.Topic
     seconds: float
     otherwise: dict[str, Any]
+    undo: Callable[[], object] | None = None
 
-    async def wait(self, pool: Executor) -> dict[str, Any]:
-        """Wait for the answer."""
+    async def wait(self, pool: Executor, receive: Receive | None = None) -> dict[str, Any]:
+        """Wait for the answer. ``receive``: tells when the caller goes away; nobody waits then."""
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
+        gone = asyncio.create_task(_gone(receive, told))
 
         def tell(*_: object) -> None:
             loop.call_soon_threadsafe(told.set)
@@ -59,15 +64,33 @@ class Later:
         end = hints.listen(self.topic, tell)
         deadline = loop.time() + self.seconds
         try:
-            while loop.time() < deadline:
+            while loop.time() < deadline and not gone.done():
                 told.clear()
                 answer = await loop.run_in_executor(pool, self.look)
                 if answer is not None:
+                    await self._undo_if(gone, pool)
                     return answer
                 await _either(told, min(_LOOK_AGAIN_S, deadline - loop.time()))
             return self.otherwise
         finally:
+            gone.cancel()
             end()
+
+    async def _undo_if(self, gone: asyncio.Task[None], pool: Executor) -> None:
+        """Take the answer back if there is nobody to hear it."""
+        await asyncio.sleep(0)  # what came in while we looked is heard now
+        if self.undo is not None and gone.done():
+            await asyncio.get_running_loop().run_in_executor(pool, self.undo)
+
+
+async def _gone(receive: Receive | None, told: asyncio.Event) -> None:
+    """Return when the caller has gone away, and wake who waits."""
+    if receive is None:
+        await asyncio.Event().wait()
+        return
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    told.set()
 
 
 async def _either(told: asyncio.Event, seconds: float) -> None:

@@ -15,11 +15,19 @@ def get_activity_task(call: Call) -> Later:
     activity = activities.get(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
 
+    taken: list[tasks.Work] = []
+
     def look() -> dict[str, Any] | None:
         work = tasks.take_activity_task(activity.arn, worker)
-        return None if work is None else {"taskToken": work.token, "input": work.input}
+        if work is None:
+            return None
+        taken.append(work)
+        return {"taskToken": work.token, "input": work.input}
 
-    return Later(look, ("activity", activity.arn), _LONG_POLL_S, {})
+    def undo() -> None:
+        tasks.put_back(taken[-1])
+
+    return Later(look, ("activity", activity.arn), _LONG_POLL_S, {}, undo)
 
 
 def succeed(call: Call) -> dict[str, Any]:

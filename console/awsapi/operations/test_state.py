@@ -10,7 +10,7 @@ from console import clock, integrations
 from console.awsapi.operations import mocks
 from console.awsapi.operations.call import Call, present
 from console.errors import InvalidDefinition, InvalidExecutionInput, ValidationException
-from console.integrations.outcome import Succeeded, Task
+from console.integrations.outcome import Failed, Task
 
 _MOCKABLE = ("Task", "Map", "Parallel")
 _NEEDS_MOCK = (
@@ -113,6 +113,6 @@ def _call(command: engine.RunTask) -> engine.TaskSucceeded | engine.TaskFailed:
             timeout_s=command.timeout_seconds,
         )
     )
-    if isinstance(outcome, Succeeded):
-        return engine.TaskSucceeded(command.task, outcome.output)
-    return engine.TaskFailed(command.task, outcome.error, outcome.cause)
+    if isinstance(outcome, Failed):
+        return engine.TaskFailed(command.task, outcome.error, outcome.cause)
+    return engine.TaskSucceeded(command.task, outcome.output)

@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from console import access
 from console.data_folder import write_private
 from console.samples import MACHINES
-from console.store import activities, machines
+from console.store import activities, identity, machines
 from console.store.audit import Actor
 from console.worker import Embedded
 
@@ -55,7 +55,9 @@ class Command(BaseCommand):
         host, port = options["host"], listener.getsockname()[1]
         _allow(host)
         call_command("migrate", verbosity=0, interactive=False)
+        identity.claim()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
+        settings.STEPYARD_URL = settings.STEPYARD_URL or address
         self._prepare(folder, address)
         worker = Embedded()
         worker.start()

@@ -10,24 +10,21 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import Json, Scope
-from engine.errors import (
-    ITEM_READER_FAILED,
-    RESULT_WRITER_FAILED,
-    InterpreterError,
-    StatesError,
-)
+from engine.errors import InterpreterError, StatesError
 from engine.language.model import QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
 from engine.runtime.states import map_items
 from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
+from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from engine.data.expression import Expression
-    from engine.language.model import Distributed, Map
+    from engine.language.model import Distributed, Machine, Map
     from engine.runtime.messages import Message
-    from engine.runtime.run import Frame
-    from engine.runtime.turn import Turn
+    from engine.runtime.run import Frame, Moment, Run
 
 
 def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
@@ -36,7 +33,7 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     limit = map_items.concurrency(turn, frame, state, value)
     items = None if extra.item_reader else map_items.items(turn, frame, state, value)
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items or ())})
-    settings = {
+    settings: dict[str, Any] = {
         "concurrency": limit,
         "tolerated_count": _count(turn, frame, state, extra, value),
         "tolerated_percentage": _percentage(turn, frame, state, extra, value),
@@ -44,10 +41,30 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     arn = _arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
     frame = turn.keep(frame, started_event=frame.cursor)
-    _check_supported(extra)
-    inputs = _inputs(turn, frame, state, extra, items or [])
-    turn.command(_command(frame, state, arn, {**settings, "inputs": inputs}))
+    if extra.item_reader is not None:
+        settings["reader"] = _reader(turn, frame, extra.item_reader, value)
+    else:
+        settings["inputs"] = list(_inputs(turn, frame, state, items or []))
+    if extra.result_writer is not None:
+        settings["writer"] = _writer(turn, frame, extra.result_writer, value)
+    turn.command(_command(frame, state, arn, settings))
     turn.keep(frame, phase="task", waits_for=frame.cursor)
+
+
+def child_inputs(
+    machine: Machine, run: Run, task: int, items: Iterable[Json], moment: Moment
+) -> Iterator[str]:
+    """Yield the inputs (JSON texts) of the children of a Map Run whose items were read outside.
+
+    ``task``: the number of the Map's task. Raise ``StatesError`` for an item that cannot be made an
+    input, ``KeyError`` if nobody waits for the task.
+    """
+    turn = Turn(machine, run, moment, 0)
+    waiting = {one.waits_for: one for one in turn.frames.values() if one.phase == "task"}
+    frame = waiting[task]
+    state: Any = turn.state(frame)
+    for one in _inputs(turn, frame, state, items):
+        yield limited(Payload.of(one), state.name).text
 
 
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
@@ -70,12 +87,32 @@ def _failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     raise error
 
 
-def _check_supported(extra: Distributed) -> None:
-    """Fail the run, in the words of its own errors, for what needs a bucket."""
-    if extra.item_reader is not None:
-        raise StatesError(ITEM_READER_FAILED, "Reading items from Amazon S3 is not available here.")
-    if extra.result_writer is not None and "Resource" in extra.result_writer:
-        raise StatesError(RESULT_WRITER_FAILED, "Writing to Amazon S3 is not available here.")
+def _reader(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
+    """Say where the shell finds the items."""
+    seen = flow.scope(turn, frame, value)
+    config = {**reader.get("ReaderConfig", {})}
+    if "MaxItems" in config:
+        config["MaxItems"] = _max_items(config["MaxItems"].evaluate(seen))
+    return {"resource": reader["Resource"], "arguments": _given(reader, seen), "config": config}
+
+
+def _max_items(value: Json) -> int:
+    if not whole_number(value):
+        shown = Payload.of(value).text
+        raise InterpreterError(f"MaxItems: got {shown}, wanted a whole number")
+    return int(value)
+
+
+def _writer(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
+    """Say where the shell puts the results, and in which form."""
+    arguments = _given(writer, flow.scope(turn, frame, value))
+    config = writer.get("WriterConfig", {})
+    return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
+
+
+def _given(part: Any, seen: Scope) -> Any:
+    template = part.get("Arguments") or part.get("Parameters")
+    return {} if template is None else template.evaluate(seen)
 
 
 def _arn(turn: Turn, extra: Distributed) -> str:
@@ -101,20 +138,16 @@ def _command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> co
 # -- what the children get -------------------------------------------------------------------------
 
 
-def _inputs(
-    turn: Turn, frame: Frame, state: Map, extra: Distributed, items: list[Json]
-) -> list[Json]:
-    """Return the input of each child: the items, selected and batched."""
+def _inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) -> Iterator[Json]:
+    """Yield the input of each child: the items, selected and batched."""
     value = flow.selected(turn, frame, state.data).value
-    made = items
-    if state.selector is not None:
-        made = [
-            state.selector.evaluate(_item_scope(turn, frame, value, index, item))
+    selector, batcher = state.selector, state.distributed and state.distributed.item_batcher
+    if selector is not None:
+        items = (
+            selector.evaluate(_item_scope(turn, frame, value, index, item))
             for index, item in enumerate(items)
-        ]
-    if extra.item_batcher is None:
-        return made
-    return _batches(turn, frame, extra.item_batcher, value, made)
+        )
+    return _batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
 
 def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> Scope:
@@ -127,7 +160,9 @@ def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -
     )
 
 
-def _batches(turn: Turn, frame: Frame, batcher: Any, value: Json, items: list[Json]) -> list[Json]:
+def _batches(
+    turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
+) -> Iterator[Json]:
     """Group items: at most so many, and at most so many bytes, a batch."""
     seen = flow.scope(turn, frame, value)
     most = _setting(batcher, "MaxItemsPerBatch", seen)
@@ -135,17 +170,17 @@ def _batches(turn: Turn, frame: Frame, batcher: Any, value: Json, items: list[Js
     head = {}
     if batcher.get("BatchInput") is not None:
         head["BatchInput"] = batcher["BatchInput"].evaluate(seen)
-    groups: list[list[Json]] = []
+    batch: list[Json] = []
     size = 0
     for item in items:
         length = len(Payload.of(item).text.encode())
-        full = not groups or (most and len(groups[-1]) >= most) or (room and size + length > room)
-        if full:
-            groups.append([])
-            size = 0
-        groups[-1].append(item)
+        if batch and ((most and len(batch) >= most) or (room and size + length > room)):
+            yield {**head, "Items": batch}
+            batch, size = [], 0
+        batch.append(item)
         size += length
-    return [{**head, "Items": group} for group in groups]
+    if batch:
+        yield {**head, "Items": batch}
 
 
 def _setting(batcher: Any, name: str, seen: Scope) -> int:

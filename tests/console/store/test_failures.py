@@ -41,6 +41,33 @@ def test_a_good_step_forgives(project: Project) -> None:
     assert RunRow.objects.get().failures == 0
 
 
+def test_an_attempt_is_counted_once(project: Project) -> None:
+    """Before it is made or when it raised; a good step forgives both."""
+    execution = start(create(project, WAIT))
+    assert failures.may_try(execution.pk)
+    assert failures.note(execution.pk, ValueError("boom"), counted=True)
+    assert failures.note(execution.pk, ValueError("boom"))
+    assert RunRow.objects.get().failures == 2
+    drain(execution)
+    assert RunRow.objects.get().failures == 0
+
+
+def test_who_is_overtaken_does_not_end_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If another step was committed while the end was written, there is just more to try."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    for _ in range(2):
+        failures.note(execution.pk, ValueError("boom"))
+
+    def overtaken(*arguments: object) -> None:
+        raise runs.Fenced
+
+    monkeypatch.setattr(failures, "_by_the_engine", overtaken)
+    assert failures.note(execution.pk, ValueError("boom"))
+
+
 @pytest.mark.parametrize("broken", ["snapshot", "message"])
 def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str) -> None:
     """A snapshot or a message that does not load ends its execution like any other fault."""

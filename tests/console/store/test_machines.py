@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from typing import Any
 
 import pytest
 
 from console import errors
-from console.models import AuditEntry, Project, StateMachine
-from console.store import machines
-from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, start
+from console.models import AuditEntry, Execution, Project, StateMachine
+from console.store import births, executions, machines
+from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, start
 
 
 def test_creating_the_same_again_returns_the_first(project: Project) -> None:
@@ -92,6 +95,31 @@ def test_deleting_ends_what_runs_and_frees_the_name(project: Project) -> None:
     execution.refresh_from_db()
     assert (execution.status, execution.state_machine_id) == ("ABORTED", None)
     assert create(project, PASS).arn == machine.arn
+
+
+def test_what_starts_while_its_machine_is_deleted_is_ended(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Start comes before the deletion, and is seen by it, or after it, and is refused."""
+    machine = create(project, WAIT)
+    born = threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        born.set()
+        time.sleep(0.3)
+        births.give_birth(*arguments)
+
+    def act(number: int) -> None:
+        if number:
+            start(machine)
+        else:
+            born.wait(5)
+            machines.delete(project, machine.arn)
+
+    monkeypatch.setattr(executions, "give_birth", slowly)
+    assert crowd(2, act) == [None, None]
+    assert Execution.objects.get().status == "ABORTED"
+    assert not StateMachine.objects.exists()
 
 
 def test_projects_do_not_see_each_other(project: Project) -> None:

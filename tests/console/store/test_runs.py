@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import engine
 from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
 from console.store import activities, inbox, runs
 from console.store.caches import Runs
 from console.store.values import StoredValues, save_values
 from console.store.writer import write
-from tests.console.store.helpers import REGION, WAIT, WORK, create, drain, one, start
+from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, one, start
 
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
@@ -109,3 +111,27 @@ def test_kept_runs_are_bounded_by_number_and_size() -> None:
     assert kept.get(5, 1, values) is None
     kept.put(6, 1, run(100))
     assert kept.get(6, 1, values) is not None
+
+
+def test_who_is_overtaken_while_stepping_is_fenced(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value that went with another's commit is no failure; one that is just missing is."""
+    execution = start(create(project, PASS))
+    advance = runs.advance
+
+    def missing(loaded: runs.Loaded) -> list[engine.Step]:
+        raise KeyError(loaded.arn)
+
+    def overtaken(loaded: runs.Loaded) -> list[engine.Step]:
+        monkeypatch.setattr(runs, "advance", advance)
+        runs.step(execution.pk)
+        raise KeyError(loaded.arn)
+
+    monkeypatch.setattr(runs, "advance", missing)
+    with pytest.raises(KeyError):
+        runs.step(execution.pk)
+    monkeypatch.setattr(runs, "advance", overtaken)
+    with pytest.raises(runs.Fenced):
+        runs.step(execution.pk)
+    assert drain(execution).status == "SUCCEEDED"

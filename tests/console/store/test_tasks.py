@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.db import connection
 
 import engine
-from console import errors
+from console import clock, errors
+from console.awsapi.operations.call import Later
 from console.models import Execution, Project, TaskRow
-from console.store import activities, executions, tasks
+from console.store import activities, deadlines, executions, tasks
+from console.store.writer import write
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
     WORK,
+    assert_nothing_wrong,
     create,
     crowd,
     drain,
@@ -135,6 +142,20 @@ def test_stopping_closes_the_token(execution: Execution) -> None:
         tasks.heartbeat(work.token)
 
 
+def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
+    """Stop is posted but its step is still to come: who answers now is not told it counts."""
+    work = taken()
+    drain(execution)
+    before = types(execution)
+    assert write(lambda: executions._post_stop(execution.pk, engine.Stop()))
+    with pytest.raises(errors.TaskTimedOut):
+        tasks.succeed(work.token, "1")
+    assert deadlines.expire([(execution.pk, work.task)]) == 0
+    assert drain(execution).status == "ABORTED"
+    assert types(execution) == [*before, "ExecutionAborted"]
+    assert_nothing_wrong()
+
+
 def test_deadline_counts_from_the_worker_and_is_never_early(project: Project) -> None:
     """An activity that nobody took does not expire; a taken one not before its time."""
     activities.create(project, REGION, "work")
@@ -143,9 +164,9 @@ def test_deadline_counts_from_the_worker_and_is_never_early(project: Project) ->
     drain(execution)
     assert TaskRow.objects.get().timeout_due_ms is None
     work = taken()
-    assert not tasks.expire(execution.pk, work.task)
+    assert not deadlines.expire([(execution.pk, work.task)])
     TaskRow.objects.update(heartbeat_due_ms=1)
-    assert tasks.expire(execution.pk, work.task)
+    assert deadlines.expire([(execution.pk, work.task)]) == 1
     assert drain(execution).error == "States.Timeout"
 
 
@@ -191,6 +212,112 @@ def test_work_of_other_workers_is_left_to_them(execution: Execution) -> None:
     assert tasks.release_called() == 0
     assert not tasks.release(execution.pk, work.task)
     assert tasks.held_here() == []
+
+
+def test_no_worker_can_pass_for_the_builtin_one(execution: Execution) -> None:
+    """Whatever a caller is named, what it has is not offered again."""
+    for name in (tasks.BUILTIN_WORKER, f"\x01{tasks.BUILTIN_WORKER}"):
+        work = taken(name)
+        assert tasks.held_here() == []
+        assert not tasks.release(execution.pk, work.task)
+        assert tasks.release_called() == 0
+        assert tasks.put_back(work)
+
+
+def test_what_a_worker_never_heard_of_is_put_back(execution: Execution) -> None:
+    """The next worker gets it with the same token; who has had it meanwhile keeps it."""
+    first = taken()
+    assert tasks.put_back(first)
+    second = taken("w2")
+    assert second.token == first.token
+    assert not tasks.put_back(first)
+    tasks.succeed(second.token, "1")
+    assert not tasks.put_back(second)
+    assert drain(execution).output == "1"
+    assert types(execution).count("ActivityStarted") == 1
+
+
+def poll(seconds: float) -> dict[str, Any]:
+    """Poll for work over a connection that is closed after so long."""
+    taken: list[tasks.Work] = []
+
+    def look() -> dict[str, Any] | None:
+        work = tasks.take_activity_task(ACTIVITY)
+        if work is None:
+            return None
+        taken.append(work)
+        time.sleep(0.1)
+        return {"taskToken": work.token}
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(seconds)
+        return {"type": "http.disconnect"}
+
+    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: tasks.put_back(taken[0]))
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return asyncio.run(later.wait(pool, receive))
+        finally:
+            pool.submit(lambda: connection.close()).result()  # noqa: PLW0108 - the thread's own
+
+
+def test_a_poll_whose_caller_left_takes_nothing(project: Project) -> None:
+    """It ends at once, not at the end of its minute."""
+    activities.create(project, REGION, "work")
+    begun = time.monotonic()
+    assert poll(0.1) == {}
+    assert time.monotonic() - begun < 1
+
+
+def test_a_task_taken_for_nobody_is_put_back(execution: Execution) -> None:
+    """The caller left while the task was taken: the next one gets it."""
+    poll(0.05)
+    assert TaskRow.objects.get().status == "scheduled"
+    assert taken().dispatches == 2
+
+
+def test_who_stays_keeps_the_task(execution: Execution) -> None:
+    """A caller that is there gets its answer."""
+    assert "taskToken" in poll(60)
+    assert TaskRow.objects.get().status == "started"
+
+
+def test_a_heartbeat_in_the_last_moment_wins(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Expiry decides on what the row says when it is closed, not on what was read before."""
+    activities.create(project, REGION, "work")
+    definition = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=50)
+    execution = start(create(project, definition))
+    drain(execution)
+    work = taken()
+    TaskRow.objects.update(heartbeat_due_ms=1)
+    now_ms = clock.now_ms
+
+    def beat_first() -> int:
+        monkeypatch.setattr(clock, "now_ms", now_ms)
+        TaskRow.objects.update(heartbeat_due_ms=now_ms() + 50_000)
+        return now_ms()
+
+    monkeypatch.setattr(clock, "now_ms", beat_first)
+    assert deadlines.expire([(execution.pk, work.task)]) == 0
+
+
+def test_many_late_tasks_expire_together(project: Project) -> None:
+    """Each of them once, with what it was late for."""
+    activities.create(project, REGION, "work")
+    work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
+    machine = create(project, one("M", Type="Map", ItemProcessor=work))
+    late = [start(machine, [1, 2, 3]) for _ in range(2)]
+    for execution in late:
+        drain(execution)
+    numbers = list(TaskRow.objects.values_list("execution_id", "task"))
+    TaskRow.objects.filter(execution_id=late[0].pk).update(timeout_due_ms=1)
+    TaskRow.objects.filter(execution_id=late[1].pk).update(heartbeat_due_ms=1)
+    assert deadlines.expire(numbers) == 6
+    assert deadlines.expire(numbers) == 0
+    for execution in late:
+        assert drain(execution).error == "States.Timeout"
 
 
 def test_ten_workers_take_ten_tasks(project: Project) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
-from console.models import Activity, Execution, Project, StateMachine
-from console.store import activities, hints
+from console.models import Activity, Definition, Execution, Project, StateMachine
+from console.store import activities, hints, writer
 from console.store.writer import is_outage, write
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
@@ -102,3 +104,47 @@ def test_starting_the_same_at_once_starts_one(project: Project) -> None:
 def test_an_outage_is_told_from_a_fault(error: Exception, outage: bool) -> None:
     """Only the database's own failures are nobody's fault."""
     assert is_outage(error) is outage
+
+
+def fill_disk() -> None:
+    """Let SQLite find the disk full in the middle of a statement (on this connection only)."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA max_page_count = 1")  # becomes what there is
+        cursor.execute("PRAGMA freelist_count")
+        (free,) = cursor.fetchone()
+    Definition.objects.create(sha256="full", text="n" * 4096 * (free + 100))
+
+
+def test_a_full_disk_in_mid_group_is_everybodys_outage(project: Project) -> None:
+    """SQLite rolls all back then: nothing is acknowledged, before it or after it."""
+    if connection.vendor != "sqlite":
+        return  # no groups there
+
+    def add(name: str) -> str:
+        return activities.create(project, REGION, name).arn
+
+    group: list[tuple[Callable[[], Any], Future[Any]]] = [
+        (lambda: add("before"), Future()),
+        (fill_disk, Future()),
+        (lambda: add("after"), Future()),
+    ]
+    writer._commit_group(group)
+    for _, future in group:
+        assert is_outage(future.exception(0) or ValueError())
+    assert not Activity.objects.exists()
+    assert write(lambda: add("later"))
+
+
+def test_a_caught_full_disk_is_not_a_success(project: Project) -> None:
+    """Whoever swallows the error that ended the transaction must not be told it is stored."""
+    if connection.vendor != "sqlite":
+        return  # there the transaction can only be rolled back
+
+    def swallow() -> None:
+        activities.create(project, REGION, "a")
+        with contextlib.suppress(OperationalError), transaction.atomic():
+            fill_disk()
+
+    with pytest.raises(OperationalError, match="rolled the transaction back"):
+        write(swallow)
+    assert not Activity.objects.exists()

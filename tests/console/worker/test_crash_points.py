@@ -15,6 +15,8 @@ import pytest
 from console.models import Execution, HistoryEvent, Project, StateMachine, TaskRow, Timer
 from console.store import caches, runs, tasks, writer
 from console.worker import delivery
+from console.worker.embedded import _runnable
+from console.worker.suspects import Suspects
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
 if TYPE_CHECKING:
@@ -128,3 +130,38 @@ def test_every_commit(project: Project, shape: str, moment: str) -> None:
         Execution.objects.all().delete()
         commit += 1
     assert commit > 4, "a life has several commits"
+
+
+def test_what_kills_its_process_each_time_is_ended(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the third start after its first kill, without another try; others are not harmed."""
+    advance, tried = runs.advance, []
+    poison = start(create(project, PAUSE, "poison"))
+    bystander = start(create(project, one("P", Type="Pass"), "bystander"))
+
+    def kill(loaded: runs.Loaded) -> Any:
+        if loaded.execution_id == poison.pk:
+            tried.append(loaded.version)
+            raise Death
+        return advance(loaded)
+
+    def begin() -> None:
+        """Begin as a worker does: with what the rows say, in their order."""
+        suspects = Suspects()
+        suspects.watch(_runnable())
+        for number in _runnable():
+            assert suspects.take(number)
+            suspects.step(number)
+
+    monkeypatch.setattr(runs, "advance", kill)
+    for _ in range(2):
+        with pytest.raises(Death):
+            begin()
+    begin()
+    poison.refresh_from_db()
+    bystander.refresh_from_db()
+    assert len(tried) == 2
+    assert (poison.status, poison.error) == ("FAILED", "States.Runtime")
+    assert bystander.status == "SUCCEEDED"
+    assert_nothing_wrong()

@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 
 from console.models import Execution, MapRun, Project, TaskRow
-from console.store import executions
+from console.store import definitions, executions, map_runs
 from console.worker import Embedded
-from tests.console.store.helpers import create, drain, ended, function, one, start, types
+from tests.console.store.helpers import (
+    assert_nothing_wrong,
+    create,
+    drain,
+    ended,
+    function,
+    one,
+    start,
+    types,
+)
 
 
 def distributed(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -124,3 +133,85 @@ def test_a_run_goes_on_after_its_process_died(project: Project) -> None:
         assert json.loads(str(ended(execution).output)) == list(range(7))
     finally:
         second.stop()
+
+
+def large(event: Any, context: object) -> str:
+    """A function whose answers are too large together: two bytes a character."""
+    del event, context
+    return "é" * 70_000
+
+
+@pytest.mark.parametrize(("size", "status"), [(1, "SUCCEEDED"), (2, "FAILED")])
+def test_outputs_have_a_limit_together(
+    project: Project, worker: Embedded, settings: Any, size: int, status: str
+) -> None:
+    """Counted in bytes of UTF-8."""
+    del worker
+    settings.STEPYARD_FUNCTIONS = {"large": "tests.console.worker.test_map_runs:large"}
+    execution = ended(
+        start(create(project, distributed(one("T", **function("large")))), [1] * size)
+    )
+    assert execution.status == status
+    assert execution.error == (None if size == 1 else "States.DataLimitExceeded")
+    assert MapRun.objects.get().status == status
+
+
+def test_the_limit_of_outputs_is_exact(project: Project, settings: Any) -> None:
+    """Brackets and commas count; what is beyond is not even read."""
+    execution = start(create(project, distributed(PASS)), [1, 2, 3])
+    settings.STEPYARD_MAX_PAYLOAD_BYTES = 7
+    drain(execution)
+    run = MapRun.objects.get(pk=map_runs.begin(execution.pk, TaskRow.objects.get().task))
+    map_runs.progress(run.pk)
+    children = Execution.objects.filter(map_run=run)
+    children.update(status="SUCCEEDED", output="1")
+    assert map_runs._outputs(run) == "[1,1,1]"
+    children.filter(item_index=2).update(output="10")
+    assert map_runs._outputs(run) is None
+
+
+@pytest.mark.parametrize("name", ["begin", "progress"])
+def test_a_run_that_cannot_go_on_fails(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Three times in a row, then its task fails with States.Runtime; its children are stopped."""
+
+    def broken(*arguments: Any) -> Any:
+        raise LookupError("no way")
+
+    inner = one("W", Type="Wait", Seconds=3600)
+    execution = start(create(project, distributed(inner)), [1])
+    if name == "begin":
+        monkeypatch.setattr(definitions, "keep", broken)
+    else:
+        monkeypatch.setattr(map_runs, "_too_many_failed", broken)
+        drain(execution)
+        run = map_runs.begin(execution.pk, TaskRow.objects.get().task)
+        monkeypatch.undo()
+        assert not map_runs.progress(run or 0)
+        monkeypatch.setattr(map_runs, "_too_many_failed", broken)
+    worker = Embedded()
+    worker.start()
+    try:
+        execution = ended(execution)
+        assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
+        assert "LookupError: no way" in str(execution.cause)
+        for child in Execution.objects.filter(map_run__isnull=False):
+            assert ended(child).status == "ABORTED"
+    finally:
+        worker.stop()
+    assert_nothing_wrong()
+
+
+def test_a_run_that_went_on_is_forgiven(project: Project) -> None:
+    """Only failures in a row count."""
+    inner = one("W", Type="Wait", Seconds=3600)
+    execution = start(create(project, distributed(inner)), [1])
+    drain(execution)
+    task = TaskRow.objects.get().task
+    map_runs.note(execution.pk, task, ValueError("boom"))
+    run = map_runs.begin(execution.pk, task)
+    map_runs.note(execution.pk, task, ValueError("boom"))
+    assert not map_runs.progress(run or 0)
+    assert TaskRow.objects.get().dispatches == 1
+    assert MapRun.objects.get().status == "RUNNING"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,8 @@ import pytest
 from django.db import OperationalError, connection
 
 from console.models import Execution, Project, StateMachine, TaskRow
-from console.store import activities, runs, tasks
-from console.worker import Embedded
+from console.store import activities, deadlines, runs, tasks
+from console.worker import Embedded, embedded, upkeep
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -114,7 +115,7 @@ def test_the_clock_outlives_a_failure(
 ) -> None:
     """A deadline whose expiry failed is tried again."""
     del worker
-    monkeypatch.setattr(tasks, "expire", failing(1, tasks.expire))
+    monkeypatch.setattr(deadlines, "expire", failing(1, deadlines.expire))
     activities.create(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     execution = start(create(project, definition))
@@ -212,6 +213,52 @@ def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
     finally:
         worker.stop()
     assert Execution.objects.get().state_machine_id is None
+
+
+def test_a_deletion_that_was_cut_short_elsewhere_is_finished(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the process that had begun it was not this one: the sweeper looks again."""
+    monkeypatch.setattr(upkeep, "DELETIONS_EVERY_S", 0.5)
+    worker = Embedded()
+    worker.start()
+    try:
+        execution = start(create(project, WAIT))
+        time.sleep(0.2)
+        StateMachine.objects.update(status="DELETING")
+        assert ended(execution).status == "ABORTED"
+    finally:
+        worker.stop()
+
+
+def test_timers_do_not_wait_for_deadlines(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However slowly tasks time out, who waits goes on in time; and that by the clock alone."""
+    let_go = threading.Event()
+    expire = deadlines.expire
+
+    def slowly(late: Any) -> int:
+        let_go.wait(30)
+        return expire(late)
+
+    monkeypatch.setattr(deadlines, "expire", slowly)
+    monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 30)
+    worker = Embedded()
+    worker.start()
+    activities.create(project, REGION, "work")
+    definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
+    late = start(create(project, definition))
+    while tasks.take_activity_task(ACTIVITY) is None:
+        time.sleep(0.01)
+    waits = start(create(project, one("W", Type="Wait", Seconds=2), "waits"))
+    try:
+        assert ended(waits, 4).status == "SUCCEEDED"
+        let_go.set()
+        assert ended(late).error == "States.Timeout"
+    finally:
+        let_go.set()
+        worker.stop()
 
 
 def test_stopping_hands_over_at_once(project: Project) -> None:

@@ -1,0 +1,120 @@
+"""How is an operation of an AWS service called?  Through botocore, at the operator's target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from django.conf import settings
+
+import engine
+from console.integrations import names, shapes, targets
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+if TYPE_CHECKING:
+    from console.integrations.names import Operation
+
+_SPELLED = {
+    "content-length": "Content-Length",
+    "content-type": "Content-Type",
+    "date": "Date",
+    "x-amzn-requestid": "x-amzn-RequestId",
+    "x-amzn-trace-id": "X-Amzn-Trace-Id",
+    "x-amz-executed-version": "X-Amz-Executed-Version",
+}
+_PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
+
+
+def has_target(service: str) -> bool:
+    """Tell whether calls to a service go anywhere."""
+    return bool({service, "*"} & settings.STEPYARD_TARGETS.keys())
+
+
+def call(task: Task) -> Outcome:
+    """Call what a task names."""
+    operation = names.find(task.service, task.action)
+    if operation is None:
+        return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
+    parameters = engine.loads(task.input)
+    if operation.model.name == "StartExecution" and isinstance(parameters, dict):
+        parameters.setdefault("Name", task.idempotency_key)
+    try:
+        sent = shapes.request(operation.model.input_shape, parameters, task.idempotency_key)
+        answer = _send(task, operation, sent)
+    except (shapes.ParametersError, ParamValidationError) as error:
+        return _unusable(task, str(error))
+    except targets.NoTargetError as error:
+        return Failed("States.TaskFailed", str(error))
+    except ClientError as error:
+        return Failed(names.exception(operation, _code(error)), _cause(operation, error))
+    except BotoCoreError as error:
+        return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
+    return _outcome(task, operation, answer)
+
+
+def _send(task: Task, operation: Operation, sent: dict[str, Any]) -> dict[str, Any]:
+    client = targets.client(operation.client, task.home, task.region)
+    answer: dict[str, Any] = client._make_api_call(operation.model.name, sent)  # noqa: SLF001
+    return answer
+
+
+def _unusable(task: Task, problem: str) -> Failed:
+    what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
+    return Failed("States.Runtime", what)
+
+
+# -- what came back --------------------------------------------------------------------------------
+
+
+def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Outcome:
+    epoch = operation.old is not None
+    found = shapes.result(operation.model.output_shape, answer, epoch=epoch)
+    if task.service == "events" and found.get("FailedEntryCount"):
+        return Failed("EventBridge.FailedEntry", engine.dumps(found))
+    if epoch and task.service not in _PLAIN:
+        found |= _metadata(answer.get("ResponseMetadata", {}))
+    return Succeeded(engine.dumps(found))
+
+
+def _metadata(about: dict[str, Any]) -> dict[str, Any]:
+    """Return what optimized integrations tell of the HTTP answer."""
+    headers = _headers(about.get("HTTPHeaders", {}))
+    return {
+        "SdkHttpMetadata": {
+            "AllHttpHeaders": {name: [value] for name, value in headers.items()},
+            "HttpHeaders": headers,
+            "HttpStatusCode": about.get("HTTPStatusCode", 200),
+        },
+        "SdkResponseMetadata": {"RequestId": about.get("RequestId", "")},
+    }
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    """Spell headers as AWS sends them; botocore hands them out in lower case."""
+    known = {_SPELLED.get(name, name): value for name, value in headers.items()}
+    return {"connection": "keep-alive", **known}
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _cause(operation: Operation, error: ClientError) -> str:
+    """Return message and circumstances as the SDK of the integration words them [recorded]."""
+    about = error.response.get("ResponseMetadata", {})
+    message = error.response.get("Error", {}).get("Message", "")
+    status, request = about.get("HTTPStatusCode", 400), about.get("RequestId", "")
+    if operation.old is not None:
+        return (
+            f"{message} (Service: {operation.old.shown}; Status Code: {status}; "
+            f"Error Code: {_code(error)}; Request ID: {request}; Proxy: null)"
+        )
+    further = f", Extended Request ID: {about['HostId']}" if "HostId" in about else ""
+    return (
+        f"{message} (Service: {operation.prefix}, Status Code: {status}, "
+        f"Request ID: {request}{further}) (SDK Attempt Count: 1)"
+    )
+
+
+def _trouble(error: BotoCoreError) -> str:
+    return f"Unable to execute HTTP request: {error}"

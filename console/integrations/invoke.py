@@ -1,0 +1,93 @@
+"""``lambda:invoke``: a function by name, its answer wrapped as the service wraps it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+
+import engine
+from console.integrations import aws, function
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+
+def call(task: Task) -> Outcome:
+    """Call the registered function of that name, or the one at the target of ``lambda``."""
+    parameters = engine.loads(task.input)
+    named = parameters.get("FunctionName") if isinstance(parameters, dict) else None
+    if not isinstance(named, str) or not named:
+        return aws.call(task)  # which tells what is missing
+    name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
+    if name in settings.STEPYARD_FUNCTIONS:
+        return _registered(task, name, parameters)
+    if aws.has_target("lambda"):
+        return _remote(task)
+    return Failed("Lambda.ResourceNotFoundException", _not_found(arn(name), str(uuid.uuid4())))
+
+
+def by_arn(task: Task) -> Outcome:
+    """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
+    registered = function.function_name(task.resource) in settings.STEPYARD_FUNCTIONS
+    if registered or not aws.has_target("lambda"):
+        return function.call(task)
+    parameters = {"FunctionName": task.resource, "Payload": engine.loads(task.input)}
+    wrapped = replace(
+        task, service="lambda", action="invoke", input=engine.dumps(parameters), kind="service"
+    )
+    outcome = _remote(wrapped)
+    if isinstance(outcome, Failed):
+        return outcome
+    return Succeeded(engine.dumps(engine.loads(outcome.output).get("Payload")))
+
+
+def arn(name: str) -> str:
+    """Return the ARN of a function of this account."""
+    region, account = settings.STEPYARD_REGION, settings.STEPYARD_ACCOUNT
+    return f"arn:aws:lambda:{region}:{account}:function:{name}"
+
+
+def _registered(task: Task, name: str, parameters: dict[str, Any]) -> Outcome:
+    payload = engine.dumps(parameters.get("Payload", {}))
+    outcome = function.call(replace(task, resource=arn(name), input=payload))
+    if isinstance(outcome, Failed):
+        return outcome
+    request = str(uuid.uuid4())
+    headers = {"Content-Type": "application/json", "x-amzn-RequestId": request}
+    wrapped = {
+        "ExecutedVersion": "$LATEST",
+        "Payload": engine.loads(outcome.output),
+        "SdkHttpMetadata": {
+            "AllHttpHeaders": {key: [value] for key, value in headers.items()},
+            "HttpHeaders": headers,
+            "HttpStatusCode": 200,
+        },
+        "SdkResponseMetadata": {"RequestId": request},
+        "StatusCode": 200,
+    }
+    return Succeeded(engine.dumps(wrapped))
+
+
+def _remote(task: Task) -> Outcome:
+    """Call through botocore; a function's own error is the task's error."""
+    outcome = aws.call(task)
+    if isinstance(outcome, Failed):
+        return outcome
+    answer = engine.loads(outcome.output)
+    payload = answer.get("Payload", "null")
+    try:
+        value = engine.loads(payload or "null")
+    except engine.JsonTextError:
+        value = payload
+    if answer.pop("FunctionError", None):
+        kind = value.get("errorType") if isinstance(value, dict) else None
+        return Failed(kind or "Lambda.Unknown", payload)
+    return Succeeded(engine.dumps(answer | {"Payload": value}))
+
+
+def _not_found(named: str, request: str) -> str:
+    return (
+        f"Function not found: {named}:$LATEST (Service: AWSLambda; Status Code: 404; "
+        f"Error Code: ResourceNotFoundException; Request ID: {request}; Proxy: null)"
+    )

@@ -1,0 +1,149 @@
+"""Which items does a distributed Map read from a bucket?
+
+``read`` yields them one by one, so that a file of any length costs little memory where its format
+allows (CSV, JSON Lines, listings). Source: ItemReader of the ASL documentation, recorded runs.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+import engine
+from console.integrations import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_MOST = 100_000_000
+_MAX_JSON = 64 * 1024 * 1024  # a JSON file is parsed as a whole
+_DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
+
+
+class ReaderError(Exception):
+    """The items cannot be read: the cause of ``States.ItemReaderFailed``."""
+
+
+def read(reader: dict[str, Any], region: str) -> Iterator[Any]:
+    """Yield the items.
+
+    ``reader``: ``resource`` (its ARN), ``arguments`` (Bucket, Key, Prefix) and ``config``
+    (ReaderConfig with its paths evaluated). Raise ``ReaderError``.
+    """
+    config = reader.get("config", {})
+    most = config.get("MaxItems", 0)
+    if most < 0:
+        raise ReaderError("field MaxItems must be positive")
+    try:
+        items = _items(reader, config, region)
+        yield from itertools.islice(items, min(most, _MOST) or None)
+    except (ClientError, BotoCoreError, targets.NoTargetError) as error:
+        raise ReaderError(str(error)) from None
+    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile) as error:
+        raise ReaderError(f"The file cannot be read: {error}") from None
+    except engine.JsonTextError as error:
+        raise ReaderError(f"The file is not valid JSON: {error}") from None
+
+
+def _items(reader: dict[str, Any], config: dict[str, Any], region: str) -> Iterable[Any]:
+    client = targets.client("s3", None, region)
+    arguments = reader["arguments"]
+    if reader["resource"].endswith(":listObjectsV2"):
+        return _listed(client, arguments)
+    if "Key" not in arguments or "Bucket" not in arguments:
+        raise ReaderError("ItemReader needs 'Bucket' and 'Key'")
+    kind = str(config.get("InputType", "JSON"))
+    if kind not in _READ:
+        raise ReaderError(f"InputType: got {kind}, which cannot be read here")
+    wanted = {name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments}
+    body = client.get_object(**wanted)["Body"]
+    return _READ[kind](_unpacked(body, str(arguments["Key"])), config)
+
+
+def _unpacked(body: Any, key: str) -> Any:
+    return gzip.GzipFile(fileobj=body) if key.endswith(".gz") else body
+
+
+# -- listings --------------------------------------------------------------------------------------
+
+
+def _listed(client: Any, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    wanted = {name: arguments[name] for name in ("Bucket", "Prefix") if name in arguments}
+    for page in client.get_paginator("list_objects_v2").paginate(**wanted):
+        for one in page.get("Contents", ()):
+            yield {
+                "Etag": one["ETag"],
+                "Key": one["Key"],
+                "LastModified": int(one["LastModified"].timestamp()),
+                "Size": one["Size"],
+                "StorageClass": one.get("StorageClass", "STANDARD"),
+            }
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def _csv(body: Any, config: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Every value is text; short rows are padded, surplus cells ignored [recorded]."""
+    delimiter = _DELIMITERS.get(str(config.get("CSVDelimiter", "COMMA")), ",")
+    rows = csv.reader(_lines(body), delimiter=delimiter, strict=False)
+    given = config.get("CSVHeaderLocation") == "GIVEN"
+    headers = config.get("CSVHeaders", []) if given else next(rows, [])
+    if len(set(headers)) != len(headers):
+        raise ReaderError("CSV headers cannot contain duplicates.")
+    for row in rows:
+        yield {name: row[at] if at < len(row) else "" for at, name in enumerate(headers)}
+
+
+def _json(body: Any, config: dict[str, Any]) -> Iterable[Any]:
+    data = body.read(_MAX_JSON + 1)
+    if len(data) > _MAX_JSON:
+        raise ReaderError(f"The file is larger than {_MAX_JSON} bytes; JSON Lines may be longer")
+    value = _pointed(engine.loads(data.decode("utf-8-sig")), str(config.get("ItemsPointer", "")))
+    if isinstance(value, dict):
+        return [{"Key": key, "Value": one} for key, one in value.items()]
+    if not isinstance(value, list):
+        raise ReaderError("Attempting to map over non-iterable node.")
+    return value
+
+
+def _pointed(value: Any, pointer: str) -> Any:
+    """Follow a JSON pointer (RFC 6901)."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            raise ReaderError(f"ItemsPointer: there is no '{name}' in the file")
+    return value
+
+
+def _jsonl(body: Any, config: dict[str, Any]) -> Iterator[Any]:
+    del config
+    return (engine.loads(line) for line in _lines(body) if line.strip())
+
+
+def _lines(body: Any) -> Iterator[str]:
+    """Yield the lines of a stream of bytes; quoted line ends stay with csv."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    rest = ""
+    while data := body.read(1 << 16):
+        *lines, rest = (rest + decoder.decode(data)).split("\n")
+        yield from (f"{line}\n" for line in lines)
+    rest += decoder.decode(b"", final=True)
+    if rest:
+        yield rest
+
+
+_READ: dict[str, Callable[[Any, dict[str, Any]], Iterable[Any]]] = {
+    "CSV": _csv,
+    "JSON": _json,
+    "JSONL": _jsonl,
+}

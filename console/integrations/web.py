@@ -1,0 +1,226 @@
+"""``http:invoke`` and ``apigateway:invoke``: a request to a web address, its answer as the result.
+
+Only origins that the operator named are called (``targets.json``): ``"http": {"endpoints":
+["https://api.example.com"], "connections": {ARN or name: {"type": "API_KEY" | "BASIC", ...}}}`` and
+``"apigateway": {"endpoint_url": ...}``.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import httpx
+from django.conf import settings
+
+import engine
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+_LIMIT_S = 60.0
+_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
+_FORBIDDEN = re.compile(
+    r"a-im|accept-(charset|datetime|encoding)|authorization|cache-control|connection"
+    r"|content-(encoding|md5)|date|expect|forwarded|from|host|http2-settings|if-.*|max-forwards"
+    r"|origin|pragma|proxy-.*|referer|server|te|trailer|transfer-encoding|upgrade|via|warning"
+    r"|www-authenticate|x-(forwarded|amz|amzn)-.*",
+    re.IGNORECASE,
+)
+
+
+class BadRequestError(Exception):
+    """The parameters are no request that can be sent."""
+
+
+@dataclass
+class _Request:
+    method: str
+    url: str
+    headers: dict[str, str]
+    query: list[tuple[str, str]]
+    body: Any = None
+    form: bool = False
+    secret: dict[str, str] = field(default_factory=dict)
+
+
+def call(task: Task) -> Outcome:
+    """Send what the state says and return the answer."""
+    try:
+        request = _made(task)
+    except BadRequestError as error:
+        what = f"The Parameters '{task.input}' could not be used to start the Task: [{error}]"
+        return Failed("States.Runtime", what)
+    if not _allowed(task.service, request.url):
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
+        return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
+    return _sent(task, request)
+
+
+# -- what is sent ----------------------------------------------------------------------------------
+
+
+def _made(task: Task) -> _Request:
+    parameters = engine.loads(task.input)
+    if not isinstance(parameters, dict):
+        raise BadRequestError("The Parameters must be an object")
+    return _http(parameters) if task.service == "http" else _gateway(parameters)
+
+
+def _http(parameters: dict[str, Any]) -> _Request:
+    """Source: "Call HTTPS APIs" of the documentation."""
+    url = _wanted(parameters, "ApiEndpoint")
+    connection = parameters.get("InvocationConfig", parameters.get("Authentication"))
+    if not isinstance(connection, dict) or "ConnectionArn" not in connection:
+        raise BadRequestError("The field 'ConnectionArn' is required but was missing")
+    request = _request(parameters, url)
+    encoding = parameters.get("Transform", {}).get("RequestBodyEncoding", "NONE")
+    request.form = encoding == "URL_ENCODED"
+    request.secret = _secret(str(connection["ConnectionArn"]))
+    request.headers.setdefault("Range", "bytes=0-262144")
+    request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STEPYARD_REGION}"
+    return request
+
+
+def _gateway(parameters: dict[str, Any]) -> _Request:
+    host = _wanted(parameters, "ApiEndpoint")
+    base = settings.STEPYARD_TARGETS.get("apigateway", {}).get("endpoint_url") or f"https://{host}"
+    parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
+    path = "/".join(quote(part, safe="/%") for part in parts if part)
+    return _request(parameters, f"{base.rstrip('/')}/{path}")
+
+
+def _request(parameters: dict[str, Any], url: str) -> _Request:
+    method = _wanted(parameters, "Method")
+    if method not in _METHODS:
+        raise BadRequestError("The value of the field 'Method' has an invalid format")
+    query = _pairs(parameters, "QueryParameters")
+    headers = _pairs(parameters, "Headers")
+    for name, _ in headers:
+        if _FORBIDDEN.fullmatch(name):
+            raise BadRequestError(f"The header '{name}' cannot be set")
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return _Request(method, url, joined, query, parameters.get("RequestBody"))
+
+
+def _pairs(parameters: dict[str, Any], name: str) -> list[tuple[str, str]]:
+    """Return a map of texts, or of lists of texts, as pairs."""
+    given = parameters.get(name, {})
+    found = []
+    for key, value in given.items() if isinstance(given, dict) else [("", given)]:
+        values = value if isinstance(value, list) else [value]
+        if not key or not all(isinstance(one, str | int | float) for one in values):
+            raise BadRequestError(f"The value of the field '{name}' has an invalid format")
+        found += [(key, one if isinstance(one, str) else engine.dumps(one)) for one in values]
+    return found
+
+
+def _wanted(parameters: dict[str, Any], name: str) -> str:
+    value = parameters.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadRequestError(f"The field '{name}' is required but was missing")
+    return value
+
+
+def _secret(connection: str) -> dict[str, str]:
+    """Return the headers of a connection, by its ARN or its name in it."""
+    known = settings.STEPYARD_TARGETS.get("http", {}).get("connections", {})
+    name = connection.split("/")[1] if connection.count("/") else connection
+    found = known.get(connection, known.get(name))
+    if found is None:
+        raise BadRequestError(f"The connection '{connection}' is not in targets.json")
+    if found.get("type") == "BASIC":
+        pair = httpx.BasicAuth(found["username"], found["password"])
+        return {"Authorization": pair._auth_header}  # noqa: SLF001 - what it would send
+    return {found.get("name", "Authorization"): found["value"]}
+
+
+def _allowed(service: str, url: str) -> bool:
+    """Tell whether the operator named the origin of an address."""
+    targets: dict[str, Any] = settings.STEPYARD_TARGETS
+    if service == "apigateway":
+        return "apigateway" in targets
+    origins = {_origin(one) for one in targets.get("http", {}).get("endpoints", ())}
+    return _origin(url) in origins
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
+
+
+# -- what comes back -------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _client() -> httpx.Client:
+    """Return the one client: no redirects, which could leave the named origins."""
+    return httpx.Client(follow_redirects=False, trust_env=False)
+
+
+def _sent(task: Task, request: _Request) -> Outcome:
+    content = {} if request.body is None else _content(request)
+    headers = {**content.pop("headers", {}), **request.headers, **request.secret}
+    limit = min(task.timeout_s or _LIMIT_S, _LIMIT_S)
+    deadline = time.monotonic() + limit
+    url = request.url
+    if request.query:
+        url += ("&" if "?" in url else "?") + urlencode(request.query)
+    try:
+        with _client().stream(
+            request.method, url, headers=headers, timeout=limit, **content
+        ) as answer:
+            body = _read(answer, deadline)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
+        return Failed(name, f"Unable to execute HTTP request: {error or type(error).__name__}")
+    return _outcome(task, answer, body)
+
+
+def _content(request: _Request) -> dict[str, Any]:
+    """Return the body as httpx wants it: an object as JSON or form, a text as it is."""
+    if request.form and isinstance(request.body, dict):
+        return {"data": {name: _form(value) for name, value in request.body.items()}}
+    text = request.body if isinstance(request.body, str) else engine.dumps(request.body)
+    kind = {"Content-Type": "application/json"}
+    return {"content": text.encode(), "headers": kind}
+
+
+def _form(value: Any) -> Any:
+    return value if isinstance(value, str) else engine.dumps(value)
+
+
+def _read(answer: httpx.Response, deadline: float) -> str:
+    body = bytearray()
+    for chunk in answer.iter_bytes():
+        body += chunk
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("the answer is too slow")
+        if len(body) > engine.MAX_BYTES:
+            msg = f"the answer is larger than {engine.MAX_BYTES} bytes"
+            raise ValueError(msg)
+    return body.decode(answer.encoding or "utf-8", "replace")
+
+
+def _outcome(task: Task, answer: httpx.Response, body: str) -> Outcome:
+    if not answer.is_success:
+        prefix = "States.Http.StatusCode" if task.service == "http" else "ApiGateway"
+        return Failed(f"{prefix}.{answer.status_code}", body)
+    headers: dict[str, list[str]] = {}
+    for name, value in answer.headers.multi_items():
+        headers.setdefault(name, []).append(value)
+    try:
+        value = engine.loads(body)
+    except engine.JsonTextError:
+        value = body
+    result = {
+        "Headers": headers,
+        "ResponseBody": value,
+        "StatusCode": answer.status_code,
+        "StatusText": answer.reason_phrase,
+    }
+    return Succeeded(engine.dumps(result))

@@ -1,0 +1,130 @@
+"""Who does what is neither a step nor a call?  Map Runs, deletions and deadlines.
+
+On threads of their own: no call, however long it hangs, keeps them waiting.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from console.store import deadlines, machines, map_runs, map_tasks
+from console.store.writer import drop_broken_connection, is_outage
+from console.worker.guard import survive
+from console.worker.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+THREADS = 4
+DELETIONS_EVERY_S = 60.0
+_LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
+
+
+class Upkeep:
+    """What the worker asks for here is done soon, once, however often it is asked for."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._pool = Pool(THREADS, "upkeep")
+        self._expiry = Pool(1, "expiry")
+        self._lock = threading.Lock()
+        self._asked: set[Hashable] = set()
+        self._late: set[tuple[int, int]] = set()
+        self._deleting = threading.Lock()
+        self._deletions_at = 0.0
+
+    def sweep(self) -> None:
+        """Find in the rows what there is to do."""
+        for execution_id, task in map_tasks.scheduled():
+            self.map_scheduled(execution_id, task)
+        for number in map_runs.running():
+            self.map_run_changed(number)
+        if time.monotonic() >= self._deletions_at:
+            self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
+            self._once("deletions", self._finish_deletions)
+
+    def stop(self, seconds: float) -> None:
+        """Take no more and wait a little for what is under way."""
+        self._expiry.stop(seconds)
+        self._pool.stop(seconds)
+
+    def _once(self, key: Hashable, job: Callable[[], None]) -> None:
+        with self._lock:
+            if key in self._asked:
+                return
+            self._asked.add(key)
+        self._pool.submit(partial(self._do, key, job))
+
+    def _do(self, key: Hashable, job: Callable[[], None]) -> None:
+        with self._lock:
+            self._asked.discard(key)  # what changes from here on asks again
+        # what fails here the sweeper comes back to
+        survive("a background job failed", job, None)
+
+    # -- Map Runs ----------------------------------------------------------------------------------
+
+    def map_scheduled(self, execution_id: int, task: int) -> None:
+        """Begin the Map Run of a task."""
+        self._once((execution_id, task), partial(self._begin, execution_id, task))
+
+    def _begin(self, execution_id: int, task: int) -> None:
+        try:
+            number = map_runs.begin(execution_id, task)
+        except Exception as error:
+            _note(error, execution_id, task)
+            raise
+        if number is not None:
+            self.map_run_changed(number)
+
+    def map_run_changed(self, number: int) -> None:
+        """Take a Map Run further."""
+        self._once(number, partial(self._progress, number))
+
+    def _progress(self, number: int) -> None:
+        try:
+            while map_runs.progress(number):
+                pass
+        except Exception as error:
+            _note(error, *map_runs.task_of(number))
+            raise
+
+    # -- deletions ---------------------------------------------------------------------------------
+
+    def _finish_deletions(self) -> None:
+        if self._deleting.acquire(blocking=False):
+            try:
+                machines.finish_deletions()
+            finally:
+                self._deleting.release()
+
+    # -- deadlines ---------------------------------------------------------------------------------
+
+    def late(self, execution_id: int, task: int) -> None:
+        """Time a task out; returns at once, for the clock must go on."""
+        with self._lock:
+            first = not self._late
+            self._late.add((execution_id, task))
+        if first:
+            self._expiry.submit(self._expire)
+
+    def _expire(self) -> None:
+        while batch := self._some_late():
+            # what fails here is still in its rows, which the clock reads again
+            survive("a deadline failed", partial(deadlines.expire, batch), 0)
+
+    def _some_late(self) -> list[tuple[int, int]]:
+        with self._lock:
+            batch = list(itertools.islice(self._late, _LATE_AT_ONCE))
+            self._late.difference_update(batch)
+        return batch
+
+
+def _note(error: Exception, execution_id: int, task: int) -> None:
+    """Count a failure of a Map Run, unless it is the database's."""
+    drop_broken_connection()
+    if not is_outage(error):
+        map_runs.note(execution_id, task, error)

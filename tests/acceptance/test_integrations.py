@@ -1,0 +1,311 @@
+"""Do state machines reach AWS services, and are answers and errors worded as AWS does?"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.aws import KEYS, Moto
+from tests.acceptance.server import Server, history, wait_for_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.acceptance
+ROLE = "arn:aws:iam::123456789012:role/test"
+NO_ITEM = {"TableName": "none", "Key": {"k": {"S": "a"}}}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Moto]:
+    """The services."""
+    moto = Moto().start()
+    yield moto
+    moto.stop()
+
+
+@pytest.fixture(scope="module")
+def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose targets are those services."""
+    http = {"endpoints": [web], "connections": {"shop": {"name": "X-Key", "value": "secret"}}}
+    everything = {"endpoint_url": aws.url, **KEYS}
+    targets = json.dumps({"*": everything, "http": http, "apigateway": {"endpoint_url": web}})
+    data = tmp_path_factory.mktemp("targets") / "data"
+    running = Server(data, STEPYARD_TARGETS=targets).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def sfn(server: Server) -> Any:
+    """A client of the server."""
+    return server.client()
+
+
+def run(sfn: Any, resource: str, parameters: Any, data: Any = None) -> dict[str, Any]:
+    """Run a machine of one Task; return how it ended."""
+    state = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}", "End": True}
+    definition = {"StartAt": "T", "States": {"T": {**state, "Parameters": parameters}}}
+    made = sfn.create_state_machine(
+        name=uuid.uuid4().hex, definition=json.dumps(definition), roleArn=ROLE
+    )
+    started = sfn.start_execution(
+        stateMachineArn=made["stateMachineArn"], input=json.dumps({} if data is None else data)
+    )
+    return wait_for_end(sfn, started["executionArn"])
+
+
+def output(ended: dict[str, Any]) -> Any:
+    """Return the output of what must have succeeded."""
+    assert ended["status"] == "SUCCEEDED", ended
+    return json.loads(ended["output"])
+
+
+def test_a_message_reaches_the_queue(sfn: Any, aws: Moto) -> None:
+    """An object becomes its text; the result has the members of the older SDK."""
+    queue = aws.client("sqs").create_queue(QueueName="orders")["QueueUrl"]
+    body = {"QueueUrl": queue, "MessageBody": {"order.$": "$.id"}}
+    found = output(run(sfn, "sqs:sendMessage", body, {"id": 7}))
+    assert found["SdkHttpMetadata"]["HttpStatusCode"] == 200
+    assert found["MessageId"]
+    (message,) = aws.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+    assert json.loads(message["Body"]) == {"order": 7}
+
+
+def test_an_item_is_put_got_changed_and_deleted(sfn: Any, aws: Moto) -> None:
+    """The four optimized calls of DynamoDB, and the table as boto3 sees it."""
+    aws.client("dynamodb").create_table(
+        TableName="t",
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    key = {"TableName": "t", "Key": {"k": {"S": "a"}}}
+    output(
+        run(sfn, "dynamodb:putItem", {"TableName": "t", "Item": {"k": {"S": "a"}, "n": {"N": "1"}}})
+    )
+    assert output(run(sfn, "dynamodb:getItem", key))["Item"]["n"] == {"N": "1"}
+    change = {"UpdateExpression": "SET n = :n", "ExpressionAttributeValues": {":n": {"N": "2"}}}
+    output(run(sfn, "dynamodb:updateItem", {**key, **change}))
+    assert aws.client("dynamodb").get_item(**key)["Item"]["n"] == {"N": "2"}
+    output(run(sfn, "dynamodb:deleteItem", key))
+    assert "Item" not in aws.client("dynamodb").get_item(**key)
+    refused = {**key, **change, "ConditionExpression": "attribute_exists(k)"}
+    ended = run(sfn, "dynamodb:updateItem", refused)
+    assert ended["error"] == "DynamoDB.ConditionalCheckFailedException"
+    assert "(Service: AmazonDynamoDBv2; Status Code: 400; Error Code: Cond" in ended["cause"]
+
+
+def test_a_topic_and_a_bus_take_what_is_published(sfn: Any, aws: Moto) -> None:
+    """SNS and EventBridge."""
+    topic = aws.client("sns").create_topic(Name="news")["TopicArn"]
+    assert output(run(sfn, "sns:publish", {"TopicArn": topic, "Message": "x"}))["MessageId"]
+    missing = run(sfn, "sns:publish", {"TopicArn": topic + "-no", "Message": "x"})
+    assert missing["error"] == "SNS.NotFoundException"
+    entry = {"Source": "me", "DetailType": "d", "Detail": {"a": 1}}
+    found = output(run(sfn, "events:putEvents", {"Entries": [entry]}))
+    assert found["FailedEntryCount"] == 0
+    assert "SdkHttpMetadata" not in found
+
+
+def test_any_sdk_action(sfn: Any, aws: Moto) -> None:
+    """PascalCase, blobs as text, times as ISO 8601, errors as the newer SDK names them."""
+    aws.client("s3").create_bucket(Bucket="bucket")
+    place = {"Bucket": "bucket", "Key": "k"}
+    output(run(sfn, "aws-sdk:s3:putObject", {**place, "Body": {"a": 1}}))
+    found = output(run(sfn, "aws-sdk:s3:getObject", place))
+    assert json.loads(found["Body"]) == {"a": 1}
+    assert found["LastModified"].endswith("Z")
+    assert "SdkHttpMetadata" not in found
+    missing = run(sfn, "aws-sdk:s3:getObject", {**place, "Key": "no"})
+    assert missing["error"] == "S3.NoSuchKeyException"
+    assert "(Service: S3, Status Code: 404, Request ID: " in missing["cause"]
+    secret = {"Name": "s", "SecretString": "x"}
+    made = output(run(sfn, "aws-sdk:secretsmanager:createSecret", secret))
+    assert made["ARN"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "error", "words"),
+    [
+        ("sqs:sendMessage", {"Nothing": 1}, "States.Runtime", 'The field "Nothing" is not supp'),
+        ("sqs:sendMessage", {"QueueUrl": "q"}, "States.Runtime", "MessageBody"),
+        ("aws-sdk:dynamodb:getItem", NO_ITEM, "DynamoDb.ResourceNotFoundException", "(Service: D"),
+    ],
+)
+def test_what_cannot_be_called(
+    sfn: Any, resource: str, parameters: Any, error: str, words: str
+) -> None:
+    """The error says which field, or is the service's own."""
+    ended = run(sfn, resource, parameters)
+    assert ended["error"] == error, ended
+    assert words in ended["cause"]
+
+
+def test_a_function_by_name(sfn: Any) -> None:
+    """``lambda:invoke`` wraps the answer of a registered function; another one is not found."""
+    found = output(run(sfn, "lambda:invoke", {"FunctionName": "AddressFinder:$LATEST"}))
+    assert (found["StatusCode"], found["ExecutedVersion"]) == (200, "$LATEST")
+    ended = run(sfn, "lambda:invoke", {"FunctionName": "nobody"})
+    assert ended["error"] == "Lambda.ResourceNotFoundException"
+
+
+def test_the_history_names_service_and_action(sfn: Any, aws: Moto) -> None:
+    """TaskScheduled has resourceType, resource, region and parameters."""
+    topic = aws.client("sns").create_topic(Name="told")["TopicArn"]
+    ended = run(sfn, "sns:publish", {"TopicArn": topic, "Message": "x"})
+    scheduled = next(e for e in history(sfn, ended["executionArn"]) if e["type"] == "TaskScheduled")
+    details = scheduled["taskScheduledEventDetails"]
+    assert (details["resourceType"], details["resource"]) == ("sns", "publish")
+    assert json.loads(details["parameters"])["Message"] == "x"
+
+
+# -- what goes on elsewhere ------------------------------------------------------------------------
+
+
+def machine(sfn: Any, **state: Any) -> str:
+    """Create a machine of one state; return its ARN."""
+    definition = {"StartAt": "C", "States": {"C": {"End": True, **state}}}
+    if state["Type"] == "Fail":
+        del definition["States"]["C"]["End"]
+    made = sfn.create_state_machine(
+        name=uuid.uuid4().hex, definition=json.dumps(definition), roleArn=ROLE
+    )
+    arn: str = made["stateMachineArn"]
+    return arn
+
+
+def test_a_callback_ends_the_task(sfn: Any, aws: Moto) -> None:
+    """The token travels in the message; whoever has it sends the result."""
+    queue = aws.client("sqs").create_queue(QueueName="callbacks")["QueueUrl"]
+    body = {"QueueUrl": queue, "MessageBody": {"token.$": "$$.Task.Token"}}
+    state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
+    arn = machine(sfn, **state, Parameters=body)
+    started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
+    found = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    token = json.loads(found[0]["Body"])["token"]
+    sfn.send_task_heartbeat(taskToken=token)
+    sfn.send_task_success(taskToken=token, output='{"paid": true}')
+    assert output(wait_for_end(sfn, started)) == {"paid": True}
+    kinds = [event["type"] for event in history(sfn, started)]
+    assert kinds[2:6] == ["TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"), [(".sync", '{"a":1}'), (".sync:2", {"a": 1}), ("", None)]
+)
+def test_nested_executions(sfn: Any, pattern: str, shown: Any) -> None:
+    """Started only, or waited for with the child's output as text or as JSON."""
+    child = machine(sfn, Type="Pass")
+    parameters = {"StateMachineArn": child, "Input": {"a": 1}}
+    found = output(run(sfn, f"states:startExecution{pattern}", parameters))
+    assert found["ExecutionArn"].startswith(child.replace(":stateMachine:", ":execution:"))
+    if pattern:
+        assert (found["Status"], found["Output"]) == ("SUCCEEDED", shown)
+
+
+def test_a_failed_child_fails_its_parent(sfn: Any) -> None:
+    """As States.TaskFailed with the child's description; a missing machine by its own error."""
+    child = machine(sfn, Type="Fail", Error="Boom", Cause="it broke")
+    ended = run(sfn, "states:startExecution.sync", {"StateMachineArn": child})
+    assert ended["error"] == "States.TaskFailed"
+    told = json.loads(ended["cause"])
+    assert (told["Status"], told["Error"], told["Cause"]) == ("FAILED", "Boom", "it broke")
+    missing = run(sfn, "states:startExecution", {"StateMachineArn": child + "-no"})
+    assert missing["error"] == "StepFunctions.StateMachineDoesNotExistException"
+
+
+def test_a_stop_reaches_the_child(sfn: Any) -> None:
+    """The job of a task that is over is cancelled."""
+    child = machine(sfn, Type="Wait", Seconds=600)
+    state = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync"}
+    parent = machine(sfn, **state, Parameters={"StateMachineArn": child})
+    started = sfn.start_execution(stateMachineArn=parent)["executionArn"]
+    deadline = time.monotonic() + 10
+    while "TaskSubmitted" not in [event["type"] for event in history(sfn, started)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    sfn.stop_execution(executionArn=started)
+    (nested,) = sfn.list_executions(stateMachineArn=child)["executions"]
+    assert wait_for_end(sfn, nested["executionArn"])["status"] == "ABORTED"
+
+
+def test_a_token_by_the_sdk(sfn: Any) -> None:
+    """``aws-sdk:sfn`` speaks to this server, and its errors are the newer SDK's."""
+    ended = run(sfn, "aws-sdk:sfn:sendTaskFailure", {"TaskToken": "NoSuchTaskToken"})
+    assert ended["error"] == "Sfn.InvalidTokenException"
+    assert ended["cause"].startswith("Invalid Token: 'Invalid token' (Service: Sfn, Status Code:")
+
+
+def test_jobs_are_waited_for(sfn: Any, aws: Moto) -> None:
+    """Athena and Glue, at a server that finishes their jobs at once."""
+    query = {"QueryString": "SELECT 1", "ResultConfiguration": {"OutputLocation": "s3://b/"}}
+    found = output(run(sfn, "athena:startQueryExecution.sync", query))
+    assert found["QueryExecution"]["Status"]["State"] == "SUCCEEDED"
+    glue = aws.client("glue")
+    glue.create_job(Name="job", Role="r", Command={"Name": "glueetl"})
+    found = output(run(sfn, "glue:startJobRun.sync", {"JobName": "job"}))
+    assert found["JobRunState"] == "SUCCEEDED"
+
+
+# -- web addresses ---------------------------------------------------------------------------------
+
+
+class _Web(BaseHTTPRequestHandler):
+    """Answers with what it was asked."""
+
+    def do_POST(self) -> None:
+        """Answer 200, or the status in the path."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status = 200 if self.path.startswith("/ok") else 404
+        told = {"path": self.path, "key": self.headers.get("X-Key"), "body": body.decode()}
+        data = json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    """An address that answers."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    served.server_close()
+
+
+def test_http_tasks(sfn: Any, web: str) -> None:
+    """Query and body go out, the connection's key with them; errors carry the status."""
+    connection = {"ConnectionArn": "arn:aws:events:us-east-1:123456789012:connection/shop/1"}
+    wanted = {"Method": "POST", "InvocationConfig": connection, "RequestBody": {"a": 1}}
+    asked = {**wanted, "ApiEndpoint": f"{web}/ok", "QueryParameters": {"q": ["1", "2"]}}
+    found = output(run(sfn, "http:invoke", asked))
+    assert found["StatusCode"] == 200
+    assert found["ResponseBody"] == {"path": "/ok?q=1&q=2", "key": "secret", "body": '{"a":1}'}
+    missing = run(sfn, "http:invoke", {**wanted, "ApiEndpoint": f"{web}/no"})
+    assert missing["error"] == "States.Http.StatusCode.404"
+    elsewhere = run(sfn, "http:invoke", {**wanted, "ApiEndpoint": "http://169.254.169.254/ok"})
+    assert "not among the endpoints" in elsewhere["cause"]
+    bad = run(sfn, "http:invoke", {**asked, "Headers": {"Host": "x"}})
+    assert bad["error"] == "States.Runtime"
+
+
+def test_an_api_gateway(sfn: Any) -> None:
+    """Stage and path make the address."""
+    asked = {"ApiEndpoint": "x.execute-api", "Method": "POST", "Stage": "ok", "Path": "a b"}
+    found = output(run(sfn, "apigateway:invoke", asked))
+    assert found["ResponseBody"]["path"] == "/ok/a%20b"
+    missing = run(sfn, "apigateway:invoke", {**asked, "Stage": "no"})
+    assert missing["error"] == "ApiGateway.404"

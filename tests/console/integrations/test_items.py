@@ -1,0 +1,73 @@
+"""Are the items of a file those the service reads?"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from typing import Any
+
+import pytest
+
+from console.integrations import items, targets
+
+
+class Bucket:
+    """A client that has one object."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def get_object(self, **wanted: Any) -> dict[str, Any]:
+        """Return the object."""
+        assert wanted == {"Bucket": "b", "Key": wanted["Key"]}
+        return {"Body": io.BytesIO(self.data)}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Read a file with a ReaderConfig."""
+
+    def reading(data: bytes, key: str = "k", **config: Any) -> list[Any]:
+        monkeypatch.setattr(targets, "client", lambda *_: Bucket(data))
+        reader = {"resource": "arn:aws:states:::s3:getObject", "config": config}
+        return list(items.read({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1"))
+
+    return reading
+
+
+CSV = 'H1,H2\r\nÄ,"two\nlines"\r\nshort\nlong,x,y\n'.encode()
+
+
+def test_csv(read: Any) -> None:
+    """Texts only; short rows are padded, surplus cells ignored, quoted line ends kept."""
+    found = [{"H1": "Ä", "H2": "two\nlines"}, {"H1": "short", "H2": ""}, {"H1": "long", "H2": "x"}]
+    assert read(CSV, InputType="CSV", CSVHeaderLocation="FIRST_ROW") == found
+    given = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": ["A"]}
+    assert read(b"a|b\n", InputType="CSV", CSVDelimiter="PIPE", **given) == [{"A": "a"}]
+    assert read(gzip.compress(CSV), "k.gz", InputType="CSV", MaxItems=1) == found[:1]
+
+
+def test_json_and_json_lines(read: Any) -> None:
+    """Arrays, members of objects, a pointer into the file, one value a line."""
+    assert read(b"[1, 2, 3]", InputType="JSON", MaxItems=2) == [1, 2]
+    assert read(b'{"a": 1}', InputType="JSON") == [{"Key": "a", "Value": 1}]
+    assert read(b'{"a/b": [{"c": [7]}]}', InputType="JSON", ItemsPointer="/a~1b/0/c") == [7]
+    assert read('{"a": "\u2028"}\n\n2'.encode(), InputType="JSONL") == [{"a": "\u2028"}, 2]
+
+
+@pytest.mark.parametrize(
+    ("data", "config", "words"),
+    [
+        (b"1", {"InputType": "JSON"}, "Attempting to map over non-iterable node."),
+        (b"[", {"InputType": "JSON"}, "not valid JSON"),
+        (b"[1]", {"InputType": "JSON", "MaxItems": -1}, "field MaxItems must be positive"),
+        (b"[1]", {"InputType": "JSON", "ItemsPointer": "/a"}, "ItemsPointer"),
+        (b"a,a\n", {"InputType": "CSV"}, "CSV headers cannot contain duplicates."),
+        (b"\xff\n", {"InputType": "CSV"}, "cannot be read"),
+        (b"", {"InputType": "PARQUET"}, "PARQUET"),
+    ],
+)
+def test_what_cannot_be_read(read: Any, data: bytes, config: dict[str, Any], words: str) -> None:
+    """The cause is the service's where it is recorded."""
+    with pytest.raises(items.ReaderError, match=words):
+        read(data, **config)

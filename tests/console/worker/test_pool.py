@@ -1,0 +1,110 @@
+"""Is there a thread for every job, whatever the others do?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.worker import Embedded, embedded, pool
+from console.worker.pool import Pool
+from tests.console.store.helpers import create, ended, function, one, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+let_go = threading.Event()
+
+
+def hang(event: object, context: object) -> None:
+    """A function that hangs until the test ends."""
+    del event, context
+    let_go.wait(60)
+
+
+def double(event: int, context: object) -> int:
+    """A function of the tests."""
+    del context
+    return event * 2
+
+
+@pytest.fixture(autouse=True)
+def functions(settings: Any) -> Iterator[None]:
+    """Register the functions above; nothing hangs after the test."""
+    here = "tests.console.worker.test_pool"
+    settings.STEPYARD_FUNCTIONS = {name: f"{here}:{name}" for name in ("hang", "double")}
+    let_go.clear()
+    yield
+    let_go.set()
+
+
+class Slow(deque[Any]):
+    """A queue whose reader is held up just after it took a job out."""
+
+    def popleft(self) -> Any:
+        """Take a job."""
+        found = super().popleft()
+        time.sleep(0.2)
+        return found
+
+
+def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
+    """The thread that is just taking the first job is not counted on for the second."""
+    jobs = Pool(2, "test")
+    jobs.submit(lambda: None)
+    while not jobs._idle:
+        time.sleep(0.001)
+    jobs._jobs = Slow()
+    both = threading.Barrier(3)
+    jobs.submit(lambda: both.wait(5) and None)
+    time.sleep(0.05)
+    jobs.submit(lambda: both.wait(5) and None)
+    both.wait(5)
+    jobs.stop(0)
+
+
+def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once; a replaced thread ends with its job and makes room again."""
+    monkeypatch.setattr(pool, "MAX_HUNG", 1)
+    jobs = Pool(1, "test")
+    for number in (1, 2):
+        jobs.submit(lambda: let_go.wait(60) and None, key=number)
+    deadline = time.monotonic() + 5
+    while jobs.lasting(0) != [1]:
+        assert time.monotonic() < deadline
+    assert jobs.replace(1)
+    assert not jobs.replace(1)
+    while jobs.lasting(0) != [2]:
+        assert time.monotonic() < deadline
+    assert not jobs.replace(2)
+    let_go.set()
+    while jobs._hung:
+        assert time.monotonic() < deadline
+    jobs.stop(1)
+
+
+def test_calls_that_hang_keep_nobody_waiting(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their task times out; other calls get the thread, Map Runs have their own."""
+    monkeypatch.setattr(embedded, "TASK_THREADS", 1)
+    monkeypatch.setattr(embedded, "HUNG_AFTER_S", 0.5)
+    worker = Embedded()
+    worker.start()
+    try:
+        hanging = start(create(project, one("T", **function("hang", TimeoutSeconds=2)), "hangs"))
+        calling = start(create(project, one("T", **function("double")), "calls"), 2)
+        inner = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+        inner |= one("P", Type="Pass")
+        mapping = start(create(project, one("M", Type="Map", ItemProcessor=inner), "maps"), [1])
+        assert ended(mapping, 1.5).output == "[1]"
+        assert ended(hanging).error == "States.Timeout"
+        assert ended(calling).output == "4"
+    finally:
+        let_go.set()
+        worker.stop()
