@@ -157,7 +157,7 @@ class MapRun(models.Model):
     state_machine_arn = models.CharField(max_length=256)  # of the children: <machine>/<label>
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
     status = models.CharField(max_length=10, default="RUNNING")
-    inputs = models.TextField()  # JSON array: one input a child
+    reading = models.BooleanField(default=False)  # its items are still being read from outside
     max_concurrency = models.IntegerField(default=0)
     tolerated_count = models.IntegerField(null=True)
     tolerated_percentage = models.FloatField(null=True)
@@ -177,6 +177,15 @@ class MapRun(models.Model):
 
     def __str__(self) -> str:
         return self.arn
+
+
+class MapItem(models.Model):
+    """The input of a child that has not started yet."""
+
+    pk = models.CompositePrimaryKey("map_run_id", "item_index")
+    map_run = models.ForeignKey(MapRun, on_delete=models.CASCADE, db_index=False)
+    item_index = models.IntegerField()
+    input = models.TextField()
 
 
 class Execution(models.Model):

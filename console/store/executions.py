@@ -187,7 +187,7 @@ def get(project: Project, arn: str) -> Execution:
         raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
     execution.project = project
     if execution.map_run_id is not None:
-        execution.map_run = MapRun.objects.defer("inputs").get(pk=execution.map_run_id)
+        execution.map_run = MapRun.objects.get(pk=execution.map_run_id)
     return execution
 
 
@@ -216,6 +216,6 @@ def list_page(
         found = found.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
     return list(
         found.select_related("map_run")
-        .defer("input", "output", "cause", "map_run__inputs")
+        .defer("input", "output", "cause")
         .order_by("-start_ms", "-id")[:limit]
     )

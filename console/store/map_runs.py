@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -18,12 +17,14 @@ import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.store import definitions, hints, inbox, map_tasks, tasks
+from console.store import definitions, hints, inbox, map_items, map_tasks, tasks
 from console.store.births import give_birth
 from console.store.failures import MAX_FAILURES
 from console.store.writer import write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.models import Project
 
 _AT_ONCE = 100  # children started in one transaction
@@ -55,14 +56,17 @@ def begin(execution_id: int, task: int) -> int | None:
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
             definition=definitions.keep(text),
-            inputs=engine.dumps(wanted["inputs"]),
             max_concurrency=wanted["concurrency"],
             tolerated_count=wanted["tolerated_count"],
             tolerated_percentage=wanted["tolerated_percentage"],
-            total=len(wanted["inputs"]),
+            total=0,
+            reading=True,
             start_ms=clock.now_ms(),
         )
         run.save(force_insert=True)
+        if "inputs" in wanted:
+            map_items.add(run.pk, 0, map(engine.dumps, wanted["inputs"]))
+            map_items.complete(run.pk, len(wanted["inputs"]))
         return run.pk
 
     return write(make)
@@ -75,7 +79,7 @@ def progress(map_run_id: int) -> bool:
 
 def _progress(number: int) -> bool:
     # the lock keeps two that see a change at once from starting the same children twice
-    rows = MapRun.objects.select_for_update(of=("self",)).defer("inputs")
+    rows = MapRun.objects.select_for_update(of=("self",))
     run = rows.select_related("parent", "definition").filter(pk=number).first()
     if run is None or run.status != "RUNNING":
         return False
@@ -91,9 +95,12 @@ def _progress(number: int) -> bool:
         error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
         _report(run, "FAILED", error)
         return False
+    if run.reading:
+        return False
     done = run.succeeded + run.failed + run.timed_out + run.aborted
     if done == run.total:
-        _report(run, *_result(run))
+        if not map_items.writer(run):
+            _report(run, *_result(run))
         return False
     return _start_children(run, done)
 
@@ -116,19 +123,10 @@ def _start_children(run: MapRun, done: int) -> bool:
     now = min(room, _AT_ONCE)
     if now <= 0:
         return False
-    inputs = _inputs(run.pk)
-    for index in range(run.started, run.started + now):
-        _start_child(run, index, engine.dumps(inputs[index]))
+    for index, text in map_items.take(run.pk, run.started, now):
+        _start_child(run, index, text)
     MapRun.objects.filter(pk=run.pk).update(started=run.started + now)
     return room > now
-
-
-@lru_cache(maxsize=32)
-def _inputs(number: int) -> list[Any]:
-    """Return the inputs of a run's children, which never change."""
-    text = MapRun.objects.filter(pk=number).values_list("inputs", flat=True).get()
-    inputs: list[Any] = json.loads(text)
-    return inputs
 
 
 def _start_child(run: MapRun, index: int, text: str) -> None:
@@ -189,6 +187,28 @@ def _stop_children(run: MapRun) -> None:
         inbox.post(number, engine.Stop())
 
 
+def end(number: int, output: str) -> None:
+    """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
+    _end(number, "SUCCEEDED", lambda task: engine.TaskSucceeded(task, output))
+
+
+def fail(number: int, error: str, cause: str) -> None:
+    """End a run whose items cannot be read or whose results cannot be written."""
+    _end(number, "FAILED", lambda task: engine.TaskFailed(task, error, cause))
+
+
+def _end(
+    number: int, status: str, message: Callable[[int], engine.TaskSucceeded | engine.TaskFailed]
+) -> None:
+    def store() -> None:
+        rows = MapRun.objects.select_for_update().filter(pk=number, status="RUNNING")
+        run = rows.first()
+        if run is not None:
+            _report(run, status, message(run.task))
+
+    write(store)
+
+
 # -- runs that cannot go on ------------------------------------------------------------------------
 
 
@@ -213,7 +233,7 @@ def note(execution_id: int, task: int, error: BaseException) -> None:
 
 
 def _give_up(execution_id: int, task: int, cause: str) -> None:
-    found = MapRun.objects.defer("inputs").filter(parent_id=execution_id, task=task)
+    found = MapRun.objects.filter(parent_id=execution_id, task=task)
     for run in found:
         _stop_children(run)
         _close(run, "FAILED")
@@ -227,7 +247,7 @@ def _give_up(execution_id: int, task: int, cause: str) -> None:
 def get(project: Project, arn: str) -> MapRun:
     """Return a Map Run of the project; raise InvalidArn or ResourceNotFound."""
     arns.parse_arn(arn, "mapRun")
-    rows = MapRun.objects.select_related("parent").defer("inputs")
+    rows = MapRun.objects.select_related("parent")
     run = rows.filter(arn=arn, parent__project=project).first()
     if run is None:
         raise ResourceNotFound(f"Resource not found: '{arn}'")

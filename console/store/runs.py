@@ -149,6 +149,16 @@ def _version(execution_id: int) -> int | None:
     return None if row is None else int(row[0])
 
 
+def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
+    """Return an execution as it stands, to be looked at; None if it has ended."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+    if row is None or row[4] != "RUNNING":
+        return None
+    return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
+
+
 def advance(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from console.store import deadlines, machines, map_runs, map_tasks
 from console.store.writer import drop_broken_connection, is_outage
+from console.worker import map_data
 from console.worker.guard import survive
 from console.worker.pool import Pool
 
@@ -34,6 +35,7 @@ class Upkeep:
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
+        self._moving: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
 
@@ -88,9 +90,22 @@ class Upkeep:
         try:
             while map_runs.progress(number):
                 pass
+            self._move(number)
         except Exception as error:
             _note(error, *map_runs.task_of(number))
             raise
+
+    def _move(self, number: int) -> None:
+        """Read or write what the Map Run has outside, once at a time."""
+        with self._lock:
+            if number in self._moving:
+                return
+            self._moving.add(number)
+        try:
+            map_data.move(number)
+        finally:
+            with self._lock:
+                self._moving.discard(number)
 
     # -- deletions ---------------------------------------------------------------------------------
 

@@ -309,3 +309,70 @@ def test_an_api_gateway(sfn: Any) -> None:
     assert found["ResponseBody"]["path"] == "/ok/a%20b"
     missing = run(sfn, "apigateway:invoke", {**asked, "Stage": "no"})
     assert missing["error"] == "ApiGateway.404"
+
+
+# -- items and results in buckets ------------------------------------------------------------------
+
+
+def mapped(sfn: Any, reader: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Run a distributed Map over what a reader reads; return how it ended."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    child = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    processor = {"ProcessorConfig": config, **child}
+    part = {"Resource": "arn:aws:states:::s3:getObject", **reader}
+    arn = machine(sfn, Type="Map", ItemReader=part, ItemProcessor=processor, **more)
+    return wait_for_end(sfn, sfn.start_execution(stateMachineArn=arn)["executionArn"])
+
+
+def test_a_map_reads_its_items_from_a_bucket(sfn: Any, aws: Moto) -> None:
+    """CSV, JSON Lines and listings; selected and batched by the engine."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="items")
+    s3.put_object(Bucket="items", Key="a.csv", Body=b"n,s\n1,x\n2,y\n3,z\n")
+    s3.put_object(Bucket="items", Key="b.jsonl", Body=b'{"n": 1}\n{"n": 2}\n')
+    place = {"Parameters": {"Bucket": "items", "Key": "a.csv"}}
+    config = {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}
+    found = output(mapped(sfn, {**place, "ReaderConfig": config}))
+    assert found == [{"n": "1", "s": "x"}, {"n": "2", "s": "y"}, {"n": "3", "s": "z"}]
+    selector = {"at.$": "$$.Map.Item.Index", "s.$": "$$.Map.Item.Value.s"}
+    batches = {"ItemSelector": selector, "ItemBatcher": {"MaxItemsPerBatch": 2}}
+    found = output(mapped(sfn, {**place, "ReaderConfig": {**config, "MaxItems": 3}}, **batches))
+    assert found[0] == {"Items": [{"at": 0, "s": "x"}, {"at": 1, "s": "y"}]}
+    lines = {"Parameters": {"Bucket": "items", "Key": "b.jsonl"}}
+    found = output(mapped(sfn, {**lines, "ReaderConfig": {"InputType": "JSONL"}}))
+    assert found == [{"n": 1}, {"n": 2}]
+    listing = {"Resource": "arn:aws:states:::s3:listObjectsV2", "Parameters": {"Bucket": "items"}}
+    assert [one["Key"] for one in output(mapped(sfn, listing))] == ["a.csv", "b.jsonl"]
+
+
+def test_what_cannot_be_read_fails_the_map(sfn: Any, aws: Moto) -> None:
+    """With States.ItemReaderFailed, which a Catch can take."""
+    del aws
+    missing = {"Parameters": {"Bucket": "nobody", "Key": "k"}, "ReaderConfig": {}}
+    ended = mapped(sfn, missing)
+    assert ended["error"] == "States.ItemReaderFailed"
+    assert "NoSuchBucket" in ended["cause"]
+
+
+def test_a_map_writes_its_results_to_a_bucket(sfn: Any, aws: Moto) -> None:
+    """The state yields where the manifest is; the manifest names the files."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="results")
+    s3.put_object(Bucket="results", Key="in.json", Body=b"[1, 2]")
+    reader = {"Parameters": {"Bucket": "results", "Key": "in.json"}}
+    writer = {
+        "Resource": "arn:aws:states:::s3:putObject",
+        "Parameters": {"Bucket": "results", "Prefix": "out"},
+    }
+    found = output(
+        mapped(sfn, {**reader, "ReaderConfig": {"InputType": "JSON"}}, ResultWriter=writer)
+    )
+    place = found["ResultWriterDetails"]
+    assert place["Key"].startswith("out/")
+    manifest = json.loads(s3.get_object(**place)["Body"].read())
+    (file,) = manifest["ResultFiles"]["SUCCEEDED"]
+    records = json.loads(s3.get_object(Bucket="results", Key=file["Key"])["Body"].read())
+    assert [(one["Status"], one["Output"]) for one in records] == [
+        ("SUCCEEDED", "1"),
+        ("SUCCEEDED", "2"),
+    ]

@@ -56,7 +56,7 @@ def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = executions.get(call.project, call.params["executionArn"])
     after = paging.position(call.action, call.params) or 0
-    rows = MapRun.objects.filter(parent=execution, pk__gt=after).defer("inputs").order_by("pk")
+    rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.size(call.params) + 1])
     return paging.page(
         call, "mapRuns", found, lambda run: _item(run, execution.arn), lambda run: run.pk

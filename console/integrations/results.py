@@ -1,0 +1,100 @@
+"""How are the results of a distributed Map written to a bucket?  As ResultWriter does.
+
+One file for each way to end, and a manifest that names them. Source: ResultWriter of the ASL
+documentation.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import IO, TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+import engine
+from console.integrations import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_IN_MEMORY = 4 * 1024 * 1024  # of a file; what is longer goes by the disk
+
+
+class WriterError(Exception):
+    """The results cannot be written: the cause of ``States.ResultWriterFailed``."""
+
+
+def write(
+    writer: Mapping[str, Any],
+    arn: str,
+    records: Mapping[str, Iterable[Mapping[str, Any]]],
+    region: str,
+) -> str:
+    """Write the files; return what the Map yields (JSON text).
+
+    ``writer``: ``arguments`` (Bucket, Prefix) and ``config`` (WriterConfig). ``arn``: the Map
+    Run's. ``records``: SUCCEEDED, FAILED, PENDING -> the children, described. Raise
+    ``WriterError``.
+    """
+    arguments, config = writer["arguments"], writer.get("config") or {}
+    if not isinstance(arguments.get("Bucket"), str):
+        raise WriterError("ResultWriter needs a 'Bucket'")
+    prefix = str(arguments.get("Prefix", "")).strip("/")
+    folder = "/".join(part for part in (prefix, arn.rpartition(":")[2]) if part)
+    try:
+        client = targets.client("s3", None, region)
+        files = {
+            status: _file(client, arguments["Bucket"], f"{folder}/{status}_0", found, config)
+            for status, found in records.items()
+        }
+        manifest = {
+            "DestinationBucket": arguments["Bucket"],
+            "MapRunArn": arn,
+            "ResultFiles": files,
+        }
+        key = f"{folder}/manifest.json"
+        client.put_object(Bucket=arguments["Bucket"], Key=key, Body=engine.dumps(manifest).encode())
+    except (ClientError, BotoCoreError, targets.NoTargetError) as error:
+        raise WriterError(str(error)) from None
+    where = {"Bucket": arguments["Bucket"], "Key": key}
+    return engine.dumps({"MapRunArn": arn, "ResultWriterDetails": where})
+
+
+def _file(
+    client: Any, bucket: str, name: str, records: Iterable[Mapping[str, Any]], config: Any
+) -> list[dict[str, Any]]:
+    """Write one file if there is anything to write; return what the manifest says of it."""
+    lines = config.get("OutputType") == "JSONL"
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+        count = 0
+        for record in records:
+            for value in _shaped(record, str(config.get("Transformation", "NONE"))):
+                file.write(_separator(count, lines=lines) + engine.dumps(value).encode())
+                count += 1
+        if not count:
+            return []
+        file.write(b"\n" if lines else b"]")
+        size = file.tell()
+        file.seek(0)
+        key = f"{name}.{'jsonl' if lines else 'json'}"
+        _put(client, bucket, key, file)
+    return [{"Key": key, "Size": size}]
+
+
+def _separator(count: int, *, lines: bool) -> bytes:
+    if lines:
+        return b"\n" if count else b""
+    return b"," if count else b"["
+
+
+def _put(client: Any, bucket: str, key: str, file: IO[bytes]) -> None:
+    client.put_object(Bucket=bucket, Key=key, Body=file)
+
+
+def _shaped(record: Mapping[str, Any], transformation: str) -> list[Any]:
+    """Return what of a child goes into the file: all, its output, or its output's elements."""
+    if transformation == "NONE" or "Output" not in record:
+        return [record]
+    value = json.loads(record["Output"])
+    return value if transformation == "FLATTEN" and isinstance(value, list) else [value]

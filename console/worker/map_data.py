@@ -1,0 +1,83 @@
+"""How do the items of a Map Run come in, and its results get out, where a bucket has them?
+
+Both are calls to the outside, so neither runs in a transaction; both are done anew from the
+beginning after a crash.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.integrations import items, results
+from console.store import map_items, map_runs, runs
+
+import engine  # isort: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Execution
+    from console.store.map_items import Outside
+
+_WAYS = {"SUCCEEDED": ["SUCCEEDED"], "FAILED": ["FAILED", "TIMED_OUT", "ABORTED"], "PENDING": []}
+
+
+def move(map_run_id: int) -> None:
+    """Read what a Map Run waits to have read, or write what it waits to have written."""
+    wanted = map_items.to_read(map_run_id)
+    if wanted is not None:
+        _read(wanted)
+        return
+    wanted = map_items.to_write(map_run_id)
+    if wanted is not None:
+        _write(wanted)
+
+
+def _read(wanted: Outside) -> None:
+    try:
+        map_items.store(wanted.map_run, _inputs(wanted))
+    except items.ReaderError as error:
+        map_runs.fail(wanted.map_run, "States.ItemReaderFailed", str(error))
+    except engine.StatesError as error:
+        map_runs.fail(wanted.map_run, error.name or "States.Runtime", error.cause or "")
+
+
+def _inputs(wanted: Outside) -> Iterator[str]:
+    found = runs.waiting(wanted.execution_id)
+    if found is None:
+        return
+    machine, run = found
+    source = items.read(wanted.part, wanted.execution_arn.split(":")[3])
+    yield from engine.child_inputs(machine, run, wanted.task, source, runs.moment(machine))
+
+
+def _write(wanted: Outside) -> None:
+    records = {
+        way: map(_record, map_items.results(wanted.map_run, statuses))
+        for way, statuses in _WAYS.items()
+    }
+    region = wanted.execution_arn.split(":")[3]
+    try:
+        output = results.write(wanted.part, wanted.arn, records, region)
+    except results.WriterError as error:
+        map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
+    else:
+        map_runs.end(wanted.map_run, output)
+
+
+def _record(child: Execution) -> dict[str, Any]:
+    """Return a child as the result files describe it."""
+    texts = {"Output": child.output, "Error": child.error, "Cause": child.cause}
+    return {
+        "ExecutionArn": child.arn,
+        "Input": child.input,
+        "InputDetails": {"Included": True},
+        "Name": child.name,
+        **{name: text for name, text in texts.items() if text is not None},
+        **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
+        "RedriveCount": child.redrive_count,
+        "StartDate": engine.iso(child.start_ms),
+        **({"StopDate": engine.iso(child.stop_ms)} if child.stop_ms is not None else {}),
+        "StateMachineArn": child.state_machine_arn,
+        "Status": child.status,
+    }
