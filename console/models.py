@@ -194,14 +194,17 @@ class Execution(models.Model):
     Status, output, error, cause and stop are written once.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    state_machine = models.ForeignKey(StateMachine, null=True, on_delete=models.SET_NULL)
+    # The indexes below begin with project and machine; nobody looks for a definition's executions.
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    state_machine = models.ForeignKey(
+        StateMachine, null=True, on_delete=models.SET_NULL, db_index=False
+    )
     state_machine_arn = models.CharField(max_length=256)
     arn = models.CharField(max_length=512, unique=True)
     name = models.CharField(max_length=80)
     status = models.CharField(max_length=16, default="RUNNING")
     role_arn = models.CharField(max_length=256)
-    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT, db_index=False)
     revision_id = models.CharField(max_length=36, default="")
     machine_updated_ms = models.BigIntegerField()  # the machine's updateDate when this was started
     input = models.TextField()

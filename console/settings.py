@@ -86,7 +86,7 @@ def _sqlite() -> dict[str, Any]:
     """One durable file: write-ahead log, every commit flushed, writers queue instead of failing."""
     pragmas = (
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000;"
-        "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY;"
+        "PRAGMA cache_size=-8000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000;"
     )
     return {
         "ENGINE": "django.db.backends.sqlite3",
