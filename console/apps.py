@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+import engine
 
 
 class ConsoleConfig(AppConfig):
@@ -10,3 +14,11 @@ class ConsoleConfig(AppConfig):
 
     name = "console"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Use the limits the operator chose."""
+        profile = settings.STEPYARD_LIMITS
+        if profile not in engine.LIMITS:
+            known = ", ".join(engine.LIMITS)
+            raise ImproperlyConfigured(f"STEPYARD_LIMITS: got {profile!r}, wanted one of {known}")
+        engine.use_limits(profile)

@@ -22,6 +22,7 @@ from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
 from engine.language.processors import processor_definition
 from engine.language.references import references
+from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
@@ -48,7 +49,6 @@ from engine.runtime.messages import (
     TaskTimedOut,
     TimerFired,
 )
-from engine.runtime.payload import MAX_BYTES
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
@@ -59,6 +59,7 @@ from engine.trace import Attempt, Trace, Visit
 __all__ = [
     "BUDGET",
     "DETAILS",
+    "LIMITS",
     "LINT_FORMATS",
     "MAX_BYTES",
     "MAX_EVENTS",
@@ -118,6 +119,7 @@ __all__ = [
     "graph",
     "has_surrogate",
     "iso",
+    "limit",
     "loads",
     "paint",
     "parse",
@@ -126,5 +128,7 @@ __all__ = [
     "references",
     "run",
     "task_token",
+    "too_long",
     "try_state",
+    "use_limits",
 ]

@@ -6,7 +6,6 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db.models import Q
 
 import engine
@@ -73,9 +72,9 @@ def start(
 
 
 def _check_input(text: str) -> None:
-    if engine.byte_size(text) > settings.STEPYARD_MAX_PAYLOAD_BYTES:
-        limit = settings.STEPYARD_MAX_PAYLOAD_BYTES
-        msg = f"Invalid State Machine Execution Input: 'got more than {limit} bytes of UTF-8'"
+    if engine.too_long(text):
+        limit = engine.limit()
+        msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
         raise InvalidExecutionInput(msg)
     if not text.strip():
         msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"

@@ -11,8 +11,6 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
@@ -168,7 +166,7 @@ def _outputs(run: MapRun) -> str | None:
     for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
         outputs.append(text or "null")
         size += engine.byte_size(outputs[-1]) + 1
-        if size > settings.STEPYARD_MAX_PAYLOAD_BYTES:
+        if size > engine.MAX_BYTES:
             return None
     return "[" + ",".join(outputs) + "]"
 

@@ -18,7 +18,13 @@ from django.db.models import Q, QuerySet
 
 import engine
 from console import clock
-from console.errors import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
+from console.errors import (
+    InvalidOutput,
+    InvalidToken,
+    TaskDoesNotExist,
+    TaskTimedOut,
+    ValidationException,
+)
 from console.models import TaskRow
 from console.store import hints, inbox, rows
 from console.store.texts import storable
@@ -310,6 +316,12 @@ def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed)
 
 def succeed(token: str, output: str, project: Project | None = None) -> None:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
+    if engine.too_long(output):
+        limit = engine.limit()
+        raise ValidationException(
+            "1 validation error detected: Value at 'output' failed to satisfy constraint: Member "
+            f"must have length less than or equal to {limit.most} ({limit.unit})"
+        )
     try:
         engine.loads(output)
     except engine.JsonTextError as error:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
 from engine.language.model import Map, Parallel, Task, Wait
+from engine.limits import MAX_BYTES
 from engine.runtime import flow, recovery
-from engine.runtime.payload import MAX_BYTES, Payload, too_large
+from engine.runtime.payload import Payload, too_large
 from engine.runtime.run import Frame, Group
 from engine.runtime.turn import output_key
 

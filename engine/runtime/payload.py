@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 from engine import jsontext
 from engine.data.expression import ABSENT
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
+from engine.limits import too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-MAX_BYTES = 262_144
-"""AWS: input, output, arguments and result are at most 256 KiB of UTF-8 JSON text."""
 
 
 class Payload:
@@ -57,15 +55,14 @@ class Payload:
 
 
 def limited(payload: Payload, name: str) -> Payload:
-    """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above 256 KiB."""
-    text = payload.text
-    if len(text) * 4 > MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+    """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above the limit."""
+    if too_long(payload.text):
         raise too_large(name)
     return payload
 
 
 def too_large(name: str) -> StatesError:
-    """Return the error of a result above 256 KiB."""
+    """Return the error of a result above the limit."""
     return StatesError(
         DATA_LIMIT_EXCEEDED,
         f"The state/task '{name}' returned a result with a size exceeding "

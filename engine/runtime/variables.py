@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine import jsontext
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
-from engine.runtime.payload import MAX_BYTES
+from engine.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

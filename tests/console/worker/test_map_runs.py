@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import engine
 from console.models import Execution, MapRun, Project, TaskRow
 from console.store import definitions, executions, map_runs
 from console.worker import Embedded
@@ -156,10 +157,10 @@ def test_outputs_have_a_limit_together(
     assert MapRun.objects.get().status == status
 
 
-def test_the_limit_of_outputs_is_exact(project: Project, settings: Any) -> None:
+def test_the_limit_of_outputs_is_exact(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Brackets and commas count; what is beyond is not even read."""
     execution = start(create(project, distributed(PASS)), [1, 2, 3])
-    settings.STEPYARD_MAX_PAYLOAD_BYTES = 7
+    monkeypatch.setattr(engine, "MAX_BYTES", 7)
     drain(execution)
     run = MapRun.objects.get(pk=map_runs.begin(execution.pk, TaskRow.objects.get().task))
     map_runs.progress(run.pk)

@@ -72,6 +72,9 @@ def drive(sim: Sim, seed: int) -> None:
         del sim.tasks[pick]
         sim.send(message)
         assert sim.send(message).events == (), "a duplicate changed something"
+        for late in sim.cancelled[-3:]:
+            message = engine.TaskSucceeded(late, "{}")
+            assert sim.send(message).events == (), "an answer after the cancellation did something"
     raise AssertionError("did not end")
 
 
@@ -202,6 +205,28 @@ def test_outputs_too_large_to_join_fail_without_being_read() -> None:
     sim = Sim(machine("M", M=state), {"n": list(range(25)), "long": "x" * 200_000})
     assert sim.finish is not None
     assert sim.finish.error == "States.DataLimitExceeded"
+
+
+@pytest.mark.parametrize(
+    ("profile", "length", "ends"),
+    [
+        ("aws", 262_142, "SUCCEEDED"),
+        ("aws", 262_143, "FAILED"),
+        ("2019", 32_766, "SUCCEEDED"),
+        ("2019", 32_767, "FAILED"),
+    ],
+)
+def test_the_largest_payload(profile: str, length: int, ends: str) -> None:
+    """The limit itself passes, one more fails; a profile may have the older one, in characters."""
+    made = ("é" if profile == "2019" else "x") * length
+    engine.use_limits(profile)
+    try:
+        sim = Sim(machine("X", X=task()))
+        sim.send(engine.TaskSucceeded(sim.task("X"), f'"{made}"'))
+    finally:
+        engine.use_limits("aws")
+    assert sim.finish is not None
+    assert sim.finish.status == ends
 
 
 def test_an_endless_cause_is_cut() -> None:

@@ -1,0 +1,46 @@
+"""How large may an input, output, argument or result be?
+
+The service's limit today, or that of an earlier time: the choice is the process's, made once before
+anything runs (``use_limits``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine import jsontext
+
+MAX_BYTES = 262_144
+"""AWS: input, output, arguments and result are at most 256 KiB of UTF-8 JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so many bytes of UTF-8, or ``unit`` "characters"."""
+
+    most: int
+    unit: str = "bytes of UTF-8"
+
+
+LIMITS = {"aws": Limit(MAX_BYTES), "2019": Limit(32_768, "characters")}
+"""``2019``: what the service took until September 2020."""
+_used = [LIMITS["aws"]]
+
+
+def use_limits(profile: str) -> None:
+    """Use the limits of a profile; raise ``KeyError`` for one that is not in ``LIMITS``."""
+    _used[0] = LIMITS[profile]
+
+
+def limit() -> Limit:
+    """Return the limit in use."""
+    return _used[0]
+
+
+def too_long(text: str) -> bool:
+    """Tell whether a JSON text is larger than a payload may be."""
+    used = _used[0]
+    if len(text) * 4 <= used.most:
+        return False
+    size = len(text) if used.unit == "characters" else jsontext.byte_size(text)
+    return size > used.most
