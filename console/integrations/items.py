@@ -54,15 +54,49 @@ def _items(reader: dict[str, Any], config: dict[str, Any], region: str) -> Itera
     client = targets.client("s3", None, region)
     arguments = reader["arguments"]
     if reader["resource"].endswith(":listObjectsV2"):
-        return _listed(client, arguments)
+        listed = _listed(client, arguments)
+        if config.get("Transformation") != "LOAD_AND_FLATTEN":
+            return listed
+        return _flattened(client, str(arguments.get("Bucket")), listed, config)
     if "Key" not in arguments or "Bucket" not in arguments:
         raise ReaderError("ItemReader needs 'Bucket' and 'Key'")
+    wanted = {name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments}
+    if config.get("InputType") == "MANIFEST":
+        return _inventory(client, wanted, config)
+    return _file(client, wanted, config)
+
+
+def _file(client: Any, wanted: dict[str, Any], config: dict[str, Any]) -> Iterable[Any]:
     kind = str(config.get("InputType", "JSON"))
     if kind not in _READ:
         raise ReaderError(f"InputType: got {kind}, which cannot be read here")
-    wanted = {name: arguments[name] for name in ("Bucket", "Key", "VersionId") if name in arguments}
     body = client.get_object(**wanted)["Body"]
-    return _READ[kind](_unpacked(body, str(arguments["Key"])), config)
+    return _READ[kind](_unpacked(body, str(wanted["Key"])), config)
+
+
+def _flattened(
+    client: Any, bucket: str, listed: Iterable[dict[str, Any]], config: dict[str, Any]
+) -> Iterator[Any]:
+    """Yield the items of every listed file; folders hold none."""
+    for one in listed:
+        if not one["Key"].endswith("/"):
+            yield from _file(client, {"Bucket": bucket, "Key": one["Key"]}, config)
+
+
+def _inventory(client: Any, wanted: dict[str, Any], config: dict[str, Any]) -> Iterator[Any]:
+    """Yield the objects of an S3 inventory: a manifest that names compressed CSV files."""
+    if config.get("ManifestType", "S3_INVENTORY") != "S3_INVENTORY":
+        raise ReaderError(f"ManifestType: got {config['ManifestType']}, which cannot be read here")
+    manifest = engine.loads(client.get_object(**wanted)["Body"].read(_MAX_JSON).decode())
+    try:
+        headers = [name.strip() for name in manifest["fileSchema"].split(",")]
+        bucket = manifest["destinationBucket"].rpartition(":")[2]
+        files = [file["key"] for file in manifest["files"]]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ReaderError(f"The manifest is not that of an S3 inventory: {error}") from None
+    rows = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": headers}
+    for key in files:
+        yield from _file(client, {"Bucket": bucket, "Key": key}, rows)
 
 
 def _unpacked(body: Any, key: str) -> Any:

@@ -343,6 +343,9 @@ def test_a_map_reads_its_items_from_a_bucket(sfn: Any, aws: Moto) -> None:
     assert found == [{"n": 1}, {"n": 2}]
     listing = {"Resource": "arn:aws:states:::s3:listObjectsV2", "Parameters": {"Bucket": "items"}}
     assert [one["Key"] for one in output(mapped(sfn, listing))] == ["a.csv", "b.jsonl"]
+    flat = {"InputType": "JSONL", "Transformation": "LOAD_AND_FLATTEN"}
+    only = {**listing, "Parameters": {"Bucket": "items", "Prefix": "b"}, "ReaderConfig": flat}
+    assert output(mapped(sfn, only)) == [{"n": 1}, {"n": 2}]
 
 
 def test_what_cannot_be_read_fails_the_map(sfn: Any, aws: Moto) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from typing import Any
 
 import pytest
@@ -12,22 +13,23 @@ from console.integrations import items, targets
 
 
 class Bucket:
-    """A client that has one object."""
+    """A client that has one object, or some by their keys."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | dict[str, bytes]) -> None:
         self.data = data
 
     def get_object(self, **wanted: Any) -> dict[str, Any]:
         """Return the object."""
         assert wanted == {"Bucket": "b", "Key": wanted["Key"]}
-        return {"Body": io.BytesIO(self.data)}
+        one = self.data if isinstance(self.data, bytes) else self.data[wanted["Key"]]
+        return {"Body": io.BytesIO(one)}
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Read a file with a ReaderConfig."""
 
-    def reading(data: bytes, key: str = "k", **config: Any) -> list[Any]:
+    def reading(data: bytes | dict[str, bytes], key: str = "k", **config: Any) -> list[Any]:
         monkeypatch.setattr(targets, "client", lambda *_: Bucket(data))
         reader = {"resource": "arn:aws:states:::s3:getObject", "config": config}
         return list(items.read({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1"))
@@ -55,6 +57,23 @@ def test_json_and_json_lines(read: Any) -> None:
     assert read('{"a": "\u2028"}\n\n2'.encode(), InputType="JSONL") == [{"a": "\u2028"}, 2]
 
 
+def test_an_inventory(read: Any) -> None:
+    """The manifest's columns name the values of the files it names."""
+    manifest = {
+        "destinationBucket": "arn:aws:s3:::b",
+        "fileFormat": "CSV",
+        "fileSchema": "Bucket, Key, Size",
+        "files": [{"key": "one.csv.gz"}, {"key": "two.csv.gz"}],
+    }
+    data = {
+        "m": json.dumps(manifest).encode(),
+        "one.csv.gz": gzip.compress(b'"x","a","1"\n'),
+        "two.csv.gz": gzip.compress(b'"x","b","2"\n'),
+    }
+    found = [{"Bucket": "x", "Key": key, "Size": size} for key, size in (("a", "1"), ("b", "2"))]
+    assert read(data, "m", InputType="MANIFEST", ManifestType="S3_INVENTORY") == found
+
+
 @pytest.mark.parametrize(
     ("data", "config", "words"),
     [
@@ -65,6 +84,7 @@ def test_json_and_json_lines(read: Any) -> None:
         (b"a,a\n", {"InputType": "CSV"}, "CSV headers cannot contain duplicates."),
         (b"\xff\n", {"InputType": "CSV"}, "cannot be read"),
         (b"", {"InputType": "PARQUET"}, "PARQUET"),
+        (b"[]", {"InputType": "MANIFEST"}, "not that of an S3 inventory"),
     ],
 )
 def test_what_cannot_be_read(read: Any, data: bytes, config: dict[str, Any], words: str) -> None:
