@@ -215,6 +215,7 @@ class Execution(models.Model):
     stop_ms = models.BigIntegerField(null=True)
     started_by = models.CharField(max_length=150, default="")  # user name, "" when unknown
     trace_header = models.CharField(max_length=256, default="")
+    test_case = models.CharField(max_length=80, default="")  # of the mock configuration
     version_arn = models.CharField(max_length=340, default="")  # what it was started through
     alias_arn = models.CharField(max_length=340, default="")
     redrive_count = models.IntegerField(default=0)

@@ -217,4 +217,17 @@ def _targets() -> dict[str, dict[str, Any]]:
 
 
 STEPYARD_TARGETS = _targets()
+
+
+def _mocks() -> dict[str, Any]:
+    """The mock configuration of Step Functions Local, from where it says or the data folder."""
+    named = os.environ.get("SFN_MOCK_CONFIG")
+    path = Path(named) if named else DATA_DIR / "MockConfigFile.json"
+    if TESTING or not (named or path.exists()):
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+STEPYARD_MOCKS = _mocks()
 STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows

@@ -33,6 +33,7 @@ def start(
     name: str | None = None,
     input: str = "{}",  # noqa: A002 - AWS's name of the field
     trace_header: str = "",
+    test_case: str = "",
     version: Version | None = None,
     alias_arn: str = "",
     actor: audit.Actor = audit.NOBODY,
@@ -40,7 +41,7 @@ def start(
     """Start an execution; durable when this returns (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
-    reached.
+    reached; ``test_case``: of the mock configuration.
 
     The same name with the same input while it runs returns the same execution. Raises InvalidName,
     InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting.
@@ -61,6 +62,7 @@ def start(
                 return found
             raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
         execution = _new(machine, name, arn, input, trace_header, actor)
+        execution.test_case = test_case
         if version is not None:
             _use_version(execution, version, alias_arn)
         give_birth(execution, machine.name)

@@ -144,6 +144,7 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
         input=text,
         start_ms=clock.now_ms(),
         started_by=parent.started_by,
+        test_case=parent.test_case,
         map_run=run,
         item_index=index,
     )

@@ -55,7 +55,7 @@ _TAKE = (
 )
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
-    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches"
+    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.state, e.test_case"
     " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
@@ -86,6 +86,8 @@ class Work:
     timeout_s: int | None
     heartbeat_s: int | None
     dispatches: int
+    state: str
+    test_case: str
 
 
 # -- scheduling, inside the commit of a step -------------------------------------------------------
@@ -247,6 +249,12 @@ def _started(work: Work, now_ms: int, worker: str) -> None:
         cursor.execute(_CLOCKS, [*dues, work.execution_id, work.task])
     _announce(work.execution_id, work.task, now_ms, work.timeout_s, work.heartbeat_s)
     inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None))
+
+
+def invocations_before(work: Work) -> int:
+    """Return how often the state of a task has called out before, in the same execution."""
+    rows = TaskRow.objects.filter(execution_id=work.execution_id, state=storable(work.state))
+    return rows.filter(task__lt=work.task).count()
 
 
 # -- work that was lost ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.acceptance.aws import KEYS, Moto
 from tests.acceptance.server import Server, history, wait_for_end
@@ -19,6 +20,24 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.acceptance
 ROLE = "arn:aws:iam::123456789012:role/test"
+MOCKS = {
+    "StateMachines": {
+        "mocked": {
+            "TestCases": {
+                "Happy": {"Call": "Flaky", "Send": "Sent"},
+                "Sad": {"Call": "Broken"},
+            }
+        }
+    },
+    "MockedResponses": {
+        "Flaky": {
+            "0": {"Throw": {"Error": "Busy", "Cause": "try again"}},
+            "1-2": {"Return": {"StatusCode": 200, "Payload": 7}},
+        },
+        "Sent": {"0": {"Return": {"MessageId": "m"}}},
+        "Broken": {"0-5": {"Throw": {"Error": "Gone", "Cause": "for good"}}},
+    },
+}
 NO_ITEM = {"TableName": "none", "Key": {"k": {"S": "a"}}}
 
 
@@ -37,7 +56,9 @@ def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     everything = {"endpoint_url": aws.url, **KEYS}
     targets = json.dumps({"*": everything, "http": http, "apigateway": {"endpoint_url": web}})
     data = tmp_path_factory.mktemp("targets") / "data"
-    running = Server(data, STEPYARD_TARGETS=targets).start()
+    data.parent.joinpath("mocks.json").write_text(json.dumps(MOCKS), encoding="utf-8")
+    mocks = str(data.parent / "mocks.json")
+    running = Server(data, STEPYARD_TARGETS=targets, SFN_MOCK_CONFIG=mocks).start()
     yield running
     running.stop()
 
@@ -379,3 +400,33 @@ def test_a_map_writes_its_results_to_a_bucket(sfn: Any, aws: Moto) -> None:
         ("SUCCEEDED", "1"),
         ("SUCCEEDED", "2"),
     ]
+
+
+# -- mocks -----------------------------------------------------------------------------------------
+
+
+def test_a_mock_configuration_of_step_functions_local(sfn: Any) -> None:
+    """The test case behind # decides what mocked states get; errors go to Retry as always."""
+    retry = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1}]
+    call = {"Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "no"}}
+    place = {"QueueUrl": "http://127.0.0.1:9/q", "MessageBody": "x"}
+    send = {"Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": place, "End": True}
+    states = {
+        "Call": {"Type": "Task", **call, "Retry": retry, "ResultPath": "$.called", "Next": "Send"},
+        "Send": {"Type": "Task", **send, "ResultPath": "$.sent"},
+    }
+    definition = json.dumps({"StartAt": "Call", "States": states})
+    arn = sfn.create_state_machine(name="mocked", definition=definition, roleArn=ROLE)[
+        "stateMachineArn"
+    ]
+
+    def case(name: str) -> dict[str, Any]:
+        started = sfn.start_execution(stateMachineArn=f"{arn}{name}", input="{}")
+        return wait_for_end(sfn, started["executionArn"])
+
+    found = output(case("#Happy"))
+    assert found == {"called": {"StatusCode": 200, "Payload": 7}, "sent": {"MessageId": "m"}}
+    assert case("#Sad")["error"] == "Gone"
+    assert case("")["error"] == "Lambda.ResourceNotFoundException"
+    with pytest.raises(ClientError, match="no test case 'Other'"):
+        case("#Other")

@@ -8,6 +8,7 @@ from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
+from console.integrations import mocks
 from console.store import executions, map_runs, versions
 from console.store import history as events
 
@@ -24,7 +25,10 @@ _REASONS = {
 def start(call: Call) -> dict[str, Any]:
     """StartExecution."""
     params = call.params
-    target = versions.resolve(call.project, params["stateMachineArn"])
+    arn, _, case = params["stateMachineArn"].partition("#")
+    target = versions.resolve(call.project, arn)
+    if case and case not in mocks.cases(target.machine.name):
+        raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
     execution = executions.start(
         target.machine,
@@ -33,6 +37,7 @@ def start(call: Call) -> dict[str, Any]:
         name=params.get("name"),
         input="{}" if text is None else text,
         trace_header=params.get("traceHeader") or "",
+        test_case=case,
         actor=call.actor,
     )
     return {"executionArn": execution.arn, "startDate": seconds(execution.start_ms)}
