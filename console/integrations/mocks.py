@@ -28,9 +28,8 @@ def respond(machine: str, case: str, state: str, invocation: int) -> Outcome | N
         return None
     responses = settings.STEPYARD_MOCKS.get("MockedResponses", {}).get(named)
     if not isinstance(responses, dict):
-        return Failed(
-            "States.Runtime", f"The mocked response '{named}' is not in the configuration."
-        )
+        what = f"The mocked response '{named}' is not in the configuration."
+        return Failed("States.Runtime", what)
     for key, response in responses.items():
         first, _, last = key.partition("-")
         if _between(first, last or first, invocation):

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
+from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
 from console.web import lists, svg
@@ -98,6 +99,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         "here": "machines",
         "machine": one,
         "comment": comment,
+        "cases": mocks.cases(one.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }

@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
+from console.integrations import mocks
 from console.models import Execution
 from console.store import executions as store
 from console.web.page import Yard, actor, render, require, yard
@@ -30,11 +31,18 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method == "GET":
         return _form(request, one, input=_prefilled(here, one, request.GET.get("origin", "")))
     name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
+    case = request.POST.get("case", "")
+    typed = {"name": name, "input": text, "case": case}
+    if case and case not in mocks.cases(one.name):
+        problem = f"The mock configuration has no test case '{case}' for this state machine."
+        return _form(request, one, status=422, case_error=problem, **typed)
     try:
-        started = store.start(one, name=name or None, input=text or "{}", actor=actor(here))
+        started = store.start(
+            one, name=name or None, input=text or "{}", test_case=case, actor=actor(here)
+        )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
-        return _form(request, one, status=422, name=name, input=text, **{field: error.message})
+        return _form(request, one, status=422, **typed, **{field: error.message})
     return redirect("execution", one.name, started.name)
 
 

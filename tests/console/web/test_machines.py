@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -118,6 +118,20 @@ def test_a_bad_input_is_refused_and_kept(project: Project, client: Client, wrong
     assert "Invalid State Machine Execution Input" in shown
     assert wrong in shown
     assert not Execution.objects.exists()
+
+
+def test_a_test_case_is_chosen_where_there_are_any(
+    project: Project, client: Client, settings: Any
+) -> None:
+    """The form offers those of the mock configuration; another is refused, and the choice kept."""
+    create(project, PASS)
+    assert "Test case" not in text(client.get("/machines/machine/start/"))
+    settings.STEPYARD_MOCKS = {"StateMachines": {"machine": {"TestCases": {"Happy": {}}}}}
+    assert "<option>Happy</option>" in text(client.get("/machines/machine/start/"))
+    refused = client.post("/machines/machine/start/", {"input": "{}", "case": "Sad"})
+    assert "no test case" in text(refused, 422)
+    client.post("/machines/machine/start/", {"input": "{}", "case": "Happy"})
+    assert Execution.objects.get().test_case == "Happy"
 
 
 def test_a_taken_name_is_told_beside_the_name(project: Project, client: Client) -> None:
