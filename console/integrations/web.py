@@ -2,7 +2,7 @@
 
 Only origins that the operator named are called (``targets.json``): ``"http": {"endpoints":
 ["https://api.example.com"], "connections": {ARN or name: {"type": "API_KEY" | "BASIC", ...}}}`` and
-``"apigateway": {"endpoint_url": ...}``.
+``"apigateway": {"endpoint_url": ...}``, or ``{}`` there for AWS's own gateways.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ _FORBIDDEN = re.compile(
     r"|www-authenticate|x-(forwarded|amz|amzn)-.*",
     re.IGNORECASE,
 )
+
+
+_GATEWAY = re.compile(r"[a-z0-9-]+\.execute-api\.[a-z0-9-]+\.amazonaws\.com(\.cn)?")
 
 
 class BadRequestError(Exception):
@@ -143,7 +146,11 @@ def _allowed(service: str, url: str) -> bool:
     """Tell whether the operator named the origin of an address."""
     targets: dict[str, Any] = settings.STEPYARD_TARGETS
     if service == "apigateway":
-        return "apigateway" in targets
+        target = targets.get("apigateway", {})
+        scheme, host = _origin(url)
+        own = bool(target.get("endpoint_url")) and (scheme, host) == _origin(target["endpoint_url"])
+        aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
+        return own or ("apigateway" in targets and aws)
     origins = {_origin(one) for one in targets.get("http", {}).get("endpoints", ())}
     return _origin(url) in origins
 
