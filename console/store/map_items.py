@@ -104,6 +104,12 @@ def writer(run: MapRun) -> Outside | None:
     return found if found is not None and found.part.get("resource") else None
 
 
+def is_flat(run: MapRun) -> bool:
+    """Tell whether the Map's own result joins the arrays that its children yield."""
+    found = _outside(run, "writer")
+    return found is not None and found.part["config"].get("Transformation") == "FLATTEN"
+
+
 def _outside(run: MapRun, name: str) -> Outside | None:
     text = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task).values_list("input")
     part = json.loads(text.get()[0]).get(name)

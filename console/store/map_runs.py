@@ -164,8 +164,14 @@ def _outputs(run: MapRun) -> str | None:
     rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
     outputs: list[str] = []
     size = 1
+    flat = map_items.is_flat(run)
     for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
-        outputs.append(text or "null")
+        one = (text or "null").strip()
+        if flat and one.startswith("["):
+            one = one[1:-1].strip()
+            if not one:
+                continue
+        outputs.append(one)
         size += engine.byte_size(outputs[-1]) + 1
         if size > engine.MAX_BYTES:
             return None

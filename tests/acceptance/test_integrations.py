@@ -402,6 +402,17 @@ def test_a_map_writes_its_results_to_a_bucket(sfn: Any, aws: Moto) -> None:
     ]
 
 
+def test_a_map_flattens_its_own_result(sfn: Any, aws: Moto) -> None:
+    """Without a bucket the writer's configuration shapes what the state yields."""
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="nested")
+    s3.put_object(Bucket="nested", Key="in.json", Body=b"[[1, [2]], [], 3]")
+    reader = {"Parameters": {"Bucket": "nested", "Key": "in.json"}}
+    writer = {"WriterConfig": {"Transformation": "FLATTEN", "OutputType": "JSON"}}
+    ended = mapped(sfn, {**reader, "ReaderConfig": {"InputType": "JSON"}}, ResultWriter=writer)
+    assert output(ended) == [1, [2], 3]
+
+
 # -- mocks -----------------------------------------------------------------------------------------
 
 
