@@ -218,6 +218,26 @@ def test_a_callback_ends_the_task(sfn: Any, aws: Moto) -> None:
     assert kinds[2:6] == ["TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded"]
 
 
+def test_a_silent_callback_times_out(sfn: Any, aws: Moto) -> None:
+    """Heartbeats keep it; without them the state times out, never early and soon after."""
+    queue = aws.client("sqs").create_queue(QueueName="silent")["QueueUrl"]
+    body = {"QueueUrl": queue, "MessageBody": {"token.$": "$$.Task.Token"}}
+    state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken"}
+    arn = machine(sfn, **state, Parameters=body, HeartbeatSeconds=2)
+    started = sfn.start_execution(stateMachineArn=arn)["executionArn"]
+    found = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
+    token = json.loads(found[0]["Body"])["token"]
+    for _ in range(4):
+        time.sleep(0.8)
+        sfn.send_task_heartbeat(taskToken=token)
+    beaten = time.time()
+    ended = wait_for_end(sfn, started)
+    assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
+    assert 1.9 < ended["stopDate"].timestamp() - beaten < 3.2
+    with pytest.raises(ClientError, match="TaskTimedOut"):
+        sfn.send_task_success(taskToken=token, output="1")
+
+
 @pytest.mark.parametrize(
     ("pattern", "shown"), [(".sync", '{"a":1}'), (".sync:2", {"a": 1}), ("", None)]
 )
