@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FIRST_S, _GROWTH, _MOST_S = 0.5, 1.5, 10.0
+# What says nothing about the job: the service is out of reach or busy, and is asked again.
+_PASSING = (
+    "SdkClientException",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "ServiceUnavailableException",
+)
 _METADATA = ("SdkHttpMetadata", "SdkResponseMetadata")
 
 
@@ -190,7 +197,7 @@ def look(task: Task, kept: str) -> Outcome | None:
     job = JOBS[task.service, task.action]
     told = aws.call(replace(task, action=job.look, input=engine.dumps(engine.loads(kept)["ask"])))
     if isinstance(told, Failed):
-        return told
+        return None if (told.error or "").endswith(_PASSING) else told
     if not isinstance(told, Succeeded):
         return None
     answer = {k: v for k, v in engine.loads(told.output).items() if k not in _METADATA}
