@@ -1,151 +1,13 @@
-"""What is stored?  Tables only.
-
-They decide nothing, and only ``console.store`` writes execution tables.
-
-(Above 300 lines: all tables in one place, as Django's users look for them.)
-
-Every execution-owned table leads its key with the execution's id, so PostgreSQL can be partitioned
-or distributed by execution. Times are epoch milliseconds (``..._ms``). Payloads are text: what came
-in goes out.
-"""
+"""How far has it come?  Executions and the rows that only their steps write."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 
-
-class Project(models.Model):
-    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN."""
-
-    name = models.CharField(max_length=80, unique=True)
-    account_id = models.CharField(max_length=12, unique=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Role(models.TextChoices):
-    """What a member may do; each role includes the ones before it."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    EDITOR = "editor"
-    OWNER = "owner"
-
-
-class Membership(models.Model):
-    """A person's role in a project."""
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    role = models.CharField(max_length=10, choices=Role)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["project", "user"], name="one_role_per_project")
-        ]
-
-
-class AccessKey(models.Model):
-    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
-
-    key_id = models.CharField(max_length=32, primary_key=True)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    created_ms = models.BigIntegerField()
-    disabled_ms = models.BigIntegerField(null=True)
-    last_used_ms = models.BigIntegerField(null=True)
-
-
-class LoginLink(models.Model):
-    """A one-time login link; only the SHA-256 of its token is stored."""
-
-    token_hash = models.CharField(max_length=64, primary_key=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    expires_ms = models.BigIntegerField()
-    used_ms = models.BigIntegerField(null=True)
-
-
-class Definition(models.Model):
-    """A definition's text under its SHA-256; immutable, shared by machines and executions."""
-
-    sha256 = models.CharField(max_length=64, primary_key=True)
-    text = models.TextField()
-
-
-class StateMachine(models.Model):
-    """A state machine: name, role, and the definition that new executions start with."""
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    region = models.CharField(max_length=32)
-    name = models.CharField(max_length=80)
-    arn = models.CharField(max_length=256, unique=True)
-    type = models.CharField(max_length=10, default="STANDARD")
-    status = models.CharField(max_length=10, default="ACTIVE")
-    role_arn = models.CharField(max_length=256)
-    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
-    revision_id = models.CharField(max_length=36, default="")  # empty until the first real update
-    logging = models.TextField(
-        default=""
-    )  # JSON text as given, empty for the default; so the next two
-    tracing = models.TextField(default="")
-    encryption = models.TextField(default="")
-    created_ms = models.BigIntegerField()
-    updated_ms = models.BigIntegerField()
-    next_version = models.IntegerField(default=1)  # numbers are never used again
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Version(models.Model):
-    """A published version: what a machine was at a revision, for ever."""
-
-    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
-    number = models.IntegerField()
-    revision_id = models.CharField(max_length=36, default="")
-    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
-    role_arn = models.CharField(max_length=256)
-    description = models.CharField(max_length=256, default="")
-    created_ms = models.BigIntegerField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["state_machine", "number"], name="one_version_a_number")
-        ]
-
-    @property
-    def arn(self) -> str:
-        """The version's ARN."""
-        return f"{self.state_machine.arn}:{self.number}"
-
-
-class Alias(models.Model):
-    """A name for one or two versions. ``routing``: JSON array of [version number, weight]."""
-
-    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
-    name = models.CharField(max_length=80)
-    arn = models.CharField(max_length=340, unique=True)
-    description = models.CharField(max_length=256, default="")
-    routing = models.TextField()
-    created_ms = models.BigIntegerField()
-    updated_ms = models.BigIntegerField()
-
-
-class Tag(models.Model):
-    """A tag of a machine or activity."""
-
-    arn = models.CharField(max_length=256)
-    key = models.CharField(max_length=128)
-    value = models.CharField(max_length=256)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["arn", "key"], name="one_value_per_tag")
-        ]
+from console.models.machines import Definition, StateMachine
+from console.models.people import Project
 
 
 class MapRun(models.Model):
@@ -302,16 +164,6 @@ class Timer(models.Model):
     due_ms = models.BigIntegerField(db_index=True)
 
 
-class Activity(models.Model):
-    """An activity that workers poll."""
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
-    region = models.CharField(max_length=32)
-    name = models.CharField(max_length=80)
-    arn = models.CharField(max_length=256, unique=True)
-    created_ms = models.BigIntegerField()
-
-
 class TaskRow(models.Model):
     """A scheduled task, open until ``closed_ms``. Its number is the id of its ...Scheduled event.
 
@@ -357,26 +209,3 @@ class TaskRow(models.Model):
             models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
             models.Index(fields=["look_due_ms"], name="task_look"),
         ]
-
-
-class AuditEntry(models.Model):
-    """Who did what to what, append-only; never a payload."""
-
-    at_ms = models.BigIntegerField()
-    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE)
-    actor = models.CharField(max_length=150)
-    key_id = models.CharField(max_length=32, default="")
-    action = models.CharField(max_length=64)
-    target = models.CharField(max_length=512)
-    reason = models.CharField(max_length=256, default="")
-    request_id = models.CharField(max_length=36, default="")
-
-
-class ServerFact(models.Model):
-    """Something all processes on this database must agree on."""
-
-    name = models.CharField(max_length=40, primary_key=True)
-    value = models.CharField(max_length=200)
-
-    def __str__(self) -> str:
-        return self.name

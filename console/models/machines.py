@@ -1,0 +1,98 @@
+"""What may be started?  Definitions, machines, versions, aliases, activities, tags."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.models.people import Project
+
+
+class Definition(models.Model):
+    """A definition's text under its SHA-256; immutable, shared by machines and executions."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    text = models.TextField()
+
+
+class StateMachine(models.Model):
+    """A state machine: name, role, and the definition that new executions start with."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=256, unique=True)
+    type = models.CharField(max_length=10, default="STANDARD")
+    status = models.CharField(max_length=10, default="ACTIVE")
+    role_arn = models.CharField(max_length=256)
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    revision_id = models.CharField(max_length=36, default="")  # empty until the first real update
+    logging = models.TextField(
+        default=""
+    )  # JSON text as given, empty for the default; so the next two
+    tracing = models.TextField(default="")
+    encryption = models.TextField(default="")
+    created_ms = models.BigIntegerField()
+    updated_ms = models.BigIntegerField()
+    next_version = models.IntegerField(default=1)  # numbers are never used again
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Version(models.Model):
+    """A published version: what a machine was at a revision, for ever."""
+
+    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
+    number = models.IntegerField()
+    revision_id = models.CharField(max_length=36, default="")
+    definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
+    role_arn = models.CharField(max_length=256)
+    description = models.CharField(max_length=256, default="")
+    created_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["state_machine", "number"], name="one_version_a_number")
+        ]
+
+    @property
+    def arn(self) -> str:
+        """The version's ARN."""
+        return f"{self.state_machine.arn}:{self.number}"
+
+
+class Alias(models.Model):
+    """A name for one or two versions. ``routing``: JSON array of [version number, weight]."""
+
+    state_machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=340, unique=True)
+    description = models.CharField(max_length=256, default="")
+    routing = models.TextField()
+    created_ms = models.BigIntegerField()
+    updated_ms = models.BigIntegerField()
+
+
+class Tag(models.Model):
+    """A tag of a machine or activity."""
+
+    arn = models.CharField(max_length=256)
+    key = models.CharField(max_length=128)
+    value = models.CharField(max_length=256)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["arn", "key"], name="one_value_per_tag")
+        ]
+
+
+class Activity(models.Model):
+    """An activity that workers poll."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=80)
+    arn = models.CharField(max_length=256, unique=True)
+    created_ms = models.BigIntegerField()

@@ -1,0 +1,73 @@
+"""Who may do what?  Projects, their members, keys and login links, and what was done."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+
+class Project(models.Model):
+    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN."""
+
+    name = models.CharField(max_length=80, unique=True)
+    account_id = models.CharField(max_length=12, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    """What a member may do; each role includes the ones before it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    EDITOR = "editor"
+    OWNER = "owner"
+
+
+class Membership(models.Model):
+    """A person's role in a project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "user"], name="one_role_per_project")
+        ]
+
+
+class AccessKey(models.Model):
+    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
+
+    key_id = models.CharField(max_length=32, primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    created_ms = models.BigIntegerField()
+    disabled_ms = models.BigIntegerField(null=True)
+    last_used_ms = models.BigIntegerField(null=True)
+
+
+class LoginLink(models.Model):
+    """A one-time login link; only the SHA-256 of its token is stored."""
+
+    token_hash = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    expires_ms = models.BigIntegerField()
+    used_ms = models.BigIntegerField(null=True)
+
+
+class AuditEntry(models.Model):
+    """Who did what to what, append-only; never a payload."""
+
+    at_ms = models.BigIntegerField()
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE)
+    actor = models.CharField(max_length=150)
+    key_id = models.CharField(max_length=32, default="")
+    action = models.CharField(max_length=64)
+    target = models.CharField(max_length=512)
+    reason = models.CharField(max_length=256, default="")
+    request_id = models.CharField(max_length=36, default="")
