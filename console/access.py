@@ -75,11 +75,15 @@ class Principal:
 
 
 def authorize(principal: Principal, action: str) -> None:
-    """Raise ``Denied`` unless the principal's role allows an action of the API."""
+    """Raise ``Denied`` unless the principal's role allows an action of the API.
+
+    Actions of other services than Step Functions carry its name: ``events:PutRule``.
+    """
     wanted = _WANTS.get(action, Role.VIEWER)
     if _RANK[Role(principal.role)] < _RANK[wanted]:
         user = principal.user.get_username()
-        raise Denied(f"User: {user} is not authorized to perform: states:{action}")
+        named = action if ":" in action else f"states:{action}"
+        raise Denied(f"User: {user} is not authorized to perform: {named}")
 
 
 # -- access keys -----------------------------------------------------------------------------------

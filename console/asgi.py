@@ -16,7 +16,7 @@ from console.awsapi.asgi import aws  # noqa: E402 - models need Django to be set
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-_AWS_BODY = b"application/x-amz-json-1.0"
+_AWS_BODY = b"application/x-amz-json-1."
 
 
 async def application(

@@ -1,4 +1,4 @@
-"""How does an AWS call get in and its answer out?  The AWS JSON 1.0 protocol over ASGI.
+"""How does an AWS call get in and its answer out?  The AWS JSON protocols over ASGI.
 
 Operations run on a small pool of long-lived threads, each with its own database connection. Nothing
 of Django's request cycle is involved: no cookies, no sessions, no middleware.
@@ -20,7 +20,7 @@ from django.http.request import split_domain_port, validate_host
 
 import engine
 from console import access
-from console.awsapi import operations, shapes, sigv4
+from console.awsapi import services, shapes, sigv4
 from console.awsapi.errors import (
     InternalFailure,
     ProtocolError,
@@ -35,12 +35,10 @@ from console.store.audit import Actor
 from console.store.writer import drop_broken_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 log = structlog.get_logger(__name__)
 THREADS = 8
-_TARGET = "AWSStepFunctions."
-_CONTENT_TYPE = "application/x-amz-json-1.0"
 Headers = dict[str, list[str]]
 
 
@@ -57,6 +55,7 @@ async def aws(
     """Answer one call."""
     request_id = str(uuid.uuid4())
     headers = _headers(scope)
+    service, _ = services.wanted(headers)
     try:
         body = await _body(receive)
         loop = asyncio.get_running_loop()
@@ -65,12 +64,13 @@ async def aws(
             answer = await answer.wait(_pool(), receive)
         status, code, data = 200, None, _encode(answer)
     except ServiceError as error:
-        status, code, data = error.status, error.code, _encode(_error(error))
+        status, code, data = error.status, error.code, _encode(_error(service, error))
     except Exception:
         log.exception("an AWS call failed", request_id=request_id)
         status, code = 500, InternalFailure.code
-        data = _encode(_error(InternalFailure(f"The request processing has failed: {request_id}")))
-    await _send(send, status, code, data, request_id)
+        failure = InternalFailure(f"The request processing has failed: {request_id}")
+        data = _encode(_error(service, failure))
+    await _send(send, status, [*_answer_headers(service, code, request_id)], data)
 
 
 # -- in --------------------------------------------------------------------------------------------
@@ -100,30 +100,27 @@ def answer_call(
     scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
 ) -> dict[str, Any] | Later:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
-    _check_request(scope, headers, body)
+    service, name = services.wanted(headers)
+    _check_request(service, scope, headers, body)
     drop_broken_connection()
-    action = headers.get("x-amz-target", [""])[0]
-    signed = sigv4.verify(headers, body, _secret_for, time.time())
+    signed = sigv4.verify(headers, body, _secret_for, time.time(), (service.scope,))
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise UnrecognizedClient("The security token included in the request is invalid.")
-    name = action.removeprefix(_TARGET)
-    if not action.startswith(_TARGET) or name not in shapes.service().operation_names:
-        raise UnknownOperation(f"The operation {action!r} is not one of this service")
-    handler = operations.HANDLERS.get(name)
-    if handler is None:
-        raise UnknownOperation(f"The operation {name} is not served yet")
+    operation, handler = service.operation(name), service.handler(name)
     try:
-        access.authorize(principal, name)
+        access.authorize(principal, service.permission(name))
     except access.Denied as error:
         raise AccessDeniedException(str(error)) from None
     params = _params(body)
-    shapes.check(shapes.service().operation_model(name), params)
+    shapes.check(operation, params)
     actor = Actor(principal.user.get_username(), signed.key_id, request_id)
     return handler(Call(name, params, principal, signed.region, actor))
 
 
-def _check_request(scope: dict[str, Any], headers: Headers, body: bytes) -> None:
+def _check_request(
+    service: services.Service, scope: dict[str, Any], headers: Headers, body: bytes
+) -> None:
     host, _ = split_domain_port(headers.get("host", [""])[0])
     if not validate_host(host, settings.ALLOWED_HOSTS):
         raise ProtocolError(f"Host: got {host!r}, which is no name of this server")
@@ -131,8 +128,8 @@ def _check_request(scope: dict[str, Any], headers: Headers, body: bytes) -> None
         raise UnknownOperation("AWS calls go to POST / without a query")
     if headers.get("content-encoding"):
         raise SerializationException("Content-Encoding: compressed bodies are not taken")
-    if not headers.get("content-type", [""])[0].startswith(_CONTENT_TYPE):
-        raise SerializationException(f"Content-Type: wanted {_CONTENT_TYPE}")
+    if not headers.get("content-type", [""])[0].startswith(service.content_type):
+        raise SerializationException(f"Content-Type: wanted {service.content_type}")
     if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
         raise RequestTooLarge("Request size exceeded the limit")
 
@@ -167,30 +164,29 @@ def _encode(answer: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _error(error: ServiceError) -> dict[str, Any]:
-    namespace = "com.amazonaws.swf.service.v2.model"
-    if error.code == "ValidationException":
-        namespace = "com.amazon.coral.validate"
-    answer = {"__type": f"{namespace}#{error.code}", "message": error.message}
+def _error(service: services.Service, error: ServiceError) -> dict[str, Any]:
+    answer = {"__type": service.error_type(error.code), "message": error.message}
     if error.reason:
         answer["reason"] = error.reason
     return answer
 
 
+def _answer_headers(
+    service: services.Service, code: str | None, request_id: str
+) -> Iterator[tuple[bytes, bytes]]:
+    yield b"content-type", service.content_type.encode()
+    yield b"x-amzn-requestid", request_id.encode()
+    yield b"cache-control", b"no-store"
+    if code is not None:
+        yield b"x-amzn-errortype", code.encode()
+
+
 async def _send(
     send: Callable[[dict[str, Any]], Awaitable[None]],
     status: int,
-    code: str | None,
+    headers: list[tuple[bytes, bytes]],
     data: bytes,
-    request_id: str,
 ) -> None:
-    headers = [
-        (b"content-type", _CONTENT_TYPE.encode()),
-        (b"content-length", str(len(data)).encode()),
-        (b"x-amzn-requestid", request_id.encode()),
-        (b"cache-control", b"no-store"),
-    ]
-    if code is not None:
-        headers.append((b"x-amzn-errortype", code.encode()))
+    headers.append((b"content-length", str(len(data)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data})

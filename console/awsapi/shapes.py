@@ -46,10 +46,10 @@ _ENUM_ORDER: dict[str, list[str]] = {
 }
 
 
-@lru_cache(maxsize=1)
-def service() -> ServiceModel:
-    """Return botocore's model of Step Functions."""
-    return ServiceModel(Loader().load_service_model("stepfunctions", "service-2"), "stepfunctions")
+@lru_cache(maxsize=8)
+def service(name: str = "stepfunctions") -> ServiceModel:
+    """Return botocore's model of a service, of Step Functions unless said otherwise."""
+    return ServiceModel(Loader().load_service_model(name, "service-2"), name)
 
 
 def check(operation: OperationModel, params: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Is this request signed by who it says?  AWS Signature Version 4, headers only.
 
 Source: "Create a signed AWS API request". What must be signed here: host, the date and the action.
-Only the SHA-256 algorithm, only the service ``states``; no query signatures, no unsigned payload.
+Only the SHA-256 algorithm, only the service that is called; no query signatures, no unsigned
+payload.
 """
 
 from __future__ import annotations

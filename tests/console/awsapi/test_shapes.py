@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.awsapi import operations, paging, shapes
+from console.awsapi import errors, operations, paging, services, shapes
 from console.awsapi.errors import SerializationException
 from console.errors import InvalidToken, ValidationException
 
@@ -99,3 +99,21 @@ def test_tokens_are_bound_to_their_query() -> None:
             paging.position("ListExecutions", other)
     with pytest.raises(InvalidToken):
         paging.position("ListActivities", query)
+
+
+@pytest.mark.parametrize(
+    "target", ["", "ListExecutions", "Other.ListExecutions", "AWSStepFunctions"]
+)
+def test_a_target_without_the_services_name_is_no_action(target: str) -> None:
+    """An action counts only behind the name of a service that is served."""
+    service, action = services.wanted({"x-amz-target": [target]} if target else {})
+    with pytest.raises(errors.UnknownOperation):
+        service.operation(action)
+
+
+def test_a_target_names_service_and_action() -> None:
+    """``AWSStepFunctions.ListExecutions`` is that action of Step Functions."""
+    service, action = services.wanted({"x-amz-target": ["AWSStepFunctions.ListExecutions"]})
+    assert (service, action) == (services.STATES, "ListExecutions")
+    assert service.permission(action) == "ListExecutions"
+    assert service.error_type("ValidationException").endswith("validate#ValidationException")

@@ -1,0 +1,87 @@
+"""Which AWS services answer on this endpoint, and which one does a request want?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import operations, shapes
+from console.awsapi.errors import UnknownOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from botocore.model import OperationModel
+
+    from console.awsapi.operations.call import Call, Later
+
+    Handler = Callable[[Call], dict[str, Any] | Later]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service that speaks AWS JSON: the action stands in ``X-Amz-Target``.
+
+    ``name``: botocore's. ``target``: what stands before the action. ``scope``: its name in a
+    signature and before the action in a permission. ``version``: of AWS JSON.
+    """
+
+    name: str
+    target: str
+    scope: str
+    version: str
+    handlers: Mapping[str, Handler]
+    error_namespace: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """Return the media type of its requests and answers."""
+        return f"application/x-amz-json-{self.version}"
+
+    def permission(self, action: str) -> str:
+        """Return what ``access.authorize`` calls an action: bare for Step Functions."""
+        return action if self is STATES else f"{self.scope}:{action}"
+
+    def operation(self, action: str) -> OperationModel:
+        """Return the model of an action; raise ``UnknownOperation``."""
+        model = shapes.service(self.name)
+        if action not in model.operation_names:
+            raise UnknownOperation(f"The operation {action!r} is not one of this service")
+        return model.operation_model(action)
+
+    def handler(self, action: str) -> Handler:
+        """Return the function that answers an action; raise ``UnknownOperation``."""
+        found = self.handlers.get(action)
+        if found is None:
+            raise UnknownOperation(f"The operation {action} is not served yet")
+        return found
+
+    def error_type(self, code: str) -> str:
+        """Return what stands in ``__type`` for an error code."""
+        if not self.error_namespace:
+            return code
+        validation = code == "ValidationException"
+        namespace = "com.amazon.coral.validate" if validation else self.error_namespace
+        return f"{namespace}#{code}"
+
+
+STATES = Service(
+    "stepfunctions",
+    "AWSStepFunctions",
+    "states",
+    "1.0",
+    operations.HANDLERS,
+    "com.amazonaws.swf.service.v2.model",
+)
+SERVICES = (STATES,)
+_BY_TARGET = {service.target: service for service in SERVICES}
+
+
+def wanted(headers: Mapping[str, list[str]]) -> tuple[Service, str]:
+    """Return the service and the action that ``X-Amz-Target`` names.
+
+    Step Functions with an action it has not, where it names no service we have.
+    """
+    target, dot, action = headers.get("x-amz-target", [""])[0].partition(".")
+    service = _BY_TARGET.get(target)
+    return (STATES, f"{target}{dot or '.'}{action}") if service is None else (service, action)
