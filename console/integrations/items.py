@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import engine
 from console.integrations import targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _MOST = 100_000_000
 _MAX_JSON = 64 * 1024 * 1024  # a JSON file is parsed as a whole
@@ -48,6 +49,17 @@ def read(reader: dict[str, Any], region: str) -> Iterator[Any]:
         raise ReaderError(f"The file cannot be read: {error}") from None
     except engine.JsonTextError as error:
         raise ReaderError(f"The file is not valid JSON: {error}") from None
+
+
+def parse(text: str, config: Mapping[str, Any]) -> list[Any]:
+    """Return the items of a file's text, as ReaderConfig says; raise ``ReaderError``."""
+    kind = str(config.get("InputType", "JSON"))
+    if kind not in _READ:
+        raise ReaderError(f"InputType: got {kind}, which cannot be read here")
+    try:
+        return list(_READ[kind](io.BytesIO(text.encode()), dict(config)))
+    except (UnicodeError, csv.Error, engine.JsonTextError) as error:
+        raise ReaderError(f"The data cannot be read: {error}") from None
 
 
 def _items(reader: dict[str, Any], config: dict[str, Any], region: str) -> Iterable[Any]:

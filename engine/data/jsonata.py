@@ -142,7 +142,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
 
     def _bindings(self, scope: Scope) -> dict[str, Any]:
         states: dict[str, Json] = {"input": scope.input}
-        if "context" in self.text:
+        if _CONTEXT.search(self.text):
             states["context"] = scope.context()
         if scope.result is not ABSENT:
             states["result"] = scope.result
@@ -152,6 +152,8 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
 
 
 _RANDOM = re.compile(r"\$(random|uuid)\b")
+# The context object is asked for by name, or as a part of ``$states`` taken as a whole.
+_CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)")
 
 
 @lru_cache(maxsize=4096)

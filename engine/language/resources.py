@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from engine.language.model import Pattern, Resource
 
-_LAMBDA = re.compile(r"arn:aws[a-z-]*:lambda:[\w-]*:\w*:function:[\w.$-]+(:[\w$-]+)?", re.ASCII)
+_LAMBDA = re.compile(r"arn:aws[a-z-]*:lambda:[\w-]*:[\w-]*:function:[\w.$-]+(:[\w$-]+)?", re.ASCII)
 _ACTIVITY = re.compile(r"arn:aws[a-z-]*:states:[\w-]+:\d+:activity:[^\s:]+")
 _SERVICE = re.compile(
     r"arn:aws[a-z-]*:states:[\w-]*:\d*:(?P<service>aws-sdk:[\w-]+|[\w-]+):(?P<action>\w+)"

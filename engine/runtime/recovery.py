@@ -87,6 +87,7 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
             continue
         tries = frame.tries or (0,) * len(retriers)
         if tries[index] >= retrier.max_attempts:
+            turn.note("retry", {"retryIndex": index})
             return False
         delay = backoff_ms(turn, retrier, tries[index])
         turn.note("retry", {"retryIndex": index, "retryBackoffIntervalSeconds": delay // 1000})

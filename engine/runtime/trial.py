@@ -6,36 +6,51 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
-from engine.errors import StatesError
+from engine.errors import EXCEED_TOLERATED_FAILURE, StatesError
 from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
 from engine.runtime import commands, flow, recovery
 from engine.runtime.messages import Message, TaskFailed, TaskSucceeded
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, Moment, Run
-from engine.runtime.states import ENTER, task
+from engine.runtime.states import ENTER, distributed, map_items, task
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from engine.language.model import Machine
 
 _JSONPATH_ONLY = (
     "afterInputPath",
     "afterParameters",
+    "afterItemsPath",
     "afterResultSelector",
     "afterResultPath",
 )
-_STAGES = (*_JSONPATH_ONLY, "afterArguments", "result")
+_STAGES = (
+    *_JSONPATH_ONLY,
+    "afterItemSelector",
+    "afterItemBatcher",
+    "afterArguments",
+    "result",
+)
+_NUMBERS = ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage")
+_EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
 @dataclass(frozen=True, slots=True)
 class Mock:
-    """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error."""
+    """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error.
+
+    For a Map also ``failures``, how many iterations failed, and ``items``, what its ItemReader
+    would have read.
+    """
 
     result: str | None = None
     error: str | None = None
     cause: str | None = None
+    failures: int = 0
+    items: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +106,12 @@ def _work(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) ->
         turn.note("afterInputPath", turn.input(frame))
     if mock is not None and isinstance(state, Map | Parallel):
         flow.effective_input(turn, frame, state.data)
+        if isinstance(state, Map):
+            _map(turn, frame, state, mock)
         if mock.result is None:
             raise StatesError(mock.error, mock.cause)
-        turn.note("result", Payload(mock.result))
+        if isinstance(state, Parallel):
+            turn.note("result", Payload(mock.result))
         flow.complete(turn, frame, state, state.data, Payload(mock.result))
         return
     ENTER[type(state)](turn, frame, state)
@@ -101,6 +119,42 @@ def _work(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) ->
         scheduled = next(one for one in turn.commands if isinstance(one, commands.RunTask))
         message = call(scheduled) if mock is None else _mocked(scheduled.task, mock)
         task.resume(turn, turn.frames[1], state, message)
+
+
+def _map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
+    """Note what a Map would run over; raise if more of it failed than it tolerates."""
+    value = flow.selected(turn, frame, state.data).value
+    limit = map_items.concurrency(turn, frame, state, value)
+    extra = state.distributed
+    items = mock.items
+    if items is None and (extra is None or extra.item_reader is None):
+        items = map_items.items(turn, frame, state, value)
+        turn.note("afterItemsPath", Payload.of(items))
+    _note_inputs(turn, frame, state, value, items or [])
+    if extra is None:
+        return
+    count, percentage = distributed.tolerated(turn, frame, state, extra, value)
+    turn.note("maxConcurrency", limit)
+    turn.note("toleratedFailureCount", count)
+    turn.note("toleratedFailurePercentage", percentage)
+    if mock.result is not None and _too_many(mock.failures, len(items or ()), count, percentage):
+        raise StatesError(EXCEED_TOLERATED_FAILURE, _EXCEEDED)
+
+
+def _note_inputs(turn: Turn, frame: Frame, state: Map, value: Any, items: Sequence[Any]) -> None:
+    inputs = list(distributed.selected(turn, frame, state, value, items))
+    if state.selector is not None:
+        turn.note("afterItemSelector", Payload.of(inputs))
+    if state.distributed is not None and state.distributed.item_batcher is not None:
+        batches = list(distributed.batched(turn, frame, state, value, inputs))
+        turn.note("afterItemBatcher", Payload.of(batches))
+
+
+def _too_many(failures: int, total: int, count: int | None, percentage: float | None) -> bool:
+    """Tell whether more failed than is tolerated; without a threshold the mock's result counts."""
+    over_count = count is not None and failures > count
+    over_share = percentage is not None and failures * 100 > percentage * max(total, 1)
+    return over_count or over_share
 
 
 def _mocked(number: int, mock: Mock) -> Message:
@@ -136,6 +190,7 @@ def _stages(notes: dict[str, Any], state: Any, text: str) -> dict[str, Any]:
         hidden = state.language is QueryLanguage.JSONATA and name in _JSONPATH_ONLY
         if name in notes and not hidden:
             stages[name] = notes[name].text
+    stages |= {name: notes[name] for name in _NUMBERS if notes.get(name) is not None}
     details = {**notes.get("retry", {}), **notes.get("catch", {})}
     if details:
         stages["errorDetails"] = details

@@ -11,6 +11,7 @@ from botocore.model import OperationNotFoundError, ServiceModel
 
 import engine
 from console.errors import ValidationException
+from console.integrations import items
 
 _MODELS = {"states": "stepfunctions", "sfn": "stepfunctions", "elasticmapreduce": "emr"}
 _CONTEXT = {
@@ -51,7 +52,23 @@ def checked(params: dict[str, Any], state: Any) -> engine.Mock | None:
         error = mock["errorOutput"]
         return engine.Mock(error=error.get("error"), cause=error.get("cause"))
     _check_result(mock, state)
-    return engine.Mock(result=mock["result"])
+    configuration = params.get("stateConfiguration") or {}
+    return engine.Mock(
+        result=mock["result"],
+        failures=configuration.get("mapIterationFailureCount") or 0,
+        items=_items(configuration.get("mapItemReaderData"), state),
+    )
+
+
+def _items(data: str | None, state: Any) -> list[Any] | None:
+    """Return the items that an ItemReader would have read."""
+    reader = getattr(getattr(state, "distributed", None), "item_reader", None)
+    if data is None or reader is None:
+        return None
+    try:
+        return items.parse(data, reader.get("ReaderConfig") or {})
+    except items.ReaderError as error:
+        raise ValidationException(f"Invalid mapItemReaderData provided: {error}") from None
 
 
 def _check_result(mock: dict[str, Any], state: Any) -> None:
@@ -60,7 +77,11 @@ def _check_result(mock: dict[str, Any], state: Any) -> None:
     except engine.JsonTextError:
         raise ValidationException("Mocked result must be valid JSON") from None
     branches = getattr(state, "branches", None)
-    if (branches is not None or hasattr(state, "processor")) and not isinstance(value, list):
+    distributed = getattr(state, "distributed", None)
+    if distributed is not None and distributed.result_writer is not None:
+        if not isinstance(value, dict):
+            raise ValidationException("Mocked result must be a JSON object.")
+    elif (branches is not None or hasattr(state, "processor")) and not isinstance(value, list):
         raise ValidationException("Mocked result must be an array.")
     if branches is not None and len(value) != len(branches):
         raise ValidationException(
@@ -107,6 +128,14 @@ def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
         raise ValidationException(f"{_SCHEMA}Field '{name}' must be {words}")
     if shape.type_name == "structure":
         _check_structure(shape, value, strict=strict)
+    elif shape.type_name == "list":
+        for one in value:
+            _check_member(shape.member, name, one, strict=strict)
+    elif shape.type_name == "map":
+        for one in value.values():
+            _check_member(shape.value, name, one, strict=strict)
+    elif value not in (shape.metadata.get("enum") or (value,)):
+        raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
 
 
 def context(text: str) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def _about(call: Call) -> dict[str, Any]:
     about: dict[str, Any] = {
         "execution_arn": f"arn:aws:states:{account}:express:TestState:TestState",
         "execution_name": "TestState",
+        "redrive_count_known": False,
         "state_machine_arn": f"arn:aws:states:{account}:stateMachine:TestState",
         "state_machine_name": "TestState",
         "role_arn": call.params.get("roleArn") or "",

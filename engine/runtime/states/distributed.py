@@ -33,10 +33,11 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     limit = map_items.concurrency(turn, frame, state, value)
     items = None if extra.item_reader else map_items.items(turn, frame, state, value)
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items or ())})
+    count, percentage = tolerated(turn, frame, state, extra, value)
     settings: dict[str, Any] = {
         "concurrency": limit,
-        "tolerated_count": _count(turn, frame, state, extra, value),
-        "tolerated_percentage": _percentage(turn, frame, state, extra, value),
+        "tolerated_count": count,
+        "tolerated_percentage": percentage,
     }
     arn = _arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
@@ -141,12 +142,25 @@ def _command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> co
 def _inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) -> Iterator[Json]:
     """Yield the input of each child: the items, selected and batched."""
     value = flow.selected(turn, frame, state.data).value
-    selector, batcher = state.selector, state.distributed and state.distributed.item_batcher
-    if selector is not None:
-        items = (
-            selector.evaluate(_item_scope(turn, frame, value, index, item))
-            for index, item in enumerate(items)
-        )
+    return batched(turn, frame, state, value, selected(turn, frame, state, value, items))
+
+
+def selected(
+    turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
+) -> Iterator[Json]:
+    """Yield what ItemSelector makes of each item, or the item. ``value``: the Map's input."""
+    for index, item in enumerate(items):
+        if state.selector is None:
+            yield item
+        else:
+            yield state.selector.evaluate(_item_scope(turn, frame, value, index, item))
+
+
+def batched(
+    turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
+) -> Iterator[Json]:
+    """Yield the batches that ItemBatcher makes of the items, or the items."""
+    batcher = state.distributed and state.distributed.item_batcher
     return _batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
 
@@ -194,6 +208,14 @@ def _setting(batcher: Any, name: str, seen: Scope) -> int:
 
 
 # -- how many may fail -----------------------------------------------------------------------------
+
+
+def tolerated(
+    turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
+) -> tuple[int | None, float | None]:
+    """Return ToleratedFailureCount and ToleratedFailurePercentage, each None where not given."""
+    count = _count(turn, frame, state, extra, value)
+    return count, _percentage(turn, frame, state, extra, value)
 
 
 def _count(turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json) -> int | None:

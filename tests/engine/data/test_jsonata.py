@@ -30,6 +30,8 @@ def evaluate(text: str, **variables: Any) -> Any:
         ("$states.input.list[$ > 1]", [2, 3]),
         ("$states.input.none", None),
         ("$states.context.Execution.Id", "arn"),
+        ("$keys($states)", ["input", "context"]),
+        ("$states.( context )", {"Execution": {"Id": "arn"}}),
         ("$v & '!'", "V!"),
         ("3.0", 3),
         ("{'gone': $nothing, 'b': 1}", {"b": 1}),

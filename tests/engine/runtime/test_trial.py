@@ -98,3 +98,73 @@ def test_a_map_answers_its_mock() -> None:
     }
     trial = tried(state, "[1, 2]", mock=engine.Mock(result="[3]"))
     assert (trial.status, trial.output) == ("SUCCEEDED", "[3]")
+
+
+def distributed_map(**more: Any) -> dict[str, Any]:
+    """Return a distributed Map of one Pass."""
+    return {
+        "Type": "Map",
+        "QueryLanguage": "JSONata",
+        "Items": "{% $states.input %}",
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            "StartAt": "P",
+            "States": {"P": {"Type": "Pass", "End": True}},
+        },
+        "End": True,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "failures", "status"),
+    [
+        ({}, 3, "SUCCEEDED"),
+        ({"ToleratedFailureCount": 1}, 1, "SUCCEEDED"),
+        ({"ToleratedFailureCount": 1}, 2, "FAILED"),
+        ({"ToleratedFailurePercentage": 50}, 2, "SUCCEEDED"),
+        ({"ToleratedFailurePercentage": 50}, 3, "FAILED"),
+    ],
+)
+def test_a_map_that_fails_too_often(more: dict[str, Any], failures: int, status: str) -> None:
+    """Failures beyond a given threshold outweigh the mocked result; without one they do not."""
+    mock = engine.Mock(result="[0, 0, 0, 1]", failures=failures)
+    trial = tried(distributed_map(**more), "[1, 2, 3, 4]", mock=mock)
+    assert trial.status == status
+    exceeded = "States.ExceedToleratedFailureThreshold" if status == "FAILED" else None
+    assert trial.error == exceeded
+    assert trial.stages["maxConcurrency"] == 0
+
+
+def test_what_a_map_would_run_over() -> None:
+    """The inputs after ItemSelector and ItemBatcher are told, and no result."""
+    state = distributed_map(
+        MaxConcurrency=2,
+        ItemSelector={"n": "{% $states.context.Map.Item.Value %}"},
+        ItemBatcher={"MaxItemsPerBatch": 2},
+    )
+    stages = tried(state, "[1, 2, 3]", mock=engine.Mock(result="[]")).stages
+    assert json.loads(stages["afterItemSelector"]) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert [len(one["Items"]) for one in json.loads(stages["afterItemBatcher"])] == [2, 1]
+    assert stages["maxConcurrency"] == 2
+    assert "result" not in stages
+
+
+def test_the_items_of_a_reader_may_be_given() -> None:
+    """What the ItemReader would have read is selected as its items."""
+    state = distributed_map(
+        ItemReader={"Resource": "arn:aws:states:::s3:getObject", "Arguments": {"Bucket": "b"}},
+        ItemSelector={"n": "{% $states.context.Map.Item.Value.a %}"},
+    )
+    del state["Items"]
+    mock = engine.Mock(result="[]", items=[{"a": 1}, {"a": 2}])
+    assert json.loads(tried(state, "{}", mock=mock).stages["afterItemSelector"]) == [
+        {"n": 1},
+        {"n": 2},
+    ]
+
+
+def test_a_retrier_that_is_used_up_is_named() -> None:
+    """The error's details name the Retrier though it gives no pause."""
+    trial = tried(TASK, mock=engine.Mock(error="Again"), retries=1)
+    assert trial.stages["errorDetails"] == {"retryIndex": 0, "catchIndex": 0}
