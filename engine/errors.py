@@ -66,11 +66,14 @@ class StatesError(EngineError):
     executing the state ..."); errors that tasks report carry their own words.
     """
 
-    def __init__(self, name: str | None, cause: str | None = None) -> None:
-        """Name and cause as they appear in history events."""
+    def __init__(
+        self, name: str | None, cause: str | None = None, *, of_result: bool = False
+    ) -> None:
+        """Name and cause as in history events; ``of_result``: a task's result was refused."""
         super().__init__(f"{name}: {cause}")
         self.name = name
         self.cause = cause
+        self.of_result = of_result
 
 
 class InterpreterError(StatesError):
@@ -90,15 +93,18 @@ class QueryEvaluationError(InterpreterError):
         self.location = location
 
 
-def matches(error_equals: Sequence[str], name: str | None) -> bool:
+def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = False) -> bool:
     """Tell whether a Retrier or Catcher with these names takes an error of that name.
 
     ``States.Runtime`` is taken by nothing, not even by its own name (recorded from the service);
-    ``States.DataLimitExceeded`` only by its own name; ``States.TaskFailed`` is a wildcard for
+    ``States.DataLimitExceeded`` only by its own name, but of a task's result also by ``States.ALL``
+    (recorded); ``States.TaskFailed`` is a wildcard for
     everything but timeouts; a missed heartbeat is also a ``States.Timeout``.
     """
     if name == RUNTIME:
         return False
+    if of_result and ALL in error_equals:
+        return True
     return any(_takes(wanted, name) for wanted in error_equals)
 
 

@@ -35,7 +35,7 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     if isinstance(state, Parallel | Map) and _was_open(frame, error):
         frame = turn.emit(frame, type(state).__name__ + "StateFailed")
     for index, catcher in enumerate(recovery.catch):
-        if matches(catcher.error_equals, error.name):
+        if matches(catcher.error_equals, error.name, of_result=error.of_result):
             turn.note("catch", {"catchIndex": index})
             try:
                 _catch(turn, frame, state, catcher, error)
@@ -83,7 +83,7 @@ def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
 def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError) -> bool:
     """Arm the backoff timer if a Retrier takes the error and has attempts left."""
     for index, retrier in enumerate(retriers):
-        if not matches(retrier.error_equals, error.name):
+        if not matches(retrier.error_equals, error.name, of_result=error.of_result):
             continue
         tries = frame.tries or (0,) * len(retriers)
         if tries[index] >= retrier.max_attempts:
@@ -116,7 +116,8 @@ def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
 def error_output(error: StatesError) -> dict[str, Json]:
     """Return what a Catcher sees; both keys are there even when empty [recorded]."""
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
-    return {"Error": name, "Cause": error.cause}
+    without = "" if name == TIMEOUT else None  # a timeout has an empty cause [recorded]
+    return {"Error": name, "Cause": without if error.cause is None else error.cause}
 
 
 def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: StatesError) -> None:

@@ -55,6 +55,11 @@ NOT_YET = {
 @lru_cache(maxsize=1)
 def runner() -> Any:
     """Return the runner's module, whose comparison is the one that counts."""
+    return fresh_runner()
+
+
+def fresh_runner() -> Any:
+    """Return a copy of the runner's module of one's own."""
     spec = importlib.util.spec_from_file_location("conformance_runner", RUNNER)
     assert spec is not None
     assert spec.loader is not None

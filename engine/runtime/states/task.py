@@ -66,7 +66,8 @@ def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     try:
         limited(result, name)
     except StatesError as error:
-        _failed(turn, frame, state, "Failed", error)
+        refused = StatesError(error.name, error.cause, of_result=True)
+        _failed(turn, frame, state, "Failed", refused)
         return
     details = {**(_named(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -140,3 +141,17 @@ def test_result_over_the_limit_fails_the_task() -> None:
         assert sim.finish.status == status
     assert sim.finish.error == "States.DataLimitExceeded"
     assert "function:work'" in sim.finish.cause
+
+
+def test_a_catcher_of_all_errors_takes_a_result_over_the_limit() -> None:
+    """As recorded: it is the task's failure then; its Parameters over the limit are not."""
+    sim = build("Task", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Saved"}])
+    sim.succeed("A", "x" * 262_143)
+    assert sim.finish.status == "SUCCEEDED"
+
+
+def test_a_caught_timeout_has_an_empty_cause() -> None:
+    """As recorded; an error without a cause has null there."""
+    sim = build("Task", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Saved"}])
+    sim.send(engine.TaskTimedOut(sim.task("A"), heartbeat=False))
+    assert json.loads(sim.finish.output) == {"Error": "States.Timeout", "Cause": ""}

@@ -1,0 +1,138 @@
+"""Do the recorded cases that need other services pass with moto and small functions as targets?"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import copy
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.aws import KEYS, Moto
+from tests.acceptance.server import Server
+from tests.conformance import cases
+from tests.conformance.lambdas import Lambdas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.acceptance
+NEEDS = {"lambda", "sqs", "sns", "events", "secretsmanager", "self:aws-sdk:sfn", "dynamodb"}
+ANY = "<whatever the service says>"
+# What differs is the recorder's account, or what moto answers in a service's place.
+CANNOT = {
+    r"error_handling/test_aws_sdk/test_no_such_bucket": "the bucket's name is cut in the recording",
+    r"test_put_item_invalid_table_name": "moto does not check the table's name",
+    r"test_send_message_no_such_queue": "the queue's host does not exist; moto answers for it",
+    r"test_put_events_mixed_malformed_detail": "moto takes every Detail",
+    r"task_service_lambda/test_no_such_function": "moto names the function without its version",
+    r"test_sfn_api/test_start_sync_execution": "not built yet",
+    r"test_fifo_message_attribute": "moto does not ask for a MessageGroupId",
+    r"BASE_LAMBDA|comments_as_per_docs": "the function's ARN is a placeholder not marked as one",
+    r"callback/.*(_token|_timeout|_heartbeat)$": "a token is recorded as a nested placeholder, or "
+    "somebody outside has to send the outcome",
+    r"callback/.*no_error_field": "somebody outside has to send the outcome",
+    r"_extended_input": "recorded before the context object had RedriveCount",
+    r"cross_account": "needs a second account that trusts the first",
+}
+
+
+def wanted() -> list[dict[str, Any]]:
+    """Return the cases that need something of ``NEEDS``."""
+    return [case for case in cases.load() if case["needs"] and set(case["needs"]) <= NEEDS]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str | None]]:
+    """Run the cases against a server whose targets are moto and the functions."""
+    folder = tmp_path_factory.mktemp("targets")
+    os.environ["MOTO_ACCOUNT_ID"] = "000000000000"
+    moto = Moto().start()
+    behaviours = {
+        name: behaviour
+        for case in wanted()
+        for name, behaviour in (case.get("lambda_functions") or {}).items()
+    }
+    try:
+        _prepare(moto)
+        with Lambdas(behaviours) as lambdas:
+            yield _replay(folder / "data", moto, lambdas)
+    finally:
+        moto.stop()
+        del os.environ["MOTO_ACCOUNT_ID"]
+
+
+def _prepare(moto: Moto) -> None:
+    """Make the queues and topics that the cases' inputs name."""
+    text = json.dumps(wanted())
+    for name in set(re.findall(r"000000000000/(queue-\w+)", text)):
+        moto.client("sqs").create_queue(QueueName=name)
+    for name in set(re.findall(r":sns:us-east-1:000000000000:([\w.-]+)", text)):
+        fifo = {"Attributes": {"FifoTopic": "true"}} if name.endswith(".fifo") else {}
+        moto.client("sns").create_topic(Name=name, **fifo)
+
+
+def _replay(data: Path, moto: Moto, lambdas: Lambdas) -> dict[str, str | None]:
+    data.mkdir()
+    (data / "functions.json").write_text(json.dumps(lambdas.registrations()))
+    (data / "targets.json").write_text(json.dumps({"*": {"endpoint_url": moto.url, **KEYS}}))
+    server = Server(data)
+    server.start()
+    runner = _lenient()
+    client = server.client()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            told = pool.map(lambda case: runner.run_case(case, client, 20), _stable())
+            return dict(zip((case["id"] for case in wanted()), told, strict=True))
+    finally:
+        server.stop()
+
+
+def _lenient() -> Any:
+    """Return the runner; what stands for anything is equal to anything."""
+    runner = cases.fresh_runner()
+    strict = runner.diff
+    runner.diff = lambda exp, act, path="": None if exp == ANY else strict(exp, act, path)
+    return runner
+
+
+def _stable() -> list[dict[str, Any]]:
+    """Return the cases without what their recorder marked as unstable."""
+    found = copy.deepcopy(wanted())
+    for case in found:
+        names = {path.removeprefix("$..") for path in case["unstable_paths"]}
+        for step in case["steps"]:
+            step["expect"] = _blurred(step.get("expect", {}), names)
+    return found
+
+
+def _blurred(value: Any, names: set[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: ANY if key in names else _blurred(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_blurred(one, names) for one in value]
+    return value
+
+
+def excuse(case_id: str) -> str:
+    """Return why a case need not pass here, "" if it must."""
+    found = (why for pattern, why in CANNOT.items() if re.search(pattern, case_id))
+    return next(found, cases.excuse(case_id))
+
+
+def test_cases_with_targets(results: dict[str, str | None]) -> None:
+    """What fails must have its reason; the count by need is printed."""
+    needs = {case["id"]: "+".join(case["needs"]) for case in wanted()}
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for case, told in results.items():
+        counts[needs[case]]["failed" if told else "passed"] += 1
+    for need, count in sorted(counts.items()):
+        sys.stdout.write(f"{need}: {count['passed']} of {count.total()}\n")
+    failed = {case: told for case, told in results.items() if told and not excuse(case)}
+    assert failed == {}
