@@ -151,6 +151,18 @@ class ExecutionLimitExceeded(ServiceError):
     code = "ExecutionLimitExceeded"
 
 
+class ThrottlingException(ServiceError):
+    """More calls than the project's rate allows."""
+
+    code = "ThrottlingException"
+
+
+class ActivityWorkerLimitExceeded(ServiceError):
+    """So many workers poll one activity."""
+
+    code = "ActivityWorkerLimitExceeded"
+
+
 class ExecutionNotRedrivable(ServiceError):
     """The execution cannot be redriven."""
 

@@ -187,8 +187,6 @@ LOGGING = {
 STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
-STEPYARD_MAX_STATE_MACHINES = 10_000
-STEPYARD_MAX_ACTIVITIES = 10_000
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
@@ -206,6 +204,17 @@ def _functions() -> dict[str, str]:
 
 
 STEPYARD_FUNCTIONS = _functions()
+
+
+def _quotas() -> dict[str, Any]:
+    """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
+    path = DATA_DIR / "quotas.json"
+    kept = json.loads(path.read_text("utf-8")) if not TESTING and path.exists() else {}
+    given: dict[str, Any] = json.loads(os.environ.get("STEPYARD_QUOTAS", "{}"))
+    return kept | given
+
+
+STEPYARD_QUOTAS = _quotas()
 
 
 def _targets() -> dict[str, dict[str, Any]]:

@@ -36,6 +36,7 @@ from console.models.people import (
     Project,
     Role,
 )
+from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
     ServerFact,
 )
@@ -61,6 +62,8 @@ __all__ = [
     "StateMachine",
     "Tag",
     "TaskRow",
+    "ThrottledMinute",
     "Timer",
+    "TokenBucket",
     "Version",
 ]

@@ -95,4 +95,5 @@ class Activity(models.Model):
     region = models.CharField(max_length=32)
     name = models.CharField(max_length=80)
     arn = models.CharField(max_length=256, unique=True)
+    encryption = models.TextField(default="")  # as a machine's
     created_ms = models.BigIntegerField()

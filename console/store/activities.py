@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.conf import settings
-
-from console import arns, clock
-from console.errors import ActivityDoesNotExist, ActivityLimitExceeded
+from console import arns, clock, quotas
+from console.errors import ActivityAlreadyExists, ActivityDoesNotExist, ActivityLimitExceeded
 from console.models import Activity
 from console.store import audit, rows
 from console.store.writer import write
@@ -16,23 +14,37 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
-def create(project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY) -> Activity:
+def create(
+    project: Project,
+    region: str,
+    name: str,
+    actor: audit.Actor = audit.NOBODY,
+    *,
+    encryption: str = "",
+) -> Activity:
     """Create an activity, or return the one of that name.
 
-    Raises InvalidName, ActivityLimitExceeded.
+    Raises InvalidName, ActivityLimitExceeded, ActivityAlreadyExists (with another encryption).
     """
     arns.check_name(name)
     arn = arns.activity_arn(region, project.account_id, name)
 
     def store() -> Activity:
         found = Activity.objects.filter(arn=arn).first()
+        if found is not None and found.encryption != encryption:
+            raise ActivityAlreadyExists(f"Activity Already Exists: '{arn}'")
         if found is not None:
             return found
-        limit = settings.STEPYARD_MAX_ACTIVITIES
+        limit = quotas.of(project.name).activities
         if Activity.objects.filter(project=project, region=region).count() >= limit:
             raise ActivityLimitExceeded(f"Activity Limit Exceeded: '{limit}'")
         activity = Activity(
-            project=project, region=region, name=name, arn=arn, created_ms=clock.now_ms()
+            project=project,
+            region=region,
+            name=name,
+            arn=arn,
+            encryption=encryption,
+            created_ms=clock.now_ms(),
         )
         activity.save(force_insert=True)
         audit.record(project, actor, "CreateActivity", arn)

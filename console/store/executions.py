@@ -6,10 +6,11 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db.models import Q
 
 import engine
-from console import arns, clock
+from console import arns, clock, quotas
 from console.errors import (
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -17,7 +18,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, rows, runs, tasks
+from console.store import audit, failures, inbox, rows, runs, tasks, throttle
 from console.store.births import give_birth
 from console.store.writer import is_outage, write
 
@@ -44,11 +45,13 @@ def start(
     reached; ``test_case``: of the mock configuration.
 
     The same name with the same input while it runs returns the same execution. Raises InvalidName,
-    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting.
+    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and where the project has
+    such quotas ThrottlingException, ExecutionLimitExceeded.
     """
     _check_input(input)
     if name is not None:
         arns.check_name(name)
+    _check_quotas(machine)
     name = name or str(uuid.uuid4())
     arn = arns.execution_arn(machine.arn, name)
 
@@ -71,6 +74,16 @@ def start(
         return execution
 
     return write(store)
+
+
+def _check_quotas(machine: StateMachine) -> None:
+    if not settings.STEPYARD_QUOTAS:
+        return
+    limits = quotas.of(machine.project.name)
+    if limits.start_execution is not None:
+        throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
+    if limits.open_executions is not None:
+        throttle.check_open(machine.project, limits.open_executions)
 
 
 def _check_input(text: str) -> None:

@@ -38,6 +38,11 @@ def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
     return end
 
 
+def listening(topic: Topic) -> int:
+    """Return how many listen to a topic in this process."""
+    return len(_listeners.get(topic, ()))
+
+
 def tell(topic: Topic, *what: object) -> None:
     """Call the topic's listeners after the current transaction's commit, or now without one.
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db.models import Q
 
 import engine
-from console import arns, clock
+from console import arns, clock, quotas
 from console.errors import (
     InvalidDefinition,
     MissingRequiredParameter,
@@ -62,7 +61,7 @@ def create(
         found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
         if found is not None:
             return _same_or_refused(found, wanted)
-        limit = settings.STEPYARD_MAX_STATE_MACHINES
+        limit = quotas.of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
             raise StateMachineLimitExceeded(msg)

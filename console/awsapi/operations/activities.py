@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
+from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.store import activities, tags
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
-    activity = activities.create(call.project, call.region, call.params["name"], call.actor)
+    activity = activities.create(
+        call.project,
+        call.region,
+        call.params["name"],
+        call.actor,
+        encryption=encryption.text(call.params.get("encryptionConfiguration")),
+    )
     if call.params.get("tags"):
         tags.put(activity.arn, as_mapping(call.params["tags"]))
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
@@ -28,7 +35,7 @@ def describe(call: Call) -> dict[str, Any]:
         "activityArn": activity.arn,
         "name": activity.name,
         "creationDate": seconds(activity.created_ms),
-        "encryptionConfiguration": {"type": "AWS_OWNED_KEY"},
+        "encryptionConfiguration": encryption.shown(activity.encryption),
     }
 
 

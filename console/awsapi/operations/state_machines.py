@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.awsapi import paging
+from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import (
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _NO_LOGGING = {"level": "OFF", "includeExecutionData": False}
 _NO_TRACING = {"enabled": False}
-_OWN_KEY = {"type": "AWS_OWNED_KEY"}
 _DIAGNOSTICS = 100
 
 
@@ -70,7 +70,7 @@ def _configurations(params: dict[str, Any]) -> dict[str, str]:
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
-        "encryption": _text(params.get("encryptionConfiguration"), _OWN_KEY),
+        "encryption": encryption.text(params.get("encryptionConfiguration")),
     }
 
 
@@ -139,9 +139,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
     return {
         "loggingConfiguration": json.loads(machine.logging) if machine.logging else _NO_LOGGING,
         "tracingConfiguration": json.loads(machine.tracing) if machine.tracing else _NO_TRACING,
-        "encryptionConfiguration": (
-            json.loads(machine.encryption) if machine.encryption else _OWN_KEY
-        ),
+        "encryptionConfiguration": encryption.shown(machine.encryption),
     }
 
 

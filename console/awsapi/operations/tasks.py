@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from console import quotas
 from console.awsapi.operations.call import Call, Later
-from console.store import activities, tasks
+from console.errors import ActivityWorkerLimitExceeded
+from console.store import activities, hints, tasks
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
@@ -14,7 +16,9 @@ def get_activity_task(call: Call) -> Later:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
     activity = activities.get(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
-
+    most = quotas.of(call.project.name).activity_pollers
+    if hints.listening(("activity", activity.arn)) >= most:
+        raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
     taken: list[tasks.Work] = []
 
     def look() -> dict[str, Any] | None:

@@ -1,0 +1,36 @@
+"""How is data encrypted?  AWS's configuration, kept and answered; nothing here has a KMS."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from console.errors import InvalidEncryptionConfiguration
+
+_OWN_KEY = {"type": "AWS_OWNED_KEY"}
+_REUSE_S = 300  # AWS: how long a data key is used again unless said otherwise
+
+
+def text(given: dict[str, Any] | None) -> str:
+    """Return a configuration as it is kept, "" for the default.
+
+    Raise InvalidEncryptionConfiguration.
+    """
+    if not given or given == _OWN_KEY:
+        return ""
+    own = given.get("type") == "AWS_OWNED_KEY"
+    if own and (given.get("kmsKeyId") or given.get("kmsDataKeyReusePeriodSeconds")):
+        raise _invalid("a key may only be given for the type CUSTOMER_MANAGED_KMS_KEY")
+    if not own and not given.get("kmsKeyId"):
+        raise _invalid("CUSTOMER_MANAGED_KMS_KEY needs a kmsKeyId")
+    return json.dumps({"kmsDataKeyReusePeriodSeconds": _REUSE_S, **given}, sort_keys=True)
+
+
+def shown(kept: str) -> dict[str, Any]:
+    """Return what was kept as the service answers it."""
+    found: dict[str, Any] = json.loads(kept) if kept else _OWN_KEY
+    return found
+
+
+def _invalid(what: str) -> InvalidEncryptionConfiguration:
+    return InvalidEncryptionConfiguration(f"Invalid Encryption Configuration: {what}")

@@ -1,0 +1,92 @@
+"""What may a project have, and how fast may it go?
+
+AWS's numbers unless ``DATA/quotas.json`` or ``STEPYARD_QUOTAS`` says otherwise: an object of the
+members of ``Quotas``, and under ``projects`` by name what differs for one. No rate by default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A token bucket: so many at once, and so many more a second (both above 0)."""
+
+    bucket: float
+    refill: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Most of each thing, and the rates; None: not limited.
+
+    ``open_executions``: AWS has 1,000,000; counting them costs, so it is off unless it is set.
+    ``start_execution``, ``state_transition``: ``{"bucket": 800, "refill": 400}`` for example.
+    """
+
+    state_machines: int = 10_000
+    activities: int = 10_000
+    activity_pollers: int = 1_000
+    open_executions: int | None = None
+    start_execution: Rate | None = None
+    state_transition: Rate | None = None
+
+
+_RATES = {"start_execution", "state_transition"}
+
+
+def of(project: str) -> Quotas:
+    """Return the quotas of a project (its name)."""
+    return _quotas(project) if settings.STEPYARD_QUOTAS else _AWS
+
+
+_AWS = Quotas()
+
+
+@lru_cache(maxsize=256)
+def _quotas(project: str) -> Quotas:
+    given: dict[str, Any] = settings.STEPYARD_QUOTAS
+    everybody = {name: value for name, value in given.items() if name != "projects"}
+    own = given.get("projects", {}).get(project, {})
+    return replace(_AWS, **_checked(everybody, "") | _checked(own, f"projects.{project}."))
+
+
+def forget() -> None:
+    """Read the settings anew."""
+    _quotas.cache_clear()
+
+
+def _checked(given: dict[str, Any], place: str) -> dict[str, Any]:
+    known = [field.name for field in fields(Quotas)]
+    for name in given:
+        if name not in known:
+            msg = f"quotas: {place}{name}: got an unknown name, wanted one of {', '.join(known)}"
+            raise ImproperlyConfigured(msg)
+    return {name: _value(name, value, place) for name, value in given.items()}
+
+
+def _value(name: str, value: Any, place: str) -> Any:
+    if value is None and (name in _RATES or name == "open_executions"):
+        return None
+    if name not in _RATES:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            msg = f"quotas: {place}{name}: got {value!r}, wanted a whole number from 0"
+            raise ImproperlyConfigured(msg)
+        return value
+    try:
+        rate = Rate(float(value["bucket"]), float(value["refill"]))
+    except (TypeError, KeyError, ValueError):
+        rate = Rate(0, 0)
+    if rate.bucket < 1 or rate.refill <= 0:
+        msg = (
+            f"quotas: {place}{name}: got {value!r}, "
+            'wanted {"bucket": at least 1, "refill": a second, above 0}'
+        )
+        raise ImproperlyConfigured(msg)
+    return rate

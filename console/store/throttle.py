@@ -1,0 +1,69 @@
+"""Is a project going faster than it may?  Token buckets in the database, so all processes share."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from django.db.models import F
+
+from console import clock
+from console.errors import ExecutionLimitExceeded, ThrottlingException
+from console.models import Execution, ThrottledMinute, TokenBucket
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+    from console.quotas import Rate
+
+_MINUTE_MS = 60_000
+_COUNTED_S = 1.0
+_open: dict[int, tuple[float, int]] = {}
+
+
+def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
+    """Take up to ``wanted`` tokens of a rate and return how many there were, in a transaction."""
+    now_ms = clock.now_ms()
+    bucket = (
+        TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
+    )
+    if bucket is None:
+        bucket = TokenBucket(project_id=project_id, name=name, tokens=rate.bucket, at_ms=now_ms)
+    grown = max(now_ms - bucket.at_ms, 0) * rate.refill / 1000
+    there = min(bucket.tokens + grown, rate.bucket)
+    taken = min(int(there), wanted)
+    bucket.tokens, bucket.at_ms = there - taken, max(now_ms, bucket.at_ms)
+    bucket.save()
+    return taken
+
+
+def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
+    """Take a token for a start; raise ``ThrottlingException`` and count it if there is none."""
+    if not write(lambda: take(project.pk, "start_execution", rate)):
+        count(project.pk, state_machine_arn)
+        raise ThrottlingException("Rate exceeded")
+
+
+def check_open(project: Project, most: int) -> None:
+    """Raise ``ExecutionLimitExceeded`` if so many executions run; counted once a second."""
+    known = _open.get(project.pk)
+    now = time.monotonic()
+    if known is None or known[0] < now or known[1] >= most:
+        running = Execution.objects.filter(project=project, status="RUNNING").count()
+        known = _open[project.pk] = (now + _COUNTED_S, running)
+    if known[1] >= most:
+        raise ExecutionLimitExceeded(f"The maximum number of open executions is reached: {most}")
+    _open[project.pk] = (known[0], known[1] + 1)
+
+
+def count(project_id: int, state_machine_arn: str, number: int = 1) -> None:
+    """Count what was held back, for the metric ExecutionThrottled."""
+    minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
+
+    def store() -> None:
+        row, _ = ThrottledMinute.objects.get_or_create(
+            project_id=project_id, state_machine_arn=state_machine_arn, minute_ms=minute
+        )
+        ThrottledMinute.objects.filter(pk=row.pk).update(count=F("count") + number)
+
+    write(store)

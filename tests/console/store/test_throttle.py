@@ -1,0 +1,112 @@
+"""Do quotas and rates hold, for each project its own?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from console import errors, quotas
+from console.models import Project, ThrottledMinute
+from console.quotas import Rate
+from console.store import activities, throttle
+from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_django.fixtures import SettingsWrapper
+
+SLOW = {"bucket": 2, "refill": 0.01}
+
+
+@pytest.fixture
+def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Return a function that sets the quotas."""
+
+    def put(found: dict[str, Any]) -> None:
+        settings.STEPYARD_QUOTAS = found
+        quotas.forget()
+
+    yield put
+    quotas.forget()
+
+
+def test_without_a_setting_nothing_is_throttled(project: Project) -> None:
+    """AWS's numbers hold for what is counted; rates are off."""
+    assert quotas.of(project.name) == quotas.Quotas()
+    assert quotas.of(project.name).start_execution is None
+
+
+def test_starts_beyond_the_rate_are_refused_and_counted(project: Project, given: Any) -> None:
+    """Two fit in the bucket; the third is refused with AWS's code and leaves no execution."""
+    machine = create(project, PASS)
+    given({"start_execution": SLOW})
+    start(machine)
+    start(machine)
+    with pytest.raises(errors.ThrottlingException):
+        start(machine)
+    assert machine.execution_set.count() == 2
+    assert ThrottledMinute.objects.get(state_machine_arn=machine.arn).count == 1
+
+
+def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: Any) -> None:
+    """What stands under its name replaces what stands for all."""
+    given({"activities": 5, "projects": {project.name: {"activities": 1}, "other": {}}})
+    assert quotas.of("other").activities == 5
+    activities.create(project, REGION, "one")
+    with pytest.raises(errors.ActivityLimitExceeded):
+        activities.create(project, REGION, "two")
+
+
+def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many a second of the database's clock, never more than the bucket holds."""
+    now = 1_000_000
+    monkeypatch.setattr(throttle.clock, "now_ms", lambda: now)
+    rate = Rate(bucket=10, refill=2)
+    assert throttle.take(project.pk, "x", rate, 100) == 10
+    assert throttle.take(project.pk, "x", rate) == 0
+    now += 1500
+    assert throttle.take(project.pk, "x", rate, 100) == 3
+    now += 60_000
+    assert throttle.take(project.pk, "x", rate, 100) == 10
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_crowd_gets_no_more_than_the_bucket(project: Project, given: Any) -> None:
+    """Of eight starts at once as many are taken as there are tokens."""
+    machine = create(project, WAIT)
+    given({"start_execution": {"bucket": 3, "refill": 0.001}})
+    outcomes = crowd(8, lambda _: start(machine))
+    refused = [one for one in outcomes if isinstance(one, errors.ThrottlingException)]
+    assert len(refused) == 5
+    assert machine.execution_set.count() == 3
+
+
+def test_open_executions_are_limited_where_that_is_set(project: Project, given: Any) -> None:
+    """The one above the quota gets ExecutionLimitExceeded."""
+    machine = create(project, WAIT)
+    given({"open_executions": 2})
+    start(machine)
+    start(machine)
+    with pytest.raises(errors.ExecutionLimitExceeded):
+        start(machine)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"unknown": 1},
+        {"activities": -1},
+        {"activities": "many"},
+        {"start_execution": {"bucket": 800}},
+        {"start_execution": {"bucket": 0, "refill": 1}},
+        {"projects": {"p": {"nothing": 1}}},
+    ],
+)
+def test_a_wrong_setting_is_told(given: Any, wrong: dict[str, Any]) -> None:
+    """The message names the member, what was there and what is wanted."""
+    given(wrong)
+    with pytest.raises(ImproperlyConfigured, match=r"quotas: .*got .*wanted"):
+        quotas.of("p")
