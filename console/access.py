@@ -57,6 +57,8 @@ _WANTS = {
         ],
         Role.EDITOR,
     ),
+    "PutMember": Role.OWNER,
+    "RemoveMember": Role.OWNER,
 }
 
 

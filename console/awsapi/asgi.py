@@ -31,6 +31,7 @@ from console.awsapi.errors import (
 )
 from console.awsapi.operations.call import Call, Later
 from console.errors import AccessDeniedException, ServiceError
+from console.store import people
 from console.store.audit import Actor
 from console.store.writer import drop_broken_connection
 
@@ -107,6 +108,7 @@ def answer_call(
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise UnrecognizedClient("The security token included in the request is invalid.")
+    people.note_use(signed.key_id)
     operation, handler = service.operation(name), service.handler(name)
     try:
         access.authorize(principal, service.permission(name))

@@ -146,7 +146,7 @@ def stop(
 
     def ask() -> None:
         if _post_stop(execution.pk, engine.Stop(error, cause)):
-            audit.record(execution.project, actor, "StopExecution", execution.arn)
+            audit.record(execution.project, actor, "StopExecution", execution.arn, cause or "")
 
     write(ask)
     return _drive_to_end(execution.pk)

@@ -134,6 +134,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "stop": here.may("StopExecution"),
                 "edit": here.may("UpdateStateMachine"),
                 "delete": here.may("DeleteStateMachine"),
+                "team": here.may("PutMember"),
             },
         }
     return common

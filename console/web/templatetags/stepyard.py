@@ -108,6 +108,13 @@ def visible(text: str | None) -> str:
 
 
 @register.filter
+def resource(arn: str) -> SafeString:
+    """Show what an ARN names without region and account, which every ARN here shares."""
+    parts = arn.split(":", 5)
+    return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+
+
+@register.filter
 def execution_status(status: str) -> words.Status:
     """Return tone and word of an execution's status."""
     return words.EXECUTION[status]

@@ -1,0 +1,53 @@
+"""``manage.py member``: gives a person a role, with an access key if wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from console.errors import ServiceError
+from console.models import Project, Role
+from console.store import people
+from console.store.audit import Actor
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+_ACTOR = Actor("manage.py")
+
+
+class Command(BaseCommand):
+    """Adds, changes or removes a member; prints a new key once."""
+
+    help = "Give a person or service account a role in a project."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the person, the role and the project."""
+        parser.add_argument("name", help="the person's or service account's name")
+        parser.add_argument("--role", choices=Role.values, default="viewer")
+        parser.add_argument("--project", default="default")
+        parser.add_argument("--key", action="store_true", help="make an access key and print it")
+        parser.add_argument("--remove", action="store_true", help="end the membership")
+        parser.add_argument("--data", metavar="DIR", help="the data folder")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it, or say what is wrong."""
+        del args
+        project = Project.objects.filter(name=options["project"]).first()
+        if project is None:
+            names = ", ".join(Project.objects.values_list("name", flat=True))
+            raise CommandError(f"--project: got {options['project']!r}, wanted one of: {names}")
+        try:
+            if options["remove"]:
+                people.remove_member(project, options["name"], _ACTOR)
+                self.stdout.write(f"{options['name']} is no member of {project.name} any more")
+                return
+            member = people.put_member(project, options["name"], options["role"], _ACTOR)
+            self.stdout.write(f"{options['name']} is {member.role} of {project.name}")
+            if options["key"]:
+                key, secret = people.new_key(member.user, project, _ACTOR)
+                self.stdout.write(f"aws_access_key_id = {key.key_id}")
+                self.stdout.write(f"aws_secret_access_key = {secret}")
+        except ServiceError as error:
+            raise CommandError(error.message) from None
