@@ -187,6 +187,7 @@ LOGGING = {
 STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
+STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 

@@ -79,6 +79,12 @@ def verify(
     return Signed(credential["key"], credential["region"])
 
 
+def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the region that a signature names, unchecked; "" without one."""
+    match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
+    return match["region"] if match else ""
+
+
 def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     values = headers.get("authorization", ())
     if not values:

@@ -118,6 +118,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
         "version": _version(),
+        "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
         "statuses": words.EXECUTION,
         "fine": words.Status("succeeded", "Fine"),
     }

@@ -29,8 +29,11 @@ def free_port() -> int:
 class Server:
     """``manage.py up`` on its own port and data folder."""
 
-    def __init__(self, data: Path, port: int | None = None, **env: str) -> None:
+    def __init__(
+        self, data: Path, port: int | None = None, *, options: tuple[str, ...] = (), **env: str
+    ) -> None:
         self.data = data
+        self.options = options
         self.port = port or free_port()
         self.env = env
         self.url = f"http://127.0.0.1:{self.port}"
@@ -41,7 +44,7 @@ class Server:
         log = (self.data.parent / f"{self.data.name}.log").open("ab")
         command = [sys.executable, "manage.py", "up", "--port", str(self.port)]
         self.process = subprocess.Popen(
-            [*command, "--data", str(self.data)],
+            [*command, "--data", str(self.data), *self.options],
             cwd=ROOT,
             env={**os.environ, **self.env},
             stdout=log,

@@ -83,3 +83,25 @@ def run_up(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )
+
+
+def test_any_key_is_taken_only_where_that_was_asked_for(tmp_path: Path) -> None:
+    """A made-up key acts as the owner, and each page says so."""
+    server = Server(tmp_path / "data", options=("--insecure-accept-any-key",))
+    server.start()
+    try:
+        made_up = server.client(key="AKIAMADEUPMADEUPMADE", secret="x")
+        assert len(made_up.list_state_machines()["stateMachines"]) == len(MACHINES)
+        with urllib.request.urlopen(f"{server.url}/login/", timeout=10) as answer:
+            assert "Signatures are not checked" in answer.read().decode()
+    finally:
+        server.stop()
+
+
+def test_any_key_is_taken_on_loopback_only(tmp_path: Path) -> None:
+    """Another address is refused with the reason before anything is served."""
+    command = [sys.executable, "manage.py", "up", "--data", str(tmp_path), "--host", "0.0.0.0"]
+    command += ["--port", str(free_port()), "--insecure-accept-any-key"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "wanted a loopback address" in done.stderr

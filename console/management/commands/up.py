@@ -44,11 +44,17 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
         parser.add_argument("--data", metavar="DIR", help="where everything is kept")
+        parser.add_argument(
+            "--insecure-accept-any-key",
+            action="store_true",
+            help="throw-away use: take calls with any key or none as the owner's; loopback only",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start, serve, stop."""
         del args
         folder = settings.DATA_DIR
+        _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
         listener = _listen(options["host"], options["port"])
@@ -88,6 +94,16 @@ class Command(BaseCommand):
             "Ctrl-C stops; nothing is lost.\n"
         )
         self.stdout.flush()
+
+
+def _accept_any_key(host: str, *, wanted: bool) -> None:
+    """Switch signatures off, on loopback only."""
+    if wanted and host not in ("127.0.0.1", "::1", "localhost"):
+        raise CommandError(
+            f"--insecure-accept-any-key: got --host {host}, wanted a loopback address: whoever "
+            "reaches the server could do everything"
+        )
+    settings.STEPYARD_ACCEPT_ANY_KEY = wanted
 
 
 def _lock(folder: Path) -> int:
