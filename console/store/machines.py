@@ -153,8 +153,10 @@ def update(
 def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
     """Delete a machine; deleting a missing one succeeds. Running executions are ended.
 
-    Ended executions stay to be looked at. The name is free again as soon as this returns.
+    Ended executions stay to be looked at. The name is free again as soon as this returns. Raises
+    InvalidArn.
     """
+    arns.parse_arn(arn, "stateMachine")
 
     def mark() -> None:
         found = StateMachine.objects.filter(project=project, arn=arn)

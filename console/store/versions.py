@@ -12,6 +12,7 @@ from console.errors import (
     ConflictException,
     ResourceNotFound,
     ServiceQuotaExceededException,
+    StateMachineDeleting,
     StateMachineDoesNotExist,
     ValidationException,
 )
@@ -87,11 +88,13 @@ def publish(
 ) -> Version:
     """Publish what the machine is now; the same revision gives the same version.
 
-    Raises ConflictException if the machine is at another revision than ``revision_id``.
+    Raises ConflictException if the machine is at another revision than ``revision_id``,
+    StateMachineDeleting, ServiceQuotaExceededException.
     """
 
     def store() -> Version:
         row = StateMachine.objects.select_for_update().get(pk=machine.pk)
+        _check_active(row)
         current = row.revision_id or "INITIAL"
         if revision_id is not None and revision_id != current:
             raise ConflictException(
@@ -166,11 +169,15 @@ def create_alias(
     description: str = "",
     actor: audit.Actor = audit.NOBODY,
 ) -> Alias:
-    """Create an alias, or return the one that is exactly the same; else ConflictException."""
+    """Create an alias, or return the one that is exactly the same; else ConflictException.
+
+    Raises ValidationException and ResourceNotFound for the routing, StateMachineDeleting.
+    """
     machine, wanted = _routing(project, routing)
     arn = f"{machine.arn}:{name}"
 
     def store() -> Alias:
+        _check_active(StateMachine.objects.get(pk=machine.pk))
         found = Alias.objects.filter(arn=arn).first()
         if found is not None:
             if (json.loads(found.routing), found.description) == (wanted, description):
@@ -198,6 +205,11 @@ def create_alias(
     return write(store)
 
 
+def _check_active(machine: StateMachine) -> None:
+    if machine.status == "DELETING":
+        raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+
+
 def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[StateMachine, Routing]:
     """Check a routing configuration; return its machine and [number, weight] pairs."""
     given = [one["stateMachineVersionArn"] for one in routing]
@@ -213,7 +225,10 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     if sum(weights) != 100:  # noqa: PLR2004
         msg = f"Sum of routing configuration weights must equal 100. Received: {weights}"
         raise ValidationException(msg, reason=reason)
-    targets = [resolve(project, arn) for arn in given]
+    try:
+        targets = [resolve(project, arn) for arn in given]
+    except StateMachineDoesNotExist:
+        raise ResourceNotFound(_NOT_THERE) from None
     if len({target.machine.pk for target in targets}) != 1:
         msg = f"Routing configuration must contain versions of one state machine. {shown}"
         raise ValidationException(msg, reason=reason)
@@ -245,6 +260,7 @@ def update_alias(
 
     def store() -> Alias:
         alias = get_alias(project, arn)
+        _check_active(alias.state_machine)
         alias.updated_ms = clock.now_ms()
         if wanted is not None:
             alias.routing = json.dumps(wanted)

@@ -12,6 +12,7 @@ from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import (
     InvalidLoggingConfiguration,
+    StateMachineDoesNotExist,
     StateMachineTypeNotSupported,
     ValidationException,
 )
@@ -111,7 +112,10 @@ def update(call: Call) -> dict[str, Any]:
 
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
-    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    arn, _, label = call.params["stateMachineArn"].partition("/")
+    target = versions.resolve(call.project, arn)
+    if label and label not in engine.parse(target.machine.definition.text).labels:
+        raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")
     machine, shown = target.machine, target.version or target.machine
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     return {
@@ -124,6 +128,7 @@ def describe(call: Call) -> dict[str, Any]:
         "creationDate": seconds(shown.created_ms),
         **_described(machine),
         **present(
+            label=label or None,
             description=(target.version.description or None) if target.version else None,
             revisionId=shown.revision_id or None,
             variableReferences=_references(shown.definition.text) if with_data else None,
@@ -149,14 +154,17 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     settings = _described(machine) if machine is not None else {}
+    name, _, label = execution.state_machine_arn.rsplit(":", 1)[-1].partition("/")
     return {
         "stateMachineArn": execution.state_machine_arn,
-        "name": execution.state_machine_arn.rsplit(":", 1)[-1],
+        "name": name,
         **present(definition=execution.definition.text if with_data else None),
         "roleArn": execution.role_arn,
         "updateDate": seconds(execution.machine_updated_ms),
         **settings,
         **present(
+            label=label or None,
+            mapRunArn=execution.map_run.arn if execution.map_run else None,
             revisionId=execution.revision_id or None,
             variableReferences=_references(execution.definition.text) if with_data else None,
         ),

@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 import engine
-from console import clock, integrations
+from console import arns, clock, integrations
 from console.awsapi.operations import mocks
 from console.awsapi.operations.call import Call, present
 from console.errors import InvalidDefinition, InvalidExecutionInput, ValidationException
@@ -22,6 +22,8 @@ _NEEDS_MOCK = (
 def try_state(call: Call) -> dict[str, Any]:
     """TestState."""
     params = call.params
+    if params.get("roleArn"):
+        arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
     mock = mocks.checked(params, state)
