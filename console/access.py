@@ -30,6 +30,7 @@ _WANTS = {
     **dict.fromkeys(
         [
             "StartExecution",
+            "StartSyncExecution",
             "StopExecution",
             "UpdateMapRun",
             "TestState",

@@ -35,6 +35,16 @@ def execution_arn(machine_arn: str, name: str) -> str:
     return f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
 
 
+def express_arn(machine_arn: str, name: str, run: str) -> str:
+    """Return the ARN of a run of an Express machine; names may be used again, ``run`` may not."""
+    return f"{machine_arn.replace(':stateMachine:', ':express:', 1)}:{name}:{run}"
+
+
+def is_express(execution_arn: str) -> bool:
+    """Tell whether an execution is one of an Express machine."""
+    return execution_arn.split(":", 6)[5] == "express"
+
+
 def activity_arn(region: str, account: str, name: str) -> str:
     """Return the ARN of an activity."""
     return f"arn:aws:states:{region}:{account}:activity:{name}"

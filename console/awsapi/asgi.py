@@ -134,7 +134,8 @@ def _check_request(
     service: services.Service, scope: dict[str, Any], headers: Headers, body: bytes
 ) -> None:
     host, _ = split_domain_port(headers.get("host", [""])[0])
-    if not validate_host(host, settings.ALLOWED_HOSTS):
+    # SDKs put "sync-" before the host's name for StartSyncExecution
+    if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
         raise ProtocolError(f"Host: got {host!r}, which is no name of this server")
     if scope["path"] != "/" or scope.get("query_string"):
         raise UnknownOperation("AWS calls go to POST / without a query")

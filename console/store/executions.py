@@ -37,14 +37,16 @@ def start(
     test_case: str = "",
     version: Version | None = None,
     alias_arn: str = "",
+    sync: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
     """Start an execution; durable when this returns (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
-    reached; ``test_case``: of the mock configuration.
+    reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end.
 
-    The same name with the same input while it runs returns the same execution. Raises InvalidName,
+    The same name with the same input while it runs returns the same execution, but of an Express
+    machine, where each start is one of its own. Raises InvalidName,
     InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and where the project has
     such quotas ThrottlingException, ExecutionLimitExceeded.
     """
@@ -53,13 +55,18 @@ def start(
         arns.check_name(name)
     _check_quotas(machine)
     name = name or str(uuid.uuid4())
-    arn = arns.execution_arn(machine.arn, name)
+    express = machine.type == "EXPRESS"
+    arn = (
+        arns.express_arn(machine.arn, name, str(uuid.uuid4()))
+        if express
+        else arns.execution_arn(machine.arn, name)
+    )
 
     def store() -> Execution:
         current = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if current is None or current.status != "ACTIVE":
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
-        found = rows.one(Execution, "arn = %s", [arn])
+        found = None if express else rows.one(Execution, "arn = %s", [arn])
         if found is not None:
             if found.status == "RUNNING" and found.input == input:
                 return found
@@ -68,7 +75,7 @@ def start(
         execution.test_case = test_case
         if version is not None:
             _use_version(execution, version, alias_arn)
-        give_birth(execution, machine.name)
+        give_birth(execution, machine.name, sync=sync)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn)
         return execution

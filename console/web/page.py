@@ -71,13 +71,14 @@ class Yard:
 
     def execution(self, machine: str, name: str) -> Execution:
         """Return an execution, also of a deleted machine; raise ``Http404``."""
-        execution = (
-            Execution.objects.select_related("definition", "state_machine", "runrow")
-            .filter(
-                arn=self.arn("execution", machine.replace("~", "/"), name), project=self.project
-            )
-            .first()
+        rows = Execution.objects.select_related("definition", "state_machine", "runrow").filter(
+            project=self.project
         )
+        machine = machine.replace("~", "/")
+        execution = rows.filter(arn=self.arn("execution", machine, name)).first()
+        if execution is None:  # of an Express machine, where the last of a name is shown
+            express = rows.filter(state_machine_arn=self.arn("stateMachine", machine), name=name)
+            execution = express.order_by("-pk").first()
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
         return execution

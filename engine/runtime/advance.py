@@ -98,13 +98,20 @@ def _start(turn: Turn, start: messages.Start) -> None:
     if start.version_arn:
         details["stateMachineVersionArn"] = start.version_arn
     turn.record("ExecutionStarted", 0, details)
-    if turn.machine.timeout_seconds is not None:
-        due = start.start_ms + turn.machine.timeout_seconds * 1000
+    seconds = _timeout_seconds(turn)
+    if seconds is not None:
+        due = start.start_ms + seconds * 1000
         turn.command(commands.SetTimer(EXECUTION_TIMER, due))
     # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
     first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
     turn.frames[first.id] = first
     turn.ready.append(first.id)
+
+
+def _timeout_seconds(turn: Turn) -> int | None:
+    """Return how long the execution may run: what its start said, else its machine."""
+    given: int | None = turn.about.get("timeout_seconds")
+    return turn.machine.timeout_seconds if given is None else given
 
 
 def _stop(turn: Turn, stop: messages.Stop) -> None:
@@ -133,7 +140,7 @@ def _execution_timed_out(turn: Turn) -> None:
     """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
-    seconds = turn.machine.timeout_seconds or 0
+    seconds = _timeout_seconds(turn) or 0
     turn.finish("TIMED_OUT", stop_ms=turn.about["start_ms"] + seconds * 1000)
 
 

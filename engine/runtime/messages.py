@@ -15,6 +15,7 @@ class Start:
     """Begin. Everything the execution must know of itself comes in here, once.
 
     ``input``: JSON text as the caller sent it. ``start_ms``: epoch milliseconds.
+    ``timeout_seconds``: how long the execution may run, instead of the machine's TimeoutSeconds.
     """
 
     execution_arn: str
@@ -26,6 +27,7 @@ class Start:
     start_ms: int
     version_arn: str | None = None
     alias_arn: str | None = None
+    timeout_seconds: int | None = None
     redrive_count_known: bool = True  # StartSyncExecution's context has no RedriveCount
 
 

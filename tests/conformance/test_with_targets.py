@@ -32,7 +32,6 @@ CANNOT = {
     r"test_send_message_no_such_queue": "the queue's host does not exist; moto answers for it",
     r"test_put_events_mixed_malformed_detail": "moto takes every Detail",
     r"task_service_lambda/test_no_such_function": "moto names the function without its version",
-    r"test_sfn_api/test_start_sync_execution": "not built yet",
     r"test_fifo_message_attribute": "moto does not ask for a MessageGroupId",
     r"BASE_LAMBDA|comments_as_per_docs": "the function's ARN is a placeholder not marked as one",
     r"callback/.*(_token|_timeout|_heartbeat)$": "a token is recorded as a nested placeholder, or "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi.operations import (
     activities,
     executions,
+    express,
     map_runs,
     state_machines,
     tags,
@@ -40,6 +41,7 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
     "SendTaskHeartbeat": tasks.heartbeat,
     "SendTaskSuccess": tasks.succeed,
     "StartExecution": executions.start,
+    "StartSyncExecution": express.start_sync,
     "StopExecution": executions.stop,
     "UpdateMapRun": map_runs.update,
     "UpdateStateMachine": state_machines.update,

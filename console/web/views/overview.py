@@ -61,7 +61,8 @@ def _context(here: Yard) -> dict[str, Any]:
 
 
 _ARN = re.compile(
-    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution):([^:]+)(?::([^:]+))?"
+    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express):([^:]+)"
+    r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
 
 
@@ -72,7 +73,7 @@ def by_arn(_request: HttpRequest, arn: str) -> HttpResponse:
     if found is None:
         raise Http404(f"No page belongs to “{arn}”.")
     region, kind, machine, execution = found.groups()
-    if (kind == "execution") != (execution is not None):
+    if (kind == "stateMachine") == (execution is not None):
         raise Http404(f"No page belongs to “{arn}”.")
     machine = machine.replace("/", "~")  # a child of a Map Run
     names = (machine,) if execution is None else (machine, execution)
