@@ -30,6 +30,7 @@ from engine.runtime.commands import (
     Command,
     Finish,
     Proceed,
+    RedriveMapRun,
     RunTask,
     SetTimer,
 )
@@ -49,6 +50,7 @@ from engine.runtime.messages import (
     TaskTimedOut,
     TimerFired,
 )
+from engine.runtime.redrive import unsuccessful
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
@@ -91,6 +93,7 @@ __all__ = [
     "QueryEvaluationError",
     "QueryLanguage",
     "Redrive",
+    "RedriveMapRun",
     "Resource",
     "Result",
     "Run",
@@ -130,5 +133,6 @@ __all__ = [
     "task_token",
     "too_long",
     "try_state",
+    "unsuccessful",
     "use_limits",
 ]

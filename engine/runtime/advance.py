@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
 from engine.language.model import Map
-from engine.runtime import commands, flow, groups, messages, recovery
+from engine.runtime import commands, flow, groups, messages, recovery, redrive
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
@@ -26,6 +26,7 @@ BUDGET = 500
 """How many states one step enters before it gives way: about 1,000 events a commit."""
 EXECUTION_TIMER = "execution"
 _OPEN = ("NEW", "RUNNING")
+_REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def advance(
@@ -43,7 +44,7 @@ def advance(
     ``enough``: asked after each state whether to give way now, because it takes too long; where a
     step ends changes nothing in what follows.
     """
-    if run.status not in _OPEN or (run.status == "NEW") != isinstance(message, messages.Start):
+    if not _expects(run, message):
         return Step(run, left=budget)
     turn = Turn(machine, run, moment, budget)
     try:
@@ -54,6 +55,13 @@ def advance(
     if not turn.events and not turn.commands:
         return Step(run, left=budget)
     return turn.step()
+
+
+def _expects(run: Run, message: Message) -> bool:
+    """Tell whether a run takes such a message: Start first, Redrive after a bad end."""
+    if isinstance(message, messages.Redrive):
+        return run.status in _REDRIVABLE and bool(run.frames)
+    return run.status in _OPEN and (run.status == "NEW") == isinstance(message, messages.Start)
 
 
 def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
@@ -85,7 +93,7 @@ def _receive(turn: Turn, message: Message) -> None:
         case messages.Continue():
             pass
         case messages.Redrive():
-            raise EngineBug("redrive of an execution that is still open")
+            _redrive(turn)
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
@@ -98,14 +106,28 @@ def _start(turn: Turn, start: messages.Start) -> None:
     if start.version_arn:
         details["stateMachineVersionArn"] = start.version_arn
     turn.record("ExecutionStarted", 0, details)
-    seconds = _timeout_seconds(turn)
-    if seconds is not None:
-        due = start.start_ms + seconds * 1000
-        turn.command(commands.SetTimer(EXECUTION_TIMER, due))
+    _set_execution_timer(turn)
     # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
     first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
     turn.frames[first.id] = first
     turn.ready.append(first.id)
+
+
+def _set_execution_timer(turn: Turn) -> None:
+    seconds = _timeout_seconds(turn)
+    if seconds is not None:
+        turn.command(commands.SetTimer(EXECUTION_TIMER, _begun_ms(turn) + seconds * 1000))
+
+
+def _begun_ms(turn: Turn) -> int:
+    """Return when the clock of TimeoutSeconds began: at the start, or at the last redrive."""
+    begun: int = turn.about.get("redrive_ms") or turn.about["start_ms"]
+    return begun
+
+
+def _redrive(turn: Turn) -> None:
+    redrive.begin(turn)
+    _set_execution_timer(turn)
 
 
 def _timeout_seconds(turn: Turn) -> int | None:
@@ -141,7 +163,7 @@ def _execution_timed_out(turn: Turn) -> None:
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
     seconds = _timeout_seconds(turn) or 0
-    turn.finish("TIMED_OUT", stop_ms=turn.about["start_ms"] + seconds * 1000)
+    turn.finish("TIMED_OUT", stop_ms=_begun_ms(turn) + seconds * 1000)
 
 
 def _task_message(turn: Turn, message: Any) -> None:

@@ -48,6 +48,13 @@ class CancelTask:
 
 
 @dataclass(frozen=True, slots=True)
+class RedriveMapRun:
+    """Open the task of a Map again, and run the children once more that did not succeed."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetTimer:
     """Send ``TimerFired(timer)`` at ``due_ms`` (epoch milliseconds), never earlier."""
 
@@ -78,4 +85,4 @@ class Finish:
     stop_ms: int = 0
 
 
-Command = RunTask | CancelTask | SetTimer | CancelTimer | Proceed | Finish
+Command = RunTask | CancelTask | RedriveMapRun | SetTimer | CancelTimer | Proceed | Finish

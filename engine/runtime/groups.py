@@ -122,7 +122,7 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
         details = {"name": name, "index": frame.index}
         last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
     turn.outputs.setdefault(group.id, {})[frame.index] = payload.text
-    turn.remove(frame)
+    turn.remove(frame, done=True)
     size = group.size + jsontext.byte_size(payload.text) + 1
     group = replace(group, done=group.done + 1, last_event=last, size=size)
     turn.groups[group.id] = group
@@ -140,7 +140,7 @@ def _join(turn: Turn, group: Group) -> None:
         msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
         raise EngineBug(msg)
     result = Payload.array(_outputs(turn, group)) if group.size <= _MAX_JOINED else None
-    turn.close_group(group)
+    turn.close_group(group, done=True)
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
     owner = turn.keep(owner, cursor=group.last_event, phase="ready", waits_for=0)
     try:

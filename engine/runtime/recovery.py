@@ -42,6 +42,7 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
             except StatesError as second:  # the Catcher's own expressions failed: nobody takes that
                 frame, error = _explain(turn, turn.frames[frame.id], state, second)
                 break
+            turn.recovered()
             return
     turn.end_line(frame, error)
 
@@ -91,6 +92,7 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
             return False
         delay = backoff_ms(turn, retrier, tries[index])
         turn.note("retry", {"retryIndex": index, "retryBackoffIntervalSeconds": delay // 1000})
+        turn.recovered()
         counts = (*tries[:index], tries[index] + 1, *tries[index + 1 :])
         frame = turn.keep(frame, tries=counts, retry_count=frame.retry_count + 1, waits_for=0)
         turn.set_timer(frame, turn.now_ms + delay, "backoff")

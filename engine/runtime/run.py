@@ -74,7 +74,7 @@ class Frame:
     (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "". ``tries``: retries
     made, one count a Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of
     the variables assigned in this scope, "" for none. ``started_event``: ...Started event of the
-    open task, 0 before it.
+    open task, 0 before it. ``map_run``: ARN of the Map Run that a redrive takes up again.
     """
 
     id: int
@@ -94,6 +94,7 @@ class Frame:
     tries: tuple[int, ...] = ()
     retry_count: int = 0
     variables: str = ""
+    map_run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Snapshot of one execution. ``ready``: frames that can go on without the outside world."""
+    """Snapshot of one execution. ``ready``: frames that can go on without the outside world.
+
+    Of one that failed, was stopped or timed out, frames and groups are what a redrive goes on from.
+    """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
     frames: Mapping[int, Frame]

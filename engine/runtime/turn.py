@@ -64,6 +64,9 @@ class Turn:
         self.variables = Variables(self)
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
+        # What failed or was stopped in this turn: a redrive goes on from it, if nothing takes it.
+        self.lost_frames: dict[int, Frame] = {}
+        self.lost_groups: dict[int, Group] = {}
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
         self._inputs: dict[int, Payload] = {}
         self._items_read: dict[tuple[int, int], Json] = {}
@@ -164,30 +167,56 @@ class Turn:
         self.command(out.SetTimer(timer, due_ms))
         return self.keep(frame, phase=phase, timer=timer)
 
-    def remove(self, frame: Frame) -> None:
-        """Forget a line of control, and what it was waiting for."""
+    def remove(self, frame: Frame, *, done: bool = False) -> None:
+        """Forget a line of control, and what it was waiting for.
+
+        ``done``: it came to its end; else it is kept for a redrive until somebody takes the error.
+        """
         del self.frames[frame.id]
         self._inputs.pop(frame.id, None)
         if frame.timer:
             self.command(out.CancelTimer(frame.timer))
         if frame.phase == "task":
             self.command(out.CancelTask(frame.waits_for))
+        if not done:
+            self.lost_frames[frame.id] = frame
 
-    def close_group(self, group: Group) -> None:
-        """Forget a group and the values kept for it."""
+    def close_group(self, group: Group, *, done: bool = False) -> None:
+        """Forget a group and, if it is ``done``, the values kept for it."""
         del self.groups[group.id]
+        if done:
+            self._drop_values(group)
+        else:
+            self.lost_groups[group.id] = group
+
+    def recovered(self) -> None:
+        """Say that a Retrier or Catcher took the error: what was lost stays lost."""
+        for group in self.lost_groups.values():
+            self._drop_values(group)
+        self.lost_frames.clear()
+        self.lost_groups.clear()
+
+    def _drop_values(self, group: Group) -> None:
         self.items.pop(group.id, None)
         self.outputs.pop(group.id, None)
         if group.id in self.before.groups:
             self.dropped.append(f"{group.id}/")
 
     def finish(self, status: str, **ending: Any) -> None:
-        """End the execution: nothing is live afterwards."""
-        for group in tuple(self.groups.values()):
-            self.close_group(group)
-        self.frames.clear()
+        """End the execution: nothing is live afterwards.
+
+        Unless it succeeded, its frames and groups stay as they were, for a redrive.
+        """
         self.ready.clear()
-        self.dropped = [""]
+        self.line_ends.clear()
+        if status == "SUCCEEDED":
+            for group in tuple(self.groups.values()):
+                self.close_group(group, done=True)
+            self.frames.clear()
+            self.dropped = [""]
+        else:
+            self.frames = {**self.lost_frames, **self.frames}
+            self.groups = {**self.lost_groups, **self.groups}
         self.status = status
         self.command(out.Finish(status, **{"stop_ms": self.now_ms, **ending}))
 
@@ -234,7 +263,7 @@ class Turn:
             same = before is not None and before.entered_event == frame.entered_event
             if len(frame.input) > INLINE and not same:
                 kept[input_key(frame.entered_event)] = frame.input
-        if self.status != "RUNNING":
+        if self.status != "RUNNING":  # all is dropped, or nothing
             return kept
         for before in self.before.frames.values():
             now = self.frames.get(before.id)

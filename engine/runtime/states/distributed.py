@@ -10,7 +10,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import Json, Scope
-from engine.errors import InterpreterError, StatesError
+from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
 from engine.language.model import QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
@@ -41,7 +41,7 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     }
     arn = _arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
-    frame = turn.keep(frame, started_event=frame.cursor)
+    frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
     if extra.item_reader is not None:
         settings["reader"] = _reader(turn, frame, extra.item_reader, value)
     else:
@@ -73,11 +73,22 @@ def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
     if isinstance(message, messages.TaskSucceeded):
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
         turn.record("MapStateSucceeded", succeeded, None, frame.state)
-        frame = turn.keep(frame, phase="ready", waits_for=0)
+        frame = turn.keep(frame, phase="ready", waits_for=0, map_run="")
         flow.complete(turn, frame, state, state.data, limited(Payload(message.output), state.name))
     elif isinstance(message, messages.TaskFailed):
         error = StatesError(message.error, message.cause)
+        if error.name == DATA_LIMIT_EXCEEDED:  # a redrive begins another Map Run
+            frame = turn.keep(frame, map_run="")
         _failed(turn, frame, error)
+
+
+def redrive(turn: Turn, frame: Frame) -> None:
+    """Take up the Map Run again: its children that did not succeed run once more."""
+    task = frame.started_event
+    details = {"mapRunArn": frame.map_run, "redriveCount": turn.about["redrive_count"]}
+    frame = turn.emit(frame, "MapRunRedriven", details)
+    turn.command(commands.RedriveMapRun(task))
+    turn.keep(frame, phase="task", waits_for=task)
 
 
 def _failed(turn: Turn, frame: Frame, error: StatesError) -> None:

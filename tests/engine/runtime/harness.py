@@ -23,6 +23,7 @@ class Sim:
         self.events: list[engine.Event] = []
         self.tasks: dict[int, engine.RunTask] = {}
         self.cancelled: list[int] = []
+        self.map_runs: list[int] = []
         self.timers: dict[str, int] = {}
         self.finish: engine.Finish | None = None
         self.written = 0
@@ -63,6 +64,8 @@ class Sim:
                 self.timers.pop(timer, None)
             case engine.Proceed():
                 self.send(engine.Continue())
+            case engine.RedriveMapRun():
+                self.map_runs.append(command.task)
             case engine.Finish():
                 self.finish = command
 
@@ -81,6 +84,13 @@ class Sim:
         number = self.task(state)
         del self.tasks[number]
         return self.send(engine.TaskFailed(number, error, cause))
+
+    def redrive(self) -> engine.Step:
+        """Redrive an execution that ended badly."""
+        self.finish = None
+        self.timers.clear()
+        self.tasks.clear()
+        return self.send(engine.Redrive())
 
     def fire(self) -> None:
         """Move the clock to the next timer and let it fire."""

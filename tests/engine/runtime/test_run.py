@@ -92,13 +92,39 @@ def test_any_machine_under_any_schedule(definition: dict[str, Any], items: int, 
     assert all(event.previous < event.id for event in plain.events)
     ends = [event.id for event in plain.events if event.type in _TERMINAL]
     assert ends == [len(plain.events)]
-    assert not plain.run.frames
-    assert not plain.run.groups
-    assert not plain.values
+    if plain.finish.status == "SUCCEEDED":
+        assert not plain.run.frames
+        assert not plain.run.groups
+        assert not plain.values
     entered = sum(event.type.endswith("StateEntered") for event in plain.events)
     exited = sum(event.type.endswith("StateExited") for event in plain.events)
     assert exited <= entered
     assert plain.finish.status != "SUCCEEDED" or "Parallel" in str(definition) or exited == entered
+    if plain.finish.status != "SUCCEEDED":
+        _redriven_ends_well(plain, reloaded)
+
+
+def _redriven_ends_well(*sims: Sim) -> None:
+    """Redrive until it succeeds, every task answering; ids go on, and nothing is left."""
+    if any(event.type == "FailStateEntered" for event in sims[0].events):
+        return  # fails again and again
+    for sim in sims:
+        count = len(sim.events)
+        sim.redrive()
+        for _ in range(2_000):
+            if sim.finish is not None:
+                break
+            if sim.tasks:
+                sim.succeed(sim.tasks[min(sim.tasks)].state, {})
+            else:
+                sim.fire()
+        assert sim.finish.status == "SUCCEEDED", sim.story
+        assert sim.events[count].type == "ExecutionRedriven"
+        assert not sim.run.frames
+        assert not sim.values
+    assert sims[0].events == sims[1].events
+    ids = [event.id for event in sims[0].events]
+    assert ids == list(range(1, len(ids) + 1))
 
 
 _TERMINAL = {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
