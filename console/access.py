@@ -32,6 +32,7 @@ _WANTS = {
             "StartExecution",
             "StartSyncExecution",
             "StopExecution",
+            "RedriveExecution",
             "UpdateMapRun",
             "TestState",
             "GetActivityTask",

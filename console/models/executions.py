@@ -29,6 +29,9 @@ class MapRun(models.Model):
     failed = models.IntegerField(default=0)
     timed_out = models.IntegerField(default=0)
     aborted = models.IntegerField(default=0)
+    redrive_count = models.IntegerField(default=0)
+    redrive_ms = models.BigIntegerField(null=True)
+    pending_redrive = models.IntegerField(default=0)  # children that wait to be redriven
     start_ms = models.BigIntegerField()
     stop_ms = models.BigIntegerField(null=True)
 
@@ -82,6 +85,7 @@ class Execution(models.Model):
     alias_arn = models.CharField(max_length=340, default="")
     redrive_count = models.IntegerField(default=0)
     redrive_ms = models.BigIntegerField(null=True)
+    redrive_token = models.CharField(max_length=64, default="")  # of the client's last redrive
     map_run = models.ForeignKey(
         MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
     )

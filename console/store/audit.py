@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from console import clock
 from console.models import AuditEntry
 from console.store import rows
+from console.store.texts import storable
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -34,7 +35,7 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         key_id=actor.key_id,
         action=action,
         target=target,
-        reason=reason[:256],
+        reason=storable(reason[:256]),
         request_id=actor.request_id,
     )
     rows.insert(entry)

@@ -216,6 +216,7 @@ def list_page(
     owner: StateMachine | Version | Alias | MapRun,
     *,
     status: str | None = None,
+    redriven: bool | None = None,
     after: tuple[int, int] | None = None,
     limit: int = 100,
 ) -> list[Execution]:
@@ -232,6 +233,8 @@ def list_page(
     found = Execution.objects.filter(**which[type(owner)])
     if status:
         found = found.filter(status=status)
+    if redriven is not None:
+        found = found.filter(redrive_count__gt=0) if redriven else found.filter(redrive_count=0)
     if after:
         start_ms, number = after
         found = found.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))

@@ -15,7 +15,7 @@ import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.store import definitions, hints, inbox, map_items, map_tasks, tasks
+from console.store import definitions, hints, inbox, map_items, map_tasks, redrive, tasks
 from console.store.births import give_birth
 from console.store.failures import MAX_FAILURES
 from console.store.writer import write
@@ -96,6 +96,8 @@ def _progress(number: int) -> bool:
         return False
     if run.reading:
         return False
+    if run.pending_redrive:
+        return _redrive_children(run)
     done = run.succeeded + run.failed + run.timed_out + run.aborted
     if done == run.total:
         if not map_items.writer(run):
@@ -113,6 +115,14 @@ def _too_many_failed(run: MapRun) -> bool:
     beyond_count = count is not None and bad > count
     beyond_share = percentage is not None and bad * 100 > percentage * run.total
     return beyond_count or beyond_share
+
+
+def _redrive_children(run: MapRun) -> bool:
+    """Redrive some of the children that wait for it; return whether more may be."""
+    done = run.succeeded + run.failed + run.timed_out + run.aborted
+    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
+    free = limit - (run.started - done - run.pending_redrive)
+    return free > 0 and redrive.children(run, min(free, _AT_ONCE)) > 0
 
 
 def _start_children(run: MapRun, done: int) -> bool:
@@ -189,6 +199,8 @@ def _close(run: MapRun, status: str) -> None:
 
 
 def _stop_children(run: MapRun) -> None:
+    """Stop the children that run; those that wait for a redrive keep their end."""
+    redrive.give_up(run)
     running = Execution.objects.filter(map_run=run, status="RUNNING")
     for number in running.values_list("pk", flat=True):
         tasks.close_all(number, clock.now_ms())  # no outcome counts that comes after Stop

@@ -20,7 +20,7 @@ from django.db.models import F
 import engine
 from console import clock
 from console.models import MapRun
-from console.store import hints, history, inbox, jobs, rows, tasks
+from console.store import hints, history, inbox, jobs, redrive, rows, tasks
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
@@ -239,6 +239,8 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
             case engine.CancelTask(task=task):
                 tasks.close(execution_id, task, now_ms)
                 jobs.tell_cancelled(execution_id, task)
+            case engine.RedriveMapRun(task=task):
+                redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
 

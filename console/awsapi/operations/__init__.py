@@ -37,6 +37,7 @@ HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
     "ListExecutions": executions.list_page,
     "ListMapRuns": map_runs.list_page,
     "ListStateMachines": state_machines.list_page,
+    "RedriveExecution": executions.redrive,
     "SendTaskFailure": tasks.fail,
     "SendTaskHeartbeat": tasks.heartbeat,
     "SendTaskSuccess": tasks.succeed,

@@ -11,15 +11,13 @@ from console.errors import ValidationException
 from console.integrations import mocks
 from console.store import executions, map_runs, versions
 from console.store import history as events
+from console.store import redrive as redriving
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
 
 _DATA = {"included": True}
-_REASONS = {
-    "RUNNING": "Execution is RUNNING and cannot be redriven",
-    "SUCCEEDED": "Execution is SUCCEEDED and cannot be redriven",
-}
+_REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 
 def start(call: Call) -> dict[str, Any]:
@@ -85,10 +83,21 @@ def describe(call: Call) -> dict[str, Any]:
 
 
 def _redrive(execution: Execution) -> dict[str, Any]:
-    reason = _REASONS.get(execution.status)
-    if reason is None:
-        return {"redriveStatus": "REDRIVABLE"}
-    return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": reason}
+    status, reason = redriving.status(execution)
+    moment = execution.redrive_ms
+    return {
+        **present(redriveDate=None if moment is None else seconds(moment)),
+        "redriveStatus": status,
+        **present(redriveStatusReason=reason or None),
+    }
+
+
+def redrive(call: Call) -> dict[str, Any]:
+    """RedriveExecution."""
+    execution = executions.get(call.project, call.params["executionArn"])
+    token = call.params.get("clientToken") or ""
+    moment = redriving.redrive(execution, token=token, actor=call.actor)
+    return {"redriveDate": seconds(moment)}
 
 
 def list_page(call: Call) -> dict[str, Any]:
@@ -101,6 +110,7 @@ def list_page(call: Call) -> dict[str, Any]:
     rows = executions.list_page(
         owner,
         status=params.get("statusFilter"),
+        redriven=_REDRIVEN.get(params.get("redriveFilter") or ""),
         after=None if after is None else (after[0], after[1]),
         limit=paging.size(params) + 1,
     )
@@ -130,6 +140,7 @@ def _item(row: Execution) -> dict[str, Any]:
             stateMachineAliasArn=row.alias_arn or None,
         ),
         "redriveCount": row.redrive_count,
+        **present(redriveDate=None if row.redrive_ms is None else seconds(row.redrive_ms)),
     }
 
 

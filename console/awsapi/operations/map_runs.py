@@ -34,7 +34,8 @@ def describe(call: Call) -> dict[str, Any]:
         "toleratedFailureCount": run.tolerated_count or 0,
         "itemCounts": counts,
         "executionCounts": counts,
-        "redriveCount": 0,
+        "redriveCount": run.redrive_count,
+        **present(redriveDate=None if run.redrive_ms is None else seconds(run.redrive_ms)),
     }
 
 
@@ -42,7 +43,8 @@ def _counts(run: MapRun) -> dict[str, int]:
     ended = run.succeeded + run.failed + run.timed_out + run.aborted
     return {
         "pending": run.total - run.started,
-        "running": run.started - ended,
+        "running": run.started - ended - run.pending_redrive,
+        "pendingRedrive": run.pending_redrive,
         "succeeded": run.succeeded,
         "failed": run.failed,
         "timedOut": run.timed_out,

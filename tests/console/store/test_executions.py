@@ -8,7 +8,7 @@ import pytest
 
 from console import errors
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue, Timer
-from console.store import executions, history, runs
+from console.store import executions, history, redrive, runs
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
 
 
@@ -126,13 +126,20 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
 
 
 def test_values_of_a_map_are_written_once_and_removed(project: Project) -> None:
-    """Items wait as rows while iterations run, and nothing is left at the end."""
+    """Items wait as rows while iterations run; nothing is left when all is well."""
     inner = one("W", Type="Wait", Seconds=3600)
     state = {"Type": "Map", "MaxConcurrency": 2, "ItemProcessor": inner}
     execution = start(create(project, one("M", **state)), [1, 2, 3])
     drain(execution)
     assert RunValue.objects.filter(execution_id=execution.pk).count() == 3
     executions.stop(execution)
+    assert RunValue.objects.filter(execution_id=execution.pk).count() == 3  # for a redrive
+    redrive.redrive(execution)
+    drain(execution)
+    for _ in range(2):
+        Timer.objects.filter(execution_id=execution.pk).update(due_ms=0)
+        drain(execution)
+    assert drain(execution).status == "SUCCEEDED"
     assert not RunValue.objects.exists()
 
 

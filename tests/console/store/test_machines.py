@@ -104,10 +104,10 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
     machine = create(project, WAIT)
     born = threading.Event()
 
-    def slowly(*arguments: Any) -> None:
+    def slowly(*arguments: Any, **more: Any) -> None:
         born.set()
         time.sleep(0.3)
-        births.give_birth(*arguments)
+        births.give_birth(*arguments, **more)
 
     def act(number: int) -> None:
         if number:

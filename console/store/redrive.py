@@ -1,0 +1,179 @@
+"""How is an execution redriven that ended badly, and which may be?
+
+Source: "Restarting state machine executions with redrive": eligibility, reasons in AWS's words.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db.models import F
+
+import engine
+from console import arns, clock, quotas
+from console.errors import ExecutionNotRedrivable
+from console.models import Execution, MapRun, RunRow, TaskRow
+from console.store import audit, hints, inbox, throttle
+from console.store.values import StoredValues
+from console.store.writer import write
+
+PERIOD_MS = 14 * 24 * 3600 * 1000
+_YEAR_MS = 365 * 24 * 3600 * 1000
+_TOKEN_MS = 15 * 60 * 1000
+_MOST_EVENTS = 24_999
+_MOST_REDRIVES = 1_000
+_BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
+
+
+def refusal(execution: Execution) -> str:
+    """Return why an execution cannot be redriven, "" if it can. Wants ``runrow`` only if ended."""
+    if execution.status not in _BAD_ENDS:
+        return f"Execution is {execution.status} and cannot be redriven"
+    if arns.is_express(execution.arn):
+        return "Execution belongs to an Express state machine and cannot be redriven"
+    machine = execution.state_machine
+    if execution.map_run_id is None and (machine is None or machine.status == "DELETING"):
+        return "State machine is in DELETING status"
+    now_ms = clock.now_ms()
+    if now_ms - (execution.stop_ms or now_ms) > PERIOD_MS:
+        return "Execution redrivable period exceeded"
+    if now_ms - execution.start_ms > _YEAR_MS:
+        return "Execution has exceeded the max execution time"
+    if execution.redrive_count >= _MOST_REDRIVES:
+        return f"Execution was redriven {_MOST_REDRIVES} times, the most there may be"
+    if Execution.objects.filter(map_run__parent=execution, status="RUNNING").exists():
+        return "A Map Run of the execution is still being stopped"
+    row = RunRow.objects.filter(pk=execution.pk).values_list("next_event", "snapshot").first()
+    if row is None or '"frames":[]' in row[1]:
+        return "Execution was started before the launch of RedriveExecution"
+    return "Execution history event limit exceeded" if row[0] > _MOST_EVENTS else ""
+
+
+def status(execution: Execution) -> tuple[str, str]:
+    """Return redriveStatus and its reason ("" for none) as DescribeExecution tells them."""
+    reason = refusal(execution)
+    if reason:
+        return "NOT_REDRIVABLE", reason
+    if execution.map_run_id is not None:
+        return "REDRIVABLE_BY_MAP_RUN", ""
+    return "REDRIVABLE", ""
+
+
+def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY) -> int:
+    """Let an execution go on from what did not succeed; return the redrive date (epoch ms).
+
+    ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
+    """
+    limits = quotas.of(execution.project.name) if settings.STEPYARD_QUOTAS else quotas.Quotas()
+    if limits.open_executions is not None:
+        throttle.check_open(execution.project, limits.open_executions)
+
+    def store() -> int:
+        rows = Execution.objects.select_for_update(of=("self",)).select_related("state_machine")
+        row = rows.get(pk=execution.pk)
+        recent = clock.now_ms() - (row.redrive_ms or 0) < _TOKEN_MS
+        if token and token == row.redrive_token and recent and row.redrive_ms is not None:
+            return row.redrive_ms
+        if row.map_run_id is not None:
+            raise ExecutionNotRedrivable("A child of a Map Run is redriven by its parent")
+        reason = refusal(row)
+        if reason:
+            raise ExecutionNotRedrivable(reason)
+        moment = _reopen(row, token)
+        audit.record(execution.project, actor, "RedriveExecution", row.arn)
+        return moment
+
+    return write(store)
+
+
+def _reopen(row: Execution, token: str = "") -> int:
+    """Make an ended execution run again (inside a transaction); its next step does the rest."""
+    moment = clock.now_ms()
+    row.status, row.stop_ms = "RUNNING", None
+    row.output = row.error = row.cause = None
+    row.redrive_count += 1
+    row.redrive_ms, row.redrive_token = moment, token
+    row.save(
+        update_fields=[
+            "status",
+            "stop_ms",
+            "output",
+            "error",
+            "cause",
+            "redrive_count",
+            "redrive_ms",
+            "redrive_token",
+        ]
+    )
+    inbox.post(row.pk, engine.Redrive())
+    return moment
+
+
+def again(execution: Execution) -> list[str]:
+    """Return the names of the states that a redrive would run again."""
+    snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
+    run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    owners = {group.owner for group in run.groups.values()}
+    return engine.unsuccessful(list(run.frames.values()), owners)
+
+
+# -- Map Runs --------------------------------------------------------------------------------------
+
+
+def reopen_map_run(execution_id: int, task: int) -> None:
+    """Open a Map's task and its Map Run again (inside a transaction).
+
+    Its children that did not succeed wait to be redriven; ``map_runs.progress`` does it.
+    """
+    TaskRow.objects.filter(execution_id=execution_id, task=task).update(
+        status="started", closed_ms=None, dispatches=1
+    )
+    MapRun.objects.filter(parent_id=execution_id, task=task).update(
+        status="RUNNING",
+        stop_ms=None,
+        redrive_count=F("redrive_count") + 1,
+        redrive_ms=clock.now_ms(),
+        pending_redrive=F("failed") + F("timed_out") + F("aborted"),
+        failed=0,
+        timed_out=0,
+        aborted=0,
+    )
+    number = MapRun.objects.values_list("pk", flat=True).get(parent_id=execution_id, task=task)
+    hints.tell(("map-run",), number)
+
+
+def children(run: MapRun, room: int) -> int:
+    """Redrive up to ``room`` children that wait for it (inside a transaction); return how many.
+
+    Those that cannot be redriven keep their end, and are counted again.
+    """
+    found = Execution.objects.filter(map_run=run, status__in=_BAD_ENDS).order_by("item_index")
+    waiting = [one for one in found[: run.pending_redrive] if _waits(one, run)][:room]
+    ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
+    for child in waiting:
+        if refusal(child):
+            ended[child.status.lower()] += 1
+        else:
+            _reopen(child)
+    counts = {name: F(name) + number for name, number in ended.items() if number}
+    MapRun.objects.filter(pk=run.pk).update(
+        pending_redrive=F("pending_redrive") - len(waiting), **counts
+    )
+    return len(waiting)
+
+
+def give_up(run: MapRun) -> None:
+    """Count the children that still wait for a redrive as what they ended as."""
+    if not run.pending_redrive:
+        return
+    found = Execution.objects.filter(map_run=run, status__in=_BAD_ENDS)
+    counts = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
+    for child in found:
+        if _waits(child, run):
+            counts[child.status.lower()] += 1
+    grown = {name: F(name) + number for name, number in counts.items()}
+    MapRun.objects.filter(pk=run.pk).update(pending_redrive=0, **grown)
+
+
+def _waits(child: Execution, run: MapRun) -> bool:
+    """Tell whether a child ended before the run's last redrive."""
+    return (child.stop_ms or 0) <= (run.redrive_ms or 0)

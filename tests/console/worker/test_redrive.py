@@ -1,0 +1,220 @@
+"""The redrive matrix: what ended badly in every way and place goes on, once and twice.
+
+Calls are counted: a state that succeeded is never run again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import errors
+from console.models import Execution, MapRun
+from console.store import executions, history, redrive
+from tests.console.store.helpers import create, crowd, ended, function, one, start, types
+
+if TYPE_CHECKING:
+    from console.models import Project
+    from console.worker import Embedded
+
+CALLS: Counter[str] = Counter()
+BROKEN: set[str] = set()
+NAP_S = 1
+
+
+def work(event: Any, context: Any) -> Any:
+    """Count the call; fail, or take too long, while its name is in ``BROKEN``."""
+    name = event["name"] if isinstance(event, dict) else str(event)
+    CALLS[name] += 1
+    if name in BROKEN:
+        raise RuntimeError(f"{name} is broken")
+    return name
+
+
+@pytest.fixture(autouse=True)
+def functions(settings: Any) -> None:
+    """Register the function; nothing is broken, nothing was called."""
+    settings.STEPYARD_FUNCTIONS = {"work": f"{__name__}:work"}
+    CALLS.clear()
+    BROKEN.clear()
+
+
+def step(name: str, **more: Any) -> dict[str, Any]:
+    """Return a Task that calls the function under a name."""
+    return function("work", Parameters={"name": name}, ResultPath=None, **more)
+
+
+def bad(way: str) -> dict[str, Any]:
+    """Return the states after ``good`` that end badly in a way, if ``gate`` says so."""
+    if way == "fail":
+        return {"bad": {"Type": "Fail", "Error": "E"}}
+    if way == "task":
+        return {"bad": step("bad", Next="last"), "last": step("last", End=True)}
+    nap = {"Type": "Wait", "Seconds": NAP_S + 1, "Next": "last"}
+    return {"bad": nap, "last": step("last", End=True)}
+
+
+def inner(way: str) -> dict[str, Any]:
+    """Return a line of states: one that succeeds, then one that ends badly."""
+    return {"StartAt": "good", "States": {"good": step("good", Next="bad"), **bad(way)}}
+
+
+def definition(way: str, place: str) -> dict[str, Any]:
+    """Return a machine whose bad state stands at a place."""
+    line = inner(way)
+    done = {"StartAt": "side", "States": {"side": step("side", End=True)}}
+    if place == "top level":
+        found = line
+    elif place == "Parallel":
+        found = one("P", Type="Parallel", Branches=[done, line])
+    elif place == "Map":
+        found = one("M", Type="Map", ItemsPath="$.items", ItemProcessor=line)
+    else:
+        mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+        found = one("M", Type="Map", ItemsPath="$.items", ItemProcessor={**mode, **line})
+    if way == "timeout":
+        found["TimeoutSeconds"] = NAP_S
+    return found
+
+
+def end_badly(execution: Execution, way: str) -> Execution:
+    """Bring an execution to its bad end."""
+    if way == "abort":
+        deadline = time.monotonic() + 10
+        while CALLS["good"] == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        executions.stop(Execution.objects.get(pk=execution.pk))
+    row = ended(execution)
+    deadline = time.monotonic() + 10
+    while redrive.refusal(row).endswith("stopped") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return row
+
+
+ENDS = {"fail": "FAILED", "task": "FAILED", "timeout": "TIMED_OUT", "abort": "ABORTED"}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("place", ["top level", "Parallel", "Map", "distributed Map"])
+@pytest.mark.parametrize("way", list(ENDS))
+def test_matrix(project: Project, worker: Embedded, way: str, place: str, times: int) -> None:
+    """It ends badly, is redriven so often, and what was well is not done again."""
+    del worker
+    BROKEN.add("bad")
+    machine = create(project, definition(way, place))
+    row = end_badly(start(machine, {"items": [1]}), way)
+    for count in range(1, times + 1):
+        assert row.status == ENDS[way], types(row)
+        assert redrive.status(row) == ("REDRIVABLE", "")
+        if count == times and way in ("timeout", "abort"):
+            _let_it_end(row)
+        elif count == times:
+            BROKEN.clear()
+        redrive.redrive(row)
+        if count < times:
+            row = end_badly(row, way)
+    if way in ("task", "abort"):
+        row = ended(row)
+        assert row.status == "SUCCEEDED", types(row)
+        assert CALLS["last"] == 1
+    else:
+        row = ended(row)  # a Fail fails again; the clock of a machine's timeout begins anew
+        assert row.status == ENDS[way]
+    assert row.redrive_count == times
+    assert types(row).count("ExecutionRedriven") == times
+    assert CALLS["good"] == 1, "a state that had succeeded was run again"
+    assert CALLS["side"] == (place == "Parallel")
+    if place == "distributed Map":
+        assert MapRun.objects.get(parent=row).redrive_count == times
+
+
+def _let_it_end(row: Execution) -> None:
+    """Nothing to do: the Wait of the last redrive goes by on its own."""
+    assert row.stop_ms is not None
+
+
+def test_a_distributed_map_redrives_only_the_children_that_failed(
+    project: Project, worker: Embedded
+) -> None:
+    """Of five children two fail; the same two run again under their own ARNs."""
+    del worker
+    BROKEN.update({"2", "4"})
+    line = one("C", **function("work"))
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    state = {"Type": "Map", "ItemProcessor": {**mode, **line}, "ToleratedFailureCount": 1}
+    row = ended(start(create(project, one("M", **state)), [1, 2, 3, 4, 5]))
+    assert row.status == "FAILED"
+    run = MapRun.objects.get(parent=row)
+    before = set(run.children.values_list("arn", flat=True))
+    while redrive.refusal(row):
+        time.sleep(0.02)
+    BROKEN.clear()
+    redrive.redrive(row)
+    row = ended(row)
+    assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", ["1", "2", "3", "4", "5"])
+    assert before <= set(run.children.values_list("arn", flat=True))
+    assert CALLS["2"] == CALLS["4"] == 2
+    assert CALLS["1"] == CALLS["3"] == CALLS["5"] == 1
+    run.refresh_from_db()
+    assert (run.succeeded, run.failed, run.pending_redrive) == (5, 0, 0)
+    child = run.children.filter(redrive_count=1).first()
+    assert child is not None
+    kinds = types(child)
+    assert kinds.index("ExecutionRedriven") == kinds.index("ExecutionFailed") + 1
+
+
+def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -> None:
+    """In AWS's words; a child of a Map Run is its parent's."""
+    del worker
+    waits = start(create(project, one("W", Type="Wait", Seconds=600), "waits"))
+    assert redrive.refusal(waits) == "Execution is RUNNING and cannot be redriven"
+    done = ended(start(create(project, one("P", Type="Pass"), "done")))
+    with pytest.raises(errors.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
+        redrive.redrive(done)
+    executions.stop(waits)
+    Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)
+    waits.refresh_from_db()
+    assert redrive.refusal(waits) == "Execution redrivable period exceeded"
+
+
+def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
+    """The others are told that it runs; the history has one ExecutionRedriven."""
+    execution = start(create(project, one("W", Type="Wait", Seconds=600)))
+    executions.stop(execution)
+    outcomes = crowd(6, lambda _: redrive.redrive(Execution.objects.get(pk=execution.pk)))
+    won = [one for one in outcomes if isinstance(one, int)]
+    assert len(won) == 1
+    from console.store import runs
+
+    while runs.step(execution.pk):
+        pass
+    assert types(execution).count("ExecutionRedriven") == 1
+
+
+def test_the_same_client_token_gives_the_same_answer(project: Project) -> None:
+    """Asked again within 15 minutes nothing more is done."""
+    execution = start(create(project, one("W", Type="Wait", Seconds=600)))
+    executions.stop(execution)
+    first = redrive.redrive(execution, token="t")
+    assert redrive.redrive(execution, token="t") == first
+    execution.refresh_from_db()
+    assert execution.redrive_count == 1
+
+
+def test_the_history_before_a_redrive_stays_as_it_was(project: Project, worker: Embedded) -> None:
+    """Reads before are a prefix of reads after (I16), and ids go on."""
+    del worker
+    BROKEN.add("bad")
+    row = ended(start(create(project, inner("task"))))
+    before = [history.aws_event(one) for one in history.page(row.pk, limit=1000)]
+    BROKEN.clear()
+    redrive.redrive(row)
+    ended(row)
+    after = [history.aws_event(one) for one in history.page(row.pk, limit=1000)]
+    assert after[: len(before)] == before
+    assert [event["id"] for event in after] == list(range(1, len(after) + 1))
