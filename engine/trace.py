@@ -276,6 +276,22 @@ class Trace:
     def _ended(self, event: Event, scope: Scope, _: str) -> None:
         self._close(scope, FAILED if event.type == "ExecutionFailed" else ABORTED, event)
 
+    def _redriven(self, event: Event, _: Scope, __: str) -> None:
+        """What did not succeed is in progress again; a Fail will be entered anew."""
+        self._reopen(self._root, event)
+
+    def _reopen(self, scope: Scope, event: Event) -> None:
+        visit = scope.open
+        if visit is None or self.graph.by_id[visit.node].type == "Fail":
+            return
+        visit.status, visit.left_ms = RUNNING, None
+        self._changed[visit.node] = event.id
+        attempt = scope.attempts.get(visit.node)
+        if attempt is not None:
+            attempt.culprit = None
+            for child in attempt.scopes.values():
+                self._reopen(child, event)
+
     def _close(self, scope: Scope, status: str, event: Event) -> None:
         """End what is still open on this line of control, and inside it."""
         visit = scope.open
@@ -308,6 +324,7 @@ _HANDLERS: dict[str, Callable[[Trace, Event, Scope, str], None]] = {
     "ExecutionFailed": Trace._ended,  # noqa: SLF001
     "ExecutionAborted": Trace._ended,  # noqa: SLF001
     "ExecutionTimedOut": Trace._ended,  # noqa: SLF001
+    "ExecutionRedriven": Trace._redriven,  # noqa: SLF001
 }
 
 

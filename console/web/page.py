@@ -134,6 +134,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
+                "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),
                 "delete": here.may("DeleteStateMachine"),
                 "team": here.may("PutMember"),

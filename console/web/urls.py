@@ -14,6 +14,7 @@ from console.web.views import (
     payloads,
     people,
     preferences,
+    redrive,
     start,
     stop,
 )
@@ -26,6 +27,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
+    path("redrive/", redrive.redrive, name="redrive"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),

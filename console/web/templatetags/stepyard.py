@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
+from console.store import redrive
 from console.web import words
 
 if TYPE_CHECKING:
@@ -112,6 +113,12 @@ def resource(arn: str) -> SafeString:
     """Show what an ARN names without region and account, which every ARN here shares."""
     parts = arn.split(":", 5)
     return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+
+
+@register.filter
+def redrive_refusal(execution: Execution) -> str:
+    """Say why an execution cannot be redriven, "" if it can."""
+    return redrive.refusal(execution)
 
 
 @register.filter
