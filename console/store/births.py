@@ -1,15 +1,21 @@
-"""What is written when an execution begins?  All it needs to go on, in one transaction (G1)."""
+"""What is written when an execution begins?  All it needs to go on, in one transaction (G1).
+
+Whoever starts it may take it a first step before that: most executions get to their end, or to
+something they wait for, in no time, and need no second transaction and no worker for it.
+"""
 
 from __future__ import annotations
 
 import secrets
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import engine
 from console import arns
 from console.models import RunRow
 from console.store import hints, history, rows, runs
-from console.store.caches import machines
+from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 
 if TYPE_CHECKING:
@@ -20,12 +26,29 @@ EXPRESS_S = 300
 """AWS: how long an execution of an Express machine may run at most."""
 
 
-def give_birth(execution: Execution, machine_name: str, *, sync: bool = False) -> None:
-    """Save a new execution with event 1, its snapshot and its first work item.
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """The first steps of an execution that is not stored yet."""
 
-    ``sync``: it was started by StartSyncExecution.
+    steps: tuple[engine.Step, ...]
+
+    @property
+    def run(self) -> engine.Run:
+        """Return how far it has come."""
+        return self.steps[-1].run
+
+
+_AHEAD_S = 0.02
+
+
+def prepare(
+    execution: Execution, machine_name: str, *, sync: bool = False, ahead: bool = False
+) -> Birth:
+    """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
+
+    ``sync``: it is started by StartSyncExecution. JSONata may take a second, so it is left to the
+    worker.
     """
-    rows.insert(execution)
     machine = machines.get(execution.definition_id)
     timeout_s = None
     if arns.is_express(execution.arn):
@@ -44,17 +67,52 @@ def give_birth(execution: Execution, machine_name: str, *, sync: bool = False) -
         redrive_count_known=not sync,
     )
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    made = engine.advance(machine, engine.NEW_RUN, message, moment, budget=0)
+    first = engine.advance(machine, engine.NEW_RUN, message, moment, budget=0)
+    if not ahead or "JSONata" in machine.text:
+        return Birth((first,))
+    return Birth((first, *_ahead(machine, first)))
+
+
+def _ahead(machine: engine.Machine, first: engine.Step) -> tuple[engine.Step, ...]:
+    """Go on for a moment; whatever goes wrong is the worker's to see."""
+    until = time.monotonic() + _AHEAD_S
+    run = first.run.reading(engine.DictValues(first.kept))
+    try:
+        made = engine.advance(
+            machine,
+            run,
+            engine.Continue(),
+            runs.moment(machine),
+            enough=lambda: time.monotonic() > until,
+        )
+    except Exception:  # noqa: BLE001 - it fails again where failures are counted
+        return ()
+    return (made,) if made.events else ()
+
+
+def give_birth(execution: Execution, machine_name: str, birth: Birth | None = None) -> None:
+    """Save a new execution with its first events, its snapshot and its first work item."""
+    birth = birth or prepare(execution, machine_name)
+    rows.insert(execution)
+    run = birth.run
     begun = RunRow(
         execution_id=execution.pk,
-        snapshot=made.run.dumps(),
-        next_event=made.run.next_event,
-        ready=True,
+        snapshot=run.dumps(),
+        next_event=run.next_event,
+        ready=bool(run.ready),
     )
     rows.insert(begun)
-    history.append(execution.pk, made.events)
+    history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)
-    values.apply(made)
+    for one in birth.steps:
+        values.apply(one)
     save_values(values)
-    runs.carry_out(execution.pk, execution.arn, made.commands)
-    hints.wake(execution.pk)
+    commands = [command for one in birth.steps for command in one.commands]
+    runs.carry_out(execution.pk, execution.arn, commands)
+    if run.ready:
+        hints.wake(execution.pk)
+
+
+def remember(execution: Execution, birth: Birth) -> None:
+    """Keep the run of an execution that was just committed, for its next step."""
+    kept_runs.put(execution.pk, 0, birth.run)

@@ -19,7 +19,7 @@ from console.errors import (
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store import audit, failures, inbox, rows, runs, tasks, throttle
-from console.store.births import give_birth
+from console.store.births import give_birth, prepare, remember
 from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ def start(
     version: Version | None = None,
     alias_arn: str = "",
     sync: bool = False,
+    ahead: bool = False,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
     """Start an execution; durable when this returns (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
-    reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end.
+    reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
+    ``ahead``: take it its first step at once instead of leaving it to a worker.
 
     The same name with the same input while it runs returns the same execution, but of an Express
     machine, where each start is one of its own. Raises InvalidName,
@@ -62,6 +64,12 @@ def start(
         else arns.execution_arn(machine.arn, name)
     )
 
+    wanted = _new(machine, name, arn, input, trace_header, actor)
+    wanted.test_case = test_case
+    if version is not None:
+        _use_version(wanted, version, alias_arn)
+    birth = prepare(wanted, machine.name, sync=sync, ahead=ahead)
+
     def store() -> Execution:
         current = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if current is None or current.status != "ACTIVE":
@@ -71,16 +79,15 @@ def start(
             if found.status == "RUNNING" and found.input == input:
                 return found
             raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
-        execution = _new(machine, name, arn, input, trace_header, actor)
-        execution.test_case = test_case
-        if version is not None:
-            _use_version(execution, version, alias_arn)
-        give_birth(execution, machine.name, sync=sync)
+        give_birth(wanted, machine.name, birth)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn)
-        return execution
+        return wanted
 
-    return write(store)
+    stored = write(store)
+    if ahead and stored is wanted:
+        remember(stored, birth)
+    return stored
 
 
 def _check_quotas(machine: StateMachine) -> None:

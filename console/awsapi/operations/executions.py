@@ -36,6 +36,7 @@ def start(call: Call) -> dict[str, Any]:
         input="{}" if text is None else text,
         trace_header=params.get("traceHeader") or "",
         test_case=case,
+        ahead=True,
         actor=call.actor,
     )
     return {"executionArn": execution.arn, "startDate": seconds(execution.start_ms)}

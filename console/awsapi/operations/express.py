@@ -37,6 +37,7 @@ def start_sync(call: Call) -> Later:
         input="{}" if text is None else text,
         trace_header=params.get("traceHeader") or "",
         sync=True,
+        ahead=True,
         actor=call.actor,
     )
     with_data = params.get("includedData") != "METADATA_ONLY"

@@ -38,7 +38,12 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
         return _form(request, one, status=422, case_error=problem, **typed)
     try:
         started = store.start(
-            one, name=name or None, input=text or "{}", test_case=case, actor=actor(here)
+            one,
+            name=name or None,
+            input=text or "{}",
+            test_case=case,
+            ahead=True,
+            actor=actor(here),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"

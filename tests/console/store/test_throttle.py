@@ -11,6 +11,7 @@ from console import errors, quotas
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
 from console.store import activities, throttle
+from console.store.writer import write
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
 if TYPE_CHECKING:
@@ -65,12 +66,16 @@ def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.Monkey
     now = 1_000_000
     monkeypatch.setattr(throttle.clock, "now_ms", lambda: now)
     rate = Rate(bucket=10, refill=2)
-    assert throttle.take(project.pk, "x", rate, 100) == 10
-    assert throttle.take(project.pk, "x", rate) == 0
+
+    def take(wanted: int) -> int:
+        return write(lambda: throttle.take(project.pk, "x", rate, wanted))
+
+    assert take(100) == 10
+    assert take(1) == 0
     now += 1500
-    assert throttle.take(project.pk, "x", rate, 100) == 3
+    assert take(100) == 3
     now += 60_000
-    assert throttle.take(project.pk, "x", rate, 100) == 10
+    assert take(100) == 10
 
 
 @pytest.mark.django_db(transaction=True)
