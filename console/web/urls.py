@@ -13,6 +13,7 @@ from console.web.views import (
     overview,
     payloads,
     preferences,
+    prometheus,
     start,
     stop,
 )
@@ -46,6 +47,7 @@ urlpatterns = [
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
+    path("metrics", prometheus.metrics, name="prometheus"),
     path("preferences/", preferences.save, name="preferences"),
     path("login/", login.form, name="login"),
     path("login/<str:token>/", login.link, name="login-link"),
