@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Max, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MB = 1024 * 1024
 BASE_MB = 50
+MOST = 1000
+"""So many executions of a machine are looked at for its estimate."""
 _BLOCK_MB = 64
 _BLOCK_MS = 100
 _AS_OF = "2026-01-01"
@@ -66,39 +68,40 @@ def rates() -> dict[str, Rate]:
     return found
 
 
-def of_execution(execution: Execution) -> Cost:
-    """Estimate one execution."""
+def of_execution(execution: Execution, entered: int) -> Cost:
+    """Estimate one execution that entered so many states."""
     machine = execution.state_machine
     if machine is not None and machine.type == "EXPRESS":
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         size = len(execution.definition.text) + len(execution.input) + len(execution.output or "")
         return _express(1, _gb_seconds(took, BASE_MB * MB + size))
-    entered = HistoryEvent.objects.filter(
-        execution_id=execution.pk, type__endswith="StateEntered"
-    ).count()
-    return _standard(
-        entered
-        + _retries(TaskRow.objects.filter(execution_id=execution.pk))
-        + execution.redrive_count
-        + 1
-    )
+    retries = _retries(TaskRow.objects.filter(execution_id=execution.pk))
+    return _standard(entered + retries + execution.redrive_count + 1)
 
 
-def of_machine(machine: StateMachine, since: int, until: int) -> Cost:
-    """Estimate the executions of a machine that started in [since, until), epoch ms."""
+def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
+    """Estimate the executions of a machine that started in [since, until), epoch ms.
+
+    Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
+    the newest.
+    """
     found = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
+    runs = found.count()
+    newest = list(found.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
+    share = Decimal(runs) / len(newest) if newest else Decimal(0)
     if machine.type == "EXPRESS":
         memory = BASE_MB * MB + len(machine.definition.text)
-        spans = found.filter(stop_ms__isnull=False).values_list("start_ms", "stop_ms")
-        held = sum((_gb_seconds((stop or 0) - start, memory) for start, stop in spans), Decimal())
-        return _express(found.count(), held)
-    numbers = found.order_by().values("pk")
-    entered = HistoryEvent.objects.filter(execution_id__in=numbers, type__endswith="StateEntered")
-    about = found.aggregate(runs=Count("pk"), redrives=Sum("redrive_count"))
-    runs = about["runs"] + (about["redrives"] or 0)
-    return _standard(
-        entered.count() + _retries(TaskRow.objects.filter(execution_id__in=numbers)) + runs
-    )
+        spans = (stop - start for _, start, stop in newest if stop is not None)
+        held = sum((_gb_seconds(span, memory) for span in spans), Decimal())
+        return _express(runs, held * share), len(newest)
+    numbers = [pk for pk, _, _ in newest]
+    entered = HistoryEvent.objects.filter(
+        execution_id__in=numbers, type__endswith="StateEntered"
+    ).count()
+    redrives = found.filter(redrive_count__gt=0).aggregate(n=Sum("redrive_count"))["n"] or 0
+    retries = _retries(TaskRow.objects.filter(execution_id__in=numbers))
+    transitions = round((entered + retries) * share) + redrives + runs
+    return _standard(transitions), len(newest)
 
 
 def billed_ms(milliseconds: int) -> int:

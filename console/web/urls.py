@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    charts,
     editor,
     executions,
     live,
@@ -33,6 +34,7 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition/", machines.definition, name="definition"),
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
+    path("metrics/", charts.machine, name="machine-metrics"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
     path("executions/<str:execution>/", include(_EXECUTION)),
@@ -47,6 +49,10 @@ urlpatterns = [
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
+    path("charts/", charts.show, name="charts"),
+    path("charts/_delta", charts.delta, name="charts-delta"),
+    path("charts/executions/", charts.behind, name="behind"),
+    path("charts.csv", charts.download, name="charts-csv"),
     path("metrics", prometheus.metrics, name="prometheus"),
     path("preferences/", preferences.save, name="preferences"),
     path("login/", login.form, name="login"),
