@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from console.metrics import cost
 from console.metrics.names import METRICS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
-from console.web import charts
+from console.web import charts, span
 from console.web.page import Yard, render, yard
 from console.web.views.machines import about
 from console.web.words import iso
@@ -38,8 +38,8 @@ def machine(request: HttpRequest, machine: str) -> HttpResponse:
     here = yard(request)
     one = here.machine(machine)
     context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
-    span: charts.Span = context["span"]
-    context["cost"], looked_at = cost.of_machine(one, span.since, span.until)
+    chosen: span.Span = context["span"]
+    context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "machine/metrics.html", context)
 
@@ -83,7 +83,7 @@ def behind(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
     here, query = yard(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
-    since, until = (charts.minute_of(query.get(name, "")) for name in ("from", "to"))
+    since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
         raise Http404("No executions belong to this address: it needs a metric, from and to.")
     one = _machine(here, request)
