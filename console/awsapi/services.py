@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
 from console.awsapi.errors import UnknownOperation
+from console.awsapi.operations import cloudwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,7 +74,10 @@ STATES = Service(
     operations.HANDLERS,
     "com.amazonaws.swf.service.v2.model",
 )
-SERVICES = (STATES,)
+CLOUDWATCH = Service(
+    "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
+)
+SERVICES = (STATES, CLOUDWATCH)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 

@@ -28,6 +28,11 @@ from console.models.machines import (
     Tag,
     Version,
 )
+from console.models.metrics import (
+    MetricMinute,
+    MetricTotal,
+    Price,
+)
 from console.models.people import (
     AccessKey,
     AuditEntry,
@@ -54,6 +59,9 @@ __all__ = [
     "MapItem",
     "MapRun",
     "Membership",
+    "MetricMinute",
+    "MetricTotal",
+    "Price",
     "Project",
     "Role",
     "RunRow",

@@ -99,6 +99,17 @@ class Execution(models.Model):
             models.Index(
                 fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
             ),
+            # what ended in a minute: the metrics
+            models.Index(
+                fields=["project", "stop_ms"],
+                name="execution_by_stop",
+                condition=models.Q(stop_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["project", "redrive_ms"],
+                name="execution_by_redrive",
+                condition=models.Q(redrive_ms__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -212,4 +223,15 @@ class TaskRow(models.Model):
             models.Index(fields=["timeout_due_ms"], name="task_timeout"),
             models.Index(fields=["heartbeat_due_ms"], name="task_heartbeat"),
             models.Index(fields=["look_due_ms"], name="task_look"),
+            # what began and ended in a minute: the metrics
+            models.Index(
+                fields=["started_ms"],
+                name="task_by_start",
+                condition=models.Q(started_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["closed_ms"],
+                name="task_by_close",
+                condition=models.Q(closed_ms__isnull=False),
+            ),
         ]

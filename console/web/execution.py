@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.metrics import cost
 from console.web import events, jsonview, panel, steps, svg, words
 from console.web.history import traced
 
@@ -66,6 +67,7 @@ def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
         "summaries": summaries,
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "transitions": trace.transitions,
+        "cost": cost.of_execution(one, trace.transitions),
         "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
         "chosen": chosen,
         **tab_of(query),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    charts,
     editor,
     executions,
     live,
@@ -14,6 +15,7 @@ from console.web.views import (
     payloads,
     people,
     preferences,
+    prometheus,
     redrive,
     start,
     stop,
@@ -35,6 +37,7 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition/", machines.definition, name="definition"),
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
+    path("metrics/", charts.machine, name="machine-metrics"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
     path("executions/<str:execution>/", include(_EXECUTION)),
@@ -54,6 +57,11 @@ urlpatterns = [
     path("keys/", people.keys, name="keys"),
     path("keys/<str:key>/", people.change_key, name="key"),
     path("audit/", people.audit, name="audit"),
+    path("charts/", charts.show, name="charts"),
+    path("charts/_delta", charts.delta, name="charts-delta"),
+    path("charts/executions/", charts.behind, name="behind"),
+    path("charts.csv", charts.download, name="charts-csv"),
+    path("metrics", prometheus.metrics, name="prometheus"),
     path("preferences/", preferences.save, name="preferences"),
     path("login/", login.form, name="login"),
     path("login/<str:token>/", login.link, name="login-link"),

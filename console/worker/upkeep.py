@@ -11,6 +11,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from console.metrics import rollups
 from console.store import deadlines, machines, map_runs, map_tasks
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 THREADS = 4
 DELETIONS_EVERY_S = 60.0
+METRICS_EVERY_S = 60.0
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -38,6 +40,7 @@ class Upkeep:
         self._moving: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
+        self._metrics_at = 0.0
 
     def sweep(self) -> None:
         """Find in the rows what there is to do."""
@@ -48,6 +51,9 @@ class Upkeep:
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
+        if time.monotonic() >= self._metrics_at:
+            self._metrics_at = time.monotonic() + METRICS_EVERY_S
+            self._once("metrics", rollups.keep)
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import lists
+from console.web import charts, lists
 from console.web.page import Yard, render, yard
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ MOST = 8
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
-    return render(request, "overview/page.html", _context(yard(request)))
+    here = yard(request)
+    context = _context(here) | charts.context(here, request.GET, None)
+    return render(request, "overview/page.html", context)
 
 
 @require_safe

@@ -1,0 +1,270 @@
+"""How are metrics read?  CloudWatch's ListMetrics, GetMetricStatistics and GetMetricData."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console import clock
+from console.awsapi import paging
+from console.awsapi.operations.call import seconds
+from console.errors import InvalidToken, ServiceError
+from console.metrics import read, tally
+from console.metrics.names import METRICS, NAMESPACE
+from console.metrics.rollups import MINUTE
+from console.metrics.samples import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from console.awsapi.operations.call import Call, Later
+
+_PAGE = 500
+_MOST_POINTS = 1440
+_MOST_VALUES = 100_800
+_LIST_MS = 14 * 24 * 60 * MINUTE
+_RECENT_MS = 3 * 60 * MINUTE
+
+
+class InvalidParameterValue(ServiceError):
+    """A parameter is bad or out of range."""
+
+    code = "InvalidParameterValue"
+
+
+class InvalidParameterCombination(ServiceError):
+    """Parameters that do not go together."""
+
+    code = "InvalidParameterCombination"
+
+
+class MissingParameter(ServiceError):
+    """A parameter that is needed is not there."""
+
+    code = "MissingParameter"
+
+
+class InvalidNextToken(ServiceError):
+    """The token was not given out for this request."""
+
+    code = "InvalidNextToken"
+
+
+# -- ListMetrics -----------------------------------------------------------------------------------
+
+
+def list_metrics(call: Call) -> dict[str, Any]:
+    """Answer ListMetrics: what had values in the last two weeks."""
+    params, now = call.params, clock.now_ms()
+    if params.get("RecentlyActive") not in (None, "PT3H"):
+        raise InvalidParameterValue("RecentlyActive: the only value is PT3H")
+    start = _position(call) or 0
+    span = _RECENT_MS if params.get("RecentlyActive") else _LIST_MS
+    found = read.known(call.project.pk, call.region, now - span, now)
+    matching = [one for one in found if _matches(one, params)]
+    answer: dict[str, Any] = {"Metrics": [_metric(one) for one in matching[start : start + _PAGE]]}
+    if len(matching) > start + _PAGE:
+        answer["NextToken"] = _token(call, start + _PAGE)
+    return answer
+
+
+def _matches(series: Series, params: dict[str, Any]) -> bool:
+    if params.get("Namespace", NAMESPACE) != NAMESPACE:
+        return False
+    if params.get("MetricName", series.metric) != series.metric:
+        return False
+    has = dict(_dimensions(series))
+    wanted = params.get("Dimensions") or []
+    return all(
+        one["Name"] in has and one.get("Value") in (None, has[one["Name"]]) for one in wanted
+    )
+
+
+def _metric(series: Series) -> dict[str, Any]:
+    dimensions = [{"Name": name, "Value": value} for name, value in _dimensions(series)]
+    return {"Namespace": NAMESPACE, "MetricName": series.metric, "Dimensions": dimensions}
+
+
+def _dimensions(series: Series) -> list[tuple[str, str]]:
+    dimension = METRICS[series.metric].dimension
+    if not dimension:
+        return []
+    name, equals, value = series.also.partition("=")
+    return [(dimension, series.resource), *([(name, value)] if equals else [])]
+
+
+# -- GetMetricStatistics ---------------------------------------------------------------------------
+
+
+def get_metric_statistics(call: Call) -> dict[str, Any]:
+    """Answer GetMetricStatistics."""
+    params = call.params
+    names = [*(params.get("Statistics") or []), *(params.get("ExtendedStatistics") or [])]
+    if not names:
+        raise MissingParameter("Must specify either Statistics or ExtendedStatistics")
+    if params.get("Statistics") and params.get("ExtendedStatistics"):
+        raise InvalidParameterCombination("Statistics and ExtendedStatistics: one of them only")
+    wanted = _Wanted.of(call, params, params["Period"], names)
+    answer: dict[str, Any] = {"Label": params["MetricName"], "Datapoints": []}
+    if (wanted.until - wanted.since) / wanted.period > _MOST_POINTS:
+        raise InvalidParameterCombination(
+            "You have requested up to "
+            f"{(wanted.until - wanted.since) // wanted.period} datapoints, which exceeds the limit "
+            f"of {_MOST_POINTS}. You may reduce the datapoints requested by increasing Period, or "
+            "decreasing the time range."
+        )
+    for start, values in wanted.points(names):
+        point: dict[str, Any] = {"Timestamp": seconds(start), "Unit": wanted.unit}
+        for name, value in zip(names, values, strict=True):
+            if tally.is_percentile(name):
+                point.setdefault("ExtendedStatistics", {})[name] = value
+            else:
+                point[name] = value
+        answer["Datapoints"].append(point)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One metric over one range; ``asked`` is None where no such series can exist."""
+
+    since: int
+    until: int
+    period: int
+    unit: str
+    metric: str
+    asked: read.Asked | None
+
+    @classmethod
+    def of(cls, call: Call, metric: dict[str, Any], period_s: int, names: Sequence[str]) -> _Wanted:
+        """Check a request. ``metric``: what has Namespace, MetricName, Dimensions and Unit."""
+        for name in names:
+            if not tally.is_statistic(name):
+                raise InvalidParameterValue(f"The value {name} for parameter Stat is not supported")
+        if period_s < 1 or period_s % 60:
+            raise InvalidParameterValue(
+                f"The parameter Period must be a multiple of 60: got {period_s}"
+            )
+        since = read.floor(int(call.params["StartTime"] * 1000))
+        until = -read.floor(-int(call.params["EndTime"] * 1000))
+        if since >= until:
+            raise InvalidParameterValue(
+                "The parameter StartTime must be less than the parameter EndTime."
+            )
+        period = period_s * 1000
+        known = METRICS.get(metric.get("MetricName", ""))
+        unit = "None" if known is None else known.unit
+        series = _series(call, metric)
+        if series is None or metric.get("Unit") not in (None, unit):
+            return cls(since, until, period, unit, "", None)
+        spread = any(tally.is_percentile(name) for name in names)
+        if call.action == "GetMetricData":  # its periods follow the clock
+            since = read.floor(since, period)
+        asked = read.Asked(
+            *(call.project.pk, call.region, (series.metric,), since, until, period),
+            *(series.resource, series.also, spread),
+        )
+        return cls(since, until, period, unit, series.metric, asked)
+
+    def points(self, names: Sequence[str]) -> list[tuple[int, list[float]]]:
+        """Return (start of period, values of the statistics) in order of time."""
+        return [] if self.asked is None else read.points(self.asked, self.metric, names)
+
+
+def _series(call: Call, metric: dict[str, Any]) -> Series | None:
+    """Return which series these dimensions name, None if there can be none."""
+    known = METRICS.get(metric.get("MetricName", ""))
+    if known is None or metric.get("Namespace") != NAMESPACE:
+        return None
+    given = {one["Name"]: one["Value"] for one in metric.get("Dimensions") or []}
+    resource = given.pop(known.dimension, None) if known.dimension else ""
+    if resource is None or len(given) > 1 or set(given) - {"Version", "Alias"}:
+        return None
+    also = "".join(f"{name}={value}" for name, value in given.items())
+    return Series(call.project.pk, call.region, known.name, resource, also)
+
+
+# -- GetMetricData ---------------------------------------------------------------------------------
+
+
+def get_metric_data(call: Call) -> dict[str, Any]:
+    """Answer GetMetricData: many metrics at once, in pages of so many values."""
+    params = call.params
+    queries = [one for one in params["MetricDataQueries"] if one.get("ReturnData", True)]
+    _check(params["MetricDataQueries"])
+    most = params.get("MaxDatapoints") or _MOST_VALUES
+    left, start = most, _position(call) or 0
+    results, seen = [], 0
+    for query in queries:
+        points = _values(call, query)
+        shown = points[max(start - seen, 0) :][:left]
+        complete = max(start - seen, 0) + len(shown) >= len(points)
+        seen += len(points)
+        left -= len(shown)
+        results.append(_result(query, shown, complete))
+    answer: dict[str, Any] = {"MetricDataResults": results, "Messages": []}
+    if start + most < seen:
+        answer["NextToken"] = _token(call, start + most)
+    return answer
+
+
+def _check(queries: Sequence[dict[str, Any]]) -> None:
+    for query in queries:
+        if query.get("Expression"):
+            raise InvalidParameterValue(
+                f"MetricDataQueries: {query['Id']!r} is an Expression, and metric math is not "
+                "served: ask for a MetricStat and compute with its values"
+            )
+        if not query.get("MetricStat"):
+            raise MissingParameter(f"MetricDataQueries: {query['Id']!r} has no MetricStat")
+    if len({query["Id"] for query in queries}) < len(queries):
+        raise InvalidParameterValue("MetricDataQueries: the Ids must differ")
+
+
+def _values(call: Call, query: dict[str, Any]) -> list[tuple[int, list[float]]]:
+    stat = query["MetricStat"]
+    metric = stat["Metric"] | ({"Unit": stat["Unit"]} if stat.get("Unit") else {})
+    names = [stat["Stat"]]
+    points = _Wanted.of(call, metric, stat["Period"], names).points(names)
+    ascending = call.params.get("ScanBy") == "TimestampAscending"
+    return points if ascending else points[::-1]
+
+
+def _result(
+    query: dict[str, Any], points: list[tuple[int, list[float]]], complete: bool
+) -> dict[str, Any]:
+    return {
+        "Id": query["Id"],
+        "Label": query.get("Label") or query["MetricStat"]["Metric"].get("MetricName", ""),
+        "Timestamps": [seconds(start) for start, _ in points],
+        "Values": [value for _, (value,) in points],
+        "StatusCode": "Complete" if complete else "PartialData",
+    }
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def _bound(call: Call) -> dict[str, Any]:
+    """Return what a token is bound to: the request without its token."""
+    return {name: value for name, value in call.params.items() if name != "NextToken"}
+
+
+def _token(call: Call, position: int) -> str:
+    return paging.token(call.action, _bound(call), position)
+
+
+def _position(call: Call) -> int | None:
+    bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
+    try:
+        found: int | None = paging.position(call.action, bound)
+    except InvalidToken as error:
+        raise InvalidNextToken(error.message) from None
+    return found
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+    "GetMetricData": get_metric_data,
+    "GetMetricStatistics": get_metric_statistics,
+    "ListMetrics": list_metrics,
+}

@@ -1,0 +1,136 @@
+"""What would this have cost in AWS dollars?  An estimate, by the published prices.
+
+Standard: states entered, retries, redrives and one for the end of each run. Express: a request,
+and the memory held for the time it ran. What functions, logs and storage cost is not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db.models import Max, Sum
+
+from console.models import Execution, HistoryEvent, Price, TaskRow
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from console.models import StateMachine
+
+MB = 1024 * 1024
+BASE_MB = 50
+MOST = 1000
+"""So many executions of a machine are looked at for its estimate."""
+_BLOCK_MB = 64
+_BLOCK_MS = 100
+_AS_OF = "2026-01-01"
+_SOURCE = "https://aws.amazon.com/step-functions/pricing/ (US East)"
+_BUILT_IN = {
+    "standard_transition": Decimal("0.000025"),
+    "express_request": Decimal("0.000001"),
+    "express_gb_second": Decimal("0.00001667"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A price, when it was read, and where."""
+
+    dollars: Decimal
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An estimate: ``count`` times ``unit`` (and, for Express, GB-seconds)."""
+
+    dollars: Decimal
+    count: int
+    unit: str
+    gb_seconds: Decimal | None
+    rate: Rate
+
+    @property
+    def text(self) -> str:
+        """Write the dollars with as many places as say something."""
+        return f"${self.dollars:.6f}" if self.dollars < 1 else f"${self.dollars:.2f}"
+
+
+def rates() -> dict[str, Rate]:
+    """Return every price: the table's where it has one, else the built-in one."""
+    found = {name: Rate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
+    for row in Price.objects.filter(name__in=_BUILT_IN):
+        found[row.name] = Rate(row.dollars, row.as_of, row.source)
+    return found
+
+
+def of_execution(execution: Execution, entered: int) -> Cost:
+    """Estimate one execution that entered so many states."""
+    machine = execution.state_machine
+    if machine is not None and machine.type == "EXPRESS":
+        took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
+        size = len(execution.definition.text) + len(execution.input) + len(execution.output or "")
+        return _express(1, _gb_seconds(took, BASE_MB * MB + size))
+    retries = _retries(TaskRow.objects.filter(execution_id=execution.pk))
+    return _standard(entered + retries + execution.redrive_count + 1)
+
+
+def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
+    """Estimate the executions of a machine that started in [since, until), epoch ms.
+
+    Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
+    the newest.
+    """
+    found = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
+    runs = found.count()
+    newest = list(found.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
+    share = Decimal(runs) / len(newest) if newest else Decimal(0)
+    if machine.type == "EXPRESS":
+        memory = BASE_MB * MB + len(machine.definition.text)
+        spans = (stop - start for _, start, stop in newest if stop is not None)
+        held = sum((_gb_seconds(span, memory) for span in spans), Decimal())
+        return _express(runs, held * share), len(newest)
+    numbers = [pk for pk, _, _ in newest]
+    entered = HistoryEvent.objects.filter(
+        execution_id__in=numbers, type__endswith="StateEntered"
+    ).count()
+    redrives = found.filter(redrive_count__gt=0).aggregate(n=Sum("redrive_count"))["n"] or 0
+    retries = _retries(TaskRow.objects.filter(execution_id__in=numbers))
+    transitions = round((entered + retries) * share) + redrives + runs
+    return _standard(transitions), len(newest)
+
+
+def billed_ms(milliseconds: int) -> int:
+    """Return the time that is billed: up to the next 100 ms."""
+    return max(math.ceil(milliseconds / _BLOCK_MS), 1) * _BLOCK_MS
+
+
+def billed_mb(size: float) -> int:
+    """Return the megabytes that are billed for bytes of memory: up to the next 64."""
+    return max(math.ceil(size / (_BLOCK_MB * MB)), 1) * _BLOCK_MB
+
+
+def _gb_seconds(milliseconds: int, size: float) -> Decimal:
+    return Decimal(billed_mb(size)) / 1024 * billed_ms(milliseconds) / 1000
+
+
+def _retries(tasks: QuerySet[TaskRow]) -> int:
+    """Count the attempts after the first of each visit of a state that calls something."""
+    visits = tasks.order_by().values("execution_id", "entered_event").annotate(most=Max("attempt"))
+    return sum(row["most"] for row in visits.filter(most__gt=0).iterator())
+
+
+def _standard(transitions: int) -> Cost:
+    rate = rates()["standard_transition"]
+    return Cost(rate.dollars * transitions, transitions, "state transitions", None, rate)
+
+
+def _express(requests: int, held: Decimal) -> Cost:
+    known = rates()
+    dollars = known["express_request"].dollars * requests
+    dollars += known["express_gb_second"].dollars * held
+    return Cost(dollars, requests, "requests", held, known["express_gb_second"])

@@ -1,0 +1,125 @@
+"""Which metrics are there?  The table that is the contract: names, units, dimensions, meaning.
+
+Names, units and dimensions are those of the namespace ``AWS/States``. ``docs/metrics.md`` has one
+row for each; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NAMESPACE = "AWS/States"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric. ``dimension``: "" for those of the whole account.
+
+    ``group``: which rows it is computed from: executions, tasks or a look at how things stand.
+    """
+
+    name: str
+    unit: str
+    dimension: str
+    group: str
+    meaning: str
+
+    @property
+    def usual(self) -> str:
+        """Return the statistic that a reader wants first."""
+        return "Sum" if self.unit == "Count" and self.group != "gauges" else "Average"
+
+
+ENDS = {
+    "SUCCEEDED": "ExecutionsSucceeded",
+    "FAILED": "ExecutionsFailed",
+    "TIMED_OUT": "ExecutionsTimedOut",
+    "ABORTED": "ExecutionsAborted",
+}
+REDRIVEN_ENDS = {status: f"Redriven{name}" for status, name in ENDS.items()}
+STATUS_OF = {name: status for ends in (ENDS, REDRIVEN_ENDS) for status, name in ends.items()}
+_EXECUTIONS = {
+    "ExecutionTime": ("Milliseconds", "from start to end, of executions that ended"),
+    "ExecutionThrottled": ("Count", "states and retries that the transition limit held back"),
+    "ExecutionsAborted": ("Count", "executions that were stopped"),
+    "ExecutionsFailed": ("Count", "executions that failed"),
+    "ExecutionsStarted": ("Count", "executions that started: 1 at the start, 0 at the end"),
+    "ExecutionsSucceeded": ("Count", "executions that succeeded"),
+    "ExecutionsTimedOut": ("Count", "executions that timed out"),
+    "ExecutionsRedriven": ("Count", "executions that were redriven"),
+    "RedrivenExecutionsAborted": ("Count", "redriven executions that were stopped"),
+    "RedrivenExecutionsFailed": ("Count", "redriven executions that failed again"),
+    "RedrivenExecutionsSucceeded": ("Count", "redriven executions that succeeded"),
+    "RedrivenExecutionsTimedOut": ("Count", "redriven executions that timed out"),
+    "ExpressExecutionBilledDuration": ("Milliseconds", "Express: time up to the next 100 ms"),
+    "ExpressExecutionBilledMemory": ("Bytes", "Express: memory up to the next 64 MB, estimated"),
+    "ExpressExecutionMemory": ("Bytes", "Express: memory, estimated"),
+}
+SEVEN = tuple(_EXECUTIONS)[:7]
+_GAUGES = {
+    "OpenExecutionCount": "executions that run",
+    "OpenExecutionLimit": "the most that may run",
+    "ApproximateOpenMapRunCount": "Map Runs that run",
+    "OpenMapRunLimit": "the most Map Runs that may run",
+    "ApproximateMapRunBacklogSize": "child executions that wait for their start",
+}
+_TIMES = {
+    "RunTime": "from start to end",
+    "ScheduleTime": "from being scheduled to start",
+    "Time": "from being scheduled to the end",
+}
+_COUNTS = {
+    "Scheduled": "that were scheduled",
+    "Started": "that started",
+    "Succeeded": "that succeeded",
+    "Failed": "that failed",
+    "TimedOut": "that timed out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How the metrics of one kind of task are called."""
+
+    one: str
+    many: str
+    dimension: str
+    words: str
+
+
+WORK = {
+    "activity": Work("Activity", "Activities", "ActivityArn", "activities"),
+    "lambda": Work("LambdaFunction", "LambdaFunctions", "LambdaFunctionArn", "Lambda functions"),
+    "service": Work(
+        "ServiceIntegration",
+        "ServiceIntegrations",
+        "ServiceIntegrationResourceArn",
+        "service integrations",
+    ),
+}
+
+
+def _all() -> list[Metric]:
+    machine = "StateMachineArn"
+    found = [
+        Metric(name, unit, machine, "executions", meaning)
+        for name, (unit, meaning) in _EXECUTIONS.items()
+    ]
+    found += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]
+    for kind in WORK.values():
+        found += [
+            Metric(
+                kind.one + name, "Milliseconds", kind.dimension, "tasks", f"{kind.words}: {words}"
+            )
+            for name, words in _TIMES.items()
+        ]
+        found += [
+            Metric(kind.many + name, "Count", kind.dimension, "tasks", f"{kind.words} {words}")
+            for name, words in _COUNTS.items()
+        ]
+    words = "activities whose worker gave no sign of life in time"
+    late = Metric("ActivitiesHeartbeatTimedOut", "Count", "ActivityArn", "tasks", words)
+    return [*found, late]
+
+
+METRICS = {one.name: one for one in _all()}

@@ -1,0 +1,141 @@
+"""What were the values of a metric?  Sums of the minutes that are over, and live rows since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, F, Max, Min, Q, Sum
+
+from console.metrics import rollups, tally
+from console.metrics.names import METRICS
+from console.metrics.rollups import MINUTE
+from console.metrics.samples import Series
+from console.metrics.tally import Tally
+from console.models import MetricMinute, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+Buckets = dict[int, Tally]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which values are wanted.
+
+    ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map
+    Runs apart, as in lists of executions). ``since``, ``until``: whole minutes in epoch ms, the
+    second exclusive. ``spread``: whether percentiles will be asked of the answer.
+    """
+
+    project: int
+    region: str
+    metrics: tuple[str, ...]
+    since: int
+    until: int
+    period: int
+    resource: str | None = None
+    also: str = ""
+    spread: bool = False
+
+    def bucket(self, at_ms: int) -> int:
+        """Return the start of the period that a moment lies in, counted from ``since``."""
+        return at_ms - (at_ms - self.since) % self.period
+
+    def wants(self, series: Series) -> bool:
+        """Tell whether a series is among what is wanted."""
+        if (series.region, series.also) != (self.region, self.also):
+            return False
+        if series.metric not in self.metrics:
+            return False
+        return (
+            "/" not in _machine(series)
+            if self.resource is None
+            else (series.resource == self.resource)
+        )
+
+
+def _machine(series: Series) -> str:
+    """Return the machine's ARN of a series, "" for those of tasks, which may contain slashes."""
+    return series.resource if METRICS[series.metric].group == "executions" else ""
+
+
+def buckets(asked: Asked) -> dict[str, Buckets]:
+    """Return metric -> start of period (epoch ms) -> what its values were; empty periods lack."""
+    found: dict[str, Buckets] = {metric: {} for metric in asked.metrics}
+    summed = rollups.summed_until()
+    if asked.spread:
+        _add_rows(asked, found)
+    else:
+        _add_sums(asked, found)
+    groups = {METRICS[metric].group for metric in asked.metrics} - {"gauges"}
+    since = max(asked.since, summed)
+    if groups and since < asked.until:
+        live = rollups.gather(asked.project, groups, since, asked.until)
+        for (series, minute), one in live.items():
+            if asked.wants(series):
+                found[series.metric].setdefault(asked.bucket(minute), Tally()).take(one)
+    return found
+
+
+def _rows(asked: Asked) -> QuerySet[MetricMinute]:
+    rows = MetricMinute.objects.filter(
+        project=asked.project,
+        region=asked.region,
+        metric__in=asked.metrics,
+        minute_ms__range=(asked.since, asked.until - 1),
+        also=asked.also,
+    ).order_by()
+    if asked.resource is not None:
+        return rows.filter(resource=asked.resource)
+    return rows.exclude(Q(resource__startswith="arn:aws:states:") & Q(resource__contains="/"))
+
+
+def _add_rows(asked: Asked, found: dict[str, Buckets]) -> None:
+    """Add row by row, with the spread that percentiles need."""
+    for row in _rows(asked).iterator():
+        found[row.metric].setdefault(asked.bucket(row.minute_ms), Tally()).take(tally.of_row(row))
+
+
+def _add_sums(asked: Asked, found: dict[str, Buckets]) -> None:
+    """Let the database add: a month is forty thousand rows a machine."""
+    start = F("minute_ms") - (F("minute_ms") - asked.since) % asked.period
+    sums = (
+        _rows(asked)
+        .annotate(start=start)
+        .values("metric", "start")
+        .annotate(n=Sum("count"), of=Sum("total"), low=Min("least"), high=Max("most"))
+    )
+    for row in sums:
+        one = Tally(row["n"], row["of"], row["low"], row["high"])
+        found[row["metric"]][int(row["start"])] = one
+
+
+def known(project: int, region: str, since: int, until: int) -> list[Series]:
+    """Return the series that have values in a span, in their order."""
+    rows = MetricMinute.objects.filter(
+        project=project, region=region, minute_ms__range=(since, until - 1)
+    )
+    names = rows.order_by().values_list("metric", "resource", "also").annotate(Count("pk"))
+    found = {Series(project, region, *row[:3]) for row in names}
+    start = max(since, rollups.summed_until())
+    live = rollups.gather(project, {"executions", "tasks"}, start, until)
+    found |= {series for series, _ in live if series.region == region}
+    found |= {series for series, _ in rollups.gauges(Project.objects.get(pk=project))}
+    return sorted(one for one in found if one.region == region)
+
+
+def floor(at_ms: int, step: int = MINUTE) -> int:
+    """Return the start of the minute (or longer step) that a moment lies in."""
+    return at_ms - at_ms % step
+
+
+def points(asked: Asked, metric: str, statistics: Sequence[str]) -> list[tuple[int, list[float]]]:
+    """Return (start of period, value of each statistic) in order of time."""
+    series = buckets(asked)[metric]
+    return [
+        (start, [series[start].statistic(name) for name in statistics]) for start in sorted(series)
+    ]

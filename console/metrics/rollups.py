@@ -1,0 +1,191 @@
+"""How do metrics outlive their rows?  Minutes that are over are summed up, once.
+
+Upkeep does this beside the work, never in a step. A cursor in the database says up to which minute
+it was done; sums and cursor change in one transaction, and only if the cursor still stands where
+the sums began. So a crash repeats a chunk and doubles nothing, and several processes may try.
+
+A minute is summed two minutes after its end: a step writes its moment and commits it within
+seconds, and a minute that is summed is never looked at again. Executions that are deleted later
+stay counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db.models import Min
+
+from console import clock
+from console.metrics import samples, tally
+from console.metrics.samples import Series
+from console.metrics.tally import Tally
+from console.models import (
+    Execution,
+    MapRun,
+    MetricMinute,
+    MetricTotal,
+    Project,
+    ServerFact,
+    StateMachine,
+)
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MINUTE = 60_000
+_LAG_MS = 2 * MINUTE
+_CHUNK_MS = 30 * MINUTE
+_CURSOR = "metrics summed until"
+_GAUGES_KEPT_MS = 15 * 24 * 60 * MINUTE
+_AT_ONCE = 500
+Minutes = dict[tuple[Series, int], Tally]
+
+
+def keep() -> None:
+    """Sum up every minute that is over, and note how things stand now."""
+    while _next_chunk():
+        pass
+    _note_gauges()
+
+
+def summed_until() -> int:
+    """Return the epoch ms before which all is summed up, 0 if nothing is."""
+    value = ServerFact.objects.filter(name=_CURSOR).values_list("value", flat=True).first()
+    return int(value or 0)
+
+
+def gather(project: int, groups: set[str], since: int, until: int) -> Minutes:
+    """Sum the samples of a span by series and minute."""
+    found: Minutes = {}
+    for group in sorted(groups):
+        for one in samples.of(project, group, since, until):
+            key = one.series, one.at_ms - one.at_ms % MINUTE
+            found.setdefault(key, Tally()).add(one.value)
+    return found
+
+
+def _next_chunk() -> bool:
+    """Sum up one chunk; return whether there is more."""
+    end = clock.now_ms() - _LAG_MS
+    end -= end % MINUTE
+    known = summed_until()
+    since = known or _first_minute(end)
+    until = min(since + _CHUNK_MS, end)
+    if since >= until:
+        return False
+    found: Minutes = {}
+    for project in Project.objects.values_list("pk", flat=True):
+        found |= gather(project, {"executions", "tasks"}, since, until)
+    return write(lambda: _store(known, until, found)) and until < end
+
+
+def _first_minute(otherwise: int) -> int:
+    """Return the minute of the oldest execution."""
+    oldest = Execution.objects.aggregate(first=Min("start_ms"))["first"]
+    return otherwise - MINUTE if oldest is None else oldest - oldest % MINUTE
+
+
+def _store(known: int, until: int, found: Minutes) -> bool:
+    """Write the sums and move the cursor, unless somebody else did (inside a transaction)."""
+    fact, _ = ServerFact.objects.get_or_create(name=_CURSOR, defaults={"value": "0"})
+    fact = ServerFact.objects.select_for_update().get(pk=fact.pk)
+    if int(fact.value) != known:
+        return False
+    fact.value = str(until)
+    fact.save()
+    MetricMinute.objects.bulk_create(
+        [MetricMinute(minute_ms=minute, **_row(key, one)) for (key, minute), one in found.items()],
+        batch_size=_AT_ONCE,
+    )
+    totals: dict[Series, Tally] = {}
+    for (series, _minute), one in found.items():
+        totals.setdefault(series, Tally()).take(one)
+    _add_totals(totals)
+    return True
+
+
+def _add_totals(totals: Mapping[Series, Tally]) -> None:
+    for series, one in totals.items():
+        which = _identity(series)
+        row = MetricTotal.objects.select_for_update().filter(**which).first()
+        if row is None:
+            MetricTotal.objects.create(**_row(series, one))
+            continue
+        known = tally.of_row(row)
+        known.take(one)
+        MetricTotal.objects.filter(pk=row.pk).update(**_sums(known))
+
+
+def _identity(series: Series) -> dict[str, Any]:
+    return {
+        "project_id": series.project,
+        "region": series.region,
+        "metric": series.metric,
+        "resource": series.resource,
+        "also": series.also,
+    }
+
+
+def _sums(one: Tally) -> dict[str, Any]:
+    return {
+        "count": one.count,
+        "total": one.total,
+        "least": one.least,
+        "most": one.most,
+        "spread": one.dumps(),
+    }
+
+
+def _row(series: Series, one: Tally) -> dict[str, Any]:
+    return _identity(series) | _sums(one)
+
+
+# -- how things stand ------------------------------------------------------------------------------
+
+
+def _note_gauges() -> None:
+    """Write down the open executions and Map Runs of this minute, once."""
+    now = clock.now_ms()
+    minute = now - now % MINUTE
+    values = [
+        (series, value) for project in Project.objects.all() for series, value in gauges(project)
+    ]
+
+    def store() -> None:
+        MetricMinute.objects.filter(
+            metric__in={series.metric for series, _ in values},
+            minute_ms__lt=minute - _GAUGES_KEPT_MS,
+        ).delete()
+        for series, value in values:
+            one = Tally()
+            one.add(value)
+            MetricMinute.objects.update_or_create(
+                **_identity(series), minute_ms=minute, defaults=_sums(one)
+            )
+
+    if values:
+        write(store)
+
+
+def gauges(project: Project) -> list[tuple[Series, int]]:
+    """Return how many executions and Map Runs are open now, by region, and how many may be."""
+    machines = StateMachine.objects.filter(project=project)
+    regions = sorted({*machines.order_by().values_list("region", flat=True).distinct()})
+    found = []
+    for region in regions or [settings.STEPYARD_REGION]:
+        running = Execution.objects.filter(
+            state_machine__in=machines.filter(region=region, type="STANDARD"), status="RUNNING"
+        )
+        runs = MapRun.objects.filter(parent__in=running, status="RUNNING")
+        waiting = sum(total - started for total, started in runs.values_list("total", "started"))
+        now = {
+            "OpenExecutionCount": running.count(),
+            "OpenExecutionLimit": 1_000_000,
+            "ApproximateOpenMapRunCount": runs.count(),
+            "OpenMapRunLimit": 1_000,
+            "ApproximateMapRunBacklogSize": waiting,
+        }
+        found += [(Series(project.pk, region, name, ""), value) for name, value in now.items()]
+    return found

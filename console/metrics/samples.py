@@ -1,0 +1,215 @@
+"""Which values does a span of time have?  Read from the rows that steps have committed.
+
+A value exists when its row does: nothing is counted that was only intended, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db.models import Q
+
+from console.metrics import cost
+from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
+from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_AT_ONCE = 100  # executions whose outcomes one query reads
+
+
+class Series(NamedTuple):
+    """One metric of one resource; ``also``: a second dimension, as ``Version=<arn>``."""
+
+    project: int
+    region: str
+    metric: str
+    resource: str
+    also: str = ""
+
+
+class Sample(NamedTuple):
+    """One value at one moment."""
+
+    series: Series
+    at_ms: int
+    value: float
+
+
+def of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
+    """Return the samples of ``executions`` or ``tasks`` in [since, until), epoch ms."""
+    span = (since, until - 1)
+    return _executions(project, span) if group == "executions" else _tasks(project, span)
+
+
+# -- executions ------------------------------------------------------------------------------------
+
+_BARE = (
+    *("state_machine_arn", "version_arn", "alias_arn", "start_ms", "stop_ms", "redrive_ms"),
+    *("status", "redrive_count", "state_machine__type", "definition_id"),
+)
+
+
+def _executions(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+    every = Execution.objects.filter(project=project).order_by().values(*_BARE)
+    for row in every.filter(start_ms__range=span).iterator():
+        yield from _each(project, row, "ExecutionsStarted", row["start_ms"], 1)
+    for row in every.filter(redrive_ms__range=span).iterator():
+        yield from _each(project, row, "ExecutionsRedriven", row["redrive_ms"], 1)
+    for row in every.filter(stop_ms__range=span).iterator():
+        yield from _ended(project, row)
+    for minute in ThrottledMinute.objects.filter(project=project, minute_ms__range=span):
+        arn = minute.state_machine_arn
+        series = Series(project, _region(arn), "ExecutionThrottled", arn)
+        yield Sample(series, minute.minute_ms, minute.count)
+
+
+def _ended(project: int, row: dict[str, Any]) -> Iterator[Sample]:
+    at_ms, status = row["stop_ms"], row["status"]
+    if status not in ENDS:  # redriven since: it runs again
+        return
+    took = at_ms - row["start_ms"]
+    yield from _each(project, row, ENDS[status], at_ms, 1)
+    yield from _each(project, row, "ExecutionTime", at_ms, took)
+    yield from _each(project, row, "ExecutionsStarted", at_ms, 0)
+    if row["redrive_count"]:
+        yield from _each(project, row, REDRIVEN_ENDS[status], at_ms, 1)
+    if row["state_machine__type"] == "EXPRESS":
+        memory = cost.BASE_MB * cost.MB
+        billed = cost.billed_ms(took)
+        yield from _each(project, row, "ExpressExecutionBilledDuration", at_ms, billed)
+        yield from _each(project, row, "ExpressExecutionMemory", at_ms, memory)
+        yield from _each(
+            project, row, "ExpressExecutionBilledMemory", at_ms, cost.billed_mb(memory) * cost.MB
+        )
+
+
+def _each(
+    project: int, row: dict[str, Any], metric: str, at_ms: int, value: float
+) -> Iterator[Sample]:
+    """Return a value for the machine, and for the version or alias it was started through."""
+    arn = row["state_machine_arn"]
+    series = Series(project, _region(arn), metric, arn)
+    yield Sample(series, at_ms, value)
+    for name, column in (("Version", "version_arn"), ("Alias", "alias_arn")):
+        if row[column]:
+            qualifier = row[column].rpartition(":")[2]
+            yield Sample(series._replace(also=f"{name}={qualifier}"), at_ms, value)
+
+
+def _region(arn: str) -> str:
+    return arn.split(":")[3]
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+_OUTCOMES = (
+    {
+        f"{kind}{outcome}": outcome
+        for kind in ("Activity", "LambdaFunction", "Task")
+        for outcome in ("Succeeded", "Failed", "TimedOut")
+    }
+    | {
+        f"{kind}{what}Failed": "Failed"
+        for kind in (
+            "ActivitySchedule",
+            "LambdaFunctionSchedule",
+            "LambdaFunctionStart",
+            "TaskStart",
+        )
+        for what in ("",)
+    }
+    | {"TaskSubmitFailed": "Failed"}
+)
+_LINKS = ("ActivityStarted", "LambdaFunctionStarted", "TaskStarted", "TaskSubmitted")
+_TASK = (
+    *("execution_id", "task", "kind", "resource", "scheduled_ms", "started_ms", "closed_ms"),
+    "execution__state_machine_arn",
+)
+
+
+def _tasks(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+    every = TaskRow.objects.filter(execution__project=project, kind__in=WORK).order_by()
+    # by status and kind, so that the index of what there is to dispatch finds them
+    statuses = ["scheduled", "started", "waiting", "closed"]
+    new = every.filter(status__in=statuses, scheduled_ms__range=span)
+    for row in new.values(*_TASK).iterator():
+        yield _one(project, row, "Scheduled", row["scheduled_ms"], 1)
+    for row in every.filter(started_ms__range=span).values(*_TASK).iterator():
+        yield _one(project, row, "Started", row["started_ms"], 1)
+        took = row["started_ms"] - row["scheduled_ms"]
+        yield _one(project, row, "ScheduleTime", row["started_ms"], took, times=True)
+    closed = every.filter(closed_ms__range=span).order_by("execution_id").values(*_TASK)
+    groups = itertools.groupby(closed.iterator(), lambda row: row["execution_id"])
+    batches = ((number, list(rows)) for number, rows in groups)
+    while batch := dict(itertools.islice(batches, _AT_ONCE)):
+        yield from _closed(project, batch)
+
+
+def _closed(project: int, batch: dict[int, list[dict[str, Any]]]) -> Iterator[Sample]:
+    """Return how tasks ended; one that was cancelled has no outcome and counts nowhere."""
+    outcomes = _outcomes({number: rows[0] for number, rows in _first(batch)})
+    for number, rows in batch.items():
+        for row in rows:
+            outcome = outcomes.get((number, row["task"]))
+            if outcome is None:
+                continue
+            at_ms = row["closed_ms"]
+            heartbeat = outcome == "HeartbeatTimedOut" and row["kind"] != "activity"
+            yield _one(project, row, "TimedOut" if heartbeat else outcome, at_ms, 1)
+            yield _one(project, row, "Time", at_ms, at_ms - row["scheduled_ms"], times=True)
+            if row["started_ms"] is not None:
+                yield _one(project, row, "RunTime", at_ms, at_ms - row["started_ms"], times=True)
+
+
+def _first(
+    batch: dict[int, list[dict[str, Any]]],
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Return executions with their oldest task first."""
+    for number, rows in batch.items():
+        yield number, sorted(rows, key=lambda row: int(row["task"]))
+
+
+def _outcomes(oldest: dict[int, dict[str, Any]]) -> dict[tuple[int, int], str]:
+    """Return (execution, task) -> outcome, by the chains of events that lead back to the task."""
+    where = Q()
+    for number, row in oldest.items():
+        where |= Q(execution_id=number, event_id__gt=row["task"])
+    events = HistoryEvent.objects.filter(where, type__in=[*_OUTCOMES, *_LINKS])
+    columns = ("execution_id", "event_id", "previous", "type")
+    back: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], str] = {}
+    late: list[tuple[int, int, int]] = []
+    ordered = events.order_by("execution_id", "event_id").values_list(*columns)
+    for number, event, previous, kind in ordered:
+        task = back.get((number, previous), previous)
+        if kind in _LINKS:
+            back[number, event] = task
+        else:
+            found[number, task] = _OUTCOMES[kind]
+            if kind.endswith("TimedOut"):
+                late.append((number, event, task))
+    for number, task in _silent(late):
+        found[number, task] = "HeartbeatTimedOut"
+    return found
+
+
+def _silent(late: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    """Return those tasks that timed out because no heartbeat came."""
+    for number, event, task in late:
+        details = HistoryEvent.objects.filter(execution_id=number, event_id=event)
+        text = details.values_list("details", flat=True).first()
+        if json.loads(text or "{}").get("error") == "States.HeartbeatTimeout":
+            yield number, task
+
+
+def _one(
+    project: int, row: dict[str, Any], what: str, at_ms: int, value: float, *, times: bool = False
+) -> Sample:
+    kind = WORK[row["kind"]]
+    metric = (kind.one if times else kind.many) + what
+    region = _region(row["execution__state_machine_arn"])
+    return Sample(Series(project, region, metric, row["resource"]), at_ms, value)

@@ -1,0 +1,96 @@
+"""What is known of many values without keeping each?  Count, sum, extremes and a spread."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from console.models.metrics import Sums
+
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,10})?|100)")
+_DIGITS = 3
+STATISTICS = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Values of one metric in one span of time.
+
+    ``spread``: values of three digits -> how often, so a percentile is right to half a percent.
+    """
+
+    count: int = 0
+    total: float = 0.0
+    least: float = math.inf
+    most: float = -math.inf
+    spread: Counter[int] = field(default_factory=Counter)
+
+    def add(self, value: float) -> None:
+        """Take one value in."""
+        self.count += 1
+        self.total += value
+        self.least, self.most = min(self.least, value), max(self.most, value)
+        self.spread[rounded(value)] += 1
+
+    def take(self, other: Tally) -> None:
+        """Take the values of another in."""
+        self.count += other.count
+        self.total += other.total
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        self.spread.update(other.spread)
+
+    def statistic(self, name: str) -> float:
+        """Return a statistic by AWS's name: one of ``STATISTICS``, or p0 to p100."""
+        match name:
+            case "Sum":
+                return self.total
+            case "Average":
+                return self.total / self.count
+            case "Minimum":
+                return self.least
+            case "Maximum":
+                return self.most
+            case "SampleCount":
+                return float(self.count)
+        return self._percentile(float(name.removeprefix("p")))
+
+    def _percentile(self, percent: float) -> float:
+        """Return the value below or at which so many percent lie, by nearest rank."""
+        rank = max(math.ceil(self.count * percent / 100), 1)
+        for value in sorted(self.spread):
+            rank -= self.spread[value]
+            if rank <= 0:
+                return min(max(float(value), self.least), self.most)
+        return self.most
+
+    def dumps(self) -> str:
+        """Return the spread as text."""
+        return json.dumps(self.spread, separators=(",", ":"))
+
+
+def is_statistic(name: str) -> bool:
+    """Tell whether AWS has a statistic of this name that is served here."""
+    return name in STATISTICS or is_percentile(name)
+
+
+def is_percentile(name: str) -> bool:
+    """Tell whether a statistic is a percentile."""
+    return _PERCENTILE.fullmatch(name) is not None
+
+
+def rounded(value: float) -> int:
+    """Round to three digits."""
+    whole = round(value)
+    step = int("1" + "0" * max(len(str(abs(whole))) - _DIGITS, 0))
+    return round(whole / step) * step
+
+
+def of_row(row: Sums) -> Tally:
+    """Return what a row keeps."""
+    spread = {int(value): times for value, times in json.loads(row.spread or "{}").items()}
+    return Tally(row.count, row.total, row.least, row.most, Counter(spread))

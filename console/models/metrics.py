@@ -1,0 +1,68 @@
+"""What is kept of the metrics?  Sums a minute, sums for ever, and what AWS asks for its work."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.models.people import Project
+
+
+class Sums(models.Model):
+    """What is known of some values of one metric without keeping each.
+
+    ``resource``: the value of its first dimension; ``also``: a second one, as ``Alias=<arn>``.
+    ``spread``: JSON, rounded value -> how often, for percentiles; "" where all values are 0 or 1.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    region = models.CharField(max_length=32)
+    metric = models.CharField(max_length=60)
+    resource = models.CharField(max_length=512)
+    also = models.CharField(max_length=360, default="")
+    count = models.BigIntegerField()
+    total = models.FloatField()
+    least = models.FloatField()
+    most = models.FloatField()
+    spread = models.TextField(default="")
+
+    class Meta:
+        abstract = True
+
+
+class MetricMinute(Sums):
+    """One metric in one minute that is over."""
+
+    minute_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "region", "metric", "minute_ms", "resource", "also"],
+                name="one_sum_per_minute",
+            )
+        ]
+
+
+class MetricTotal(Sums):
+    """One metric in all minutes that are over."""
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "region", "metric", "resource", "also"], name="one_total"
+            )
+        ]
+
+
+class Price(models.Model):
+    """A price in place of the built-in one, with its date and where it was read."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    dollars = models.DecimalField(max_digits=20, decimal_places=12)
+    as_of = models.CharField(max_length=10)
+    source = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return self.name

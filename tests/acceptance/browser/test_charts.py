@@ -1,0 +1,153 @@
+"""E21 and X12: the charts have the metrics, and every bar leads to its executions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from console.metrics.names import METRICS, SEVEN
+from tests.acceptance.browser.yard import create, start, unique
+from tests.acceptance.server import wait_for_end
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+ARN = "arn:aws:states:us-east-1:123456789012"
+FAILS = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No"}}}
+FAILED = 7
+
+
+@pytest.fixture(scope="module")
+def machine(server: Server) -> str:
+    """Return a machine of which seven executions have failed."""
+    name = create(server, FAILS)
+    client = server.client()
+    for number in range(FAILED):
+        start(server, name, name=f"run-{number}")
+        wait_for_end(client, f"{ARN}:execution:{name}:run-{number}")
+    return name
+
+
+def bars(page: Page, metric: str) -> list[int]:
+    """Return the values of a chart's table."""
+    cells = page.locator(f"#values-{metric} tbody td.number").all_text_contents()
+    return [int(text.replace(",", "")) for text in cells]
+
+
+def test_e21_the_failed_bars_equal_the_lists_they_link_to(page: Page, machine: str) -> None:
+    """The seven metrics of one machine; the sum of ExecutionsFailed is that of its lists."""
+    page.goto(f"/machines/{machine}/metrics/?range=1h&period=1")
+    for metric in SEVEN:
+        expect(page.locator(f"#chart-{metric}")).to_be_visible()
+    values = bars(page, "ExecutionsFailed")
+    assert sum(values) == FAILED
+    links = page.locator("#plot-ExecutionsFailed svg a")
+    addresses = [links.nth(n).get_attribute("href") or "" for n in range(links.count())]
+    assert len(addresses) == len(values)
+    for address, value in zip(addresses, values, strict=True):
+        page.goto(address)
+        expect(page.locator("[data-count]")).to_have_text(str(value))
+        expect(page.locator("#executions tbody tr")).to_have_count(value)
+
+
+def test_e21_every_metric_and_choice_has_its_place(page: Page, machine: str) -> None:
+    """The groups together show every name; period, range and statistic change what is drawn."""
+    shown: set[str] = set()
+    page.goto("/charts/")
+    for group in page.locator("#group option").evaluate_all("all => all.map((one) => one.value)"):
+        page.goto(f"/charts/?group={group}")
+        marks = page.locator("[data-metric]").evaluate_all(
+            "all => all.map((one) => one.dataset.metric)"
+        )
+        shown |= set(marks)
+    assert shown == set(METRICS)
+    page.goto(f"/machines/{machine}/metrics/")
+    page.select_option("#range", "30d")
+    page.select_option("#statistic", "p99")
+    page.click("form.filters button")
+    expect(page.locator("#plot-ExecutionTime")).to_contain_text("p99")
+    assert bars(page, "ExecutionsFailed") == [FAILED]
+
+
+def test_e21_the_overview_shows_the_seven_of_all_machines(page: Page, machine: str) -> None:
+    """At least as many failures as the one machine had."""
+    page.goto("/")
+    expect(page.locator("[data-metric]")).to_have_count(len(SEVEN))
+    assert sum(bars(page, "ExecutionsFailed")) >= FAILED
+
+
+def test_x12_a_bar_opens_the_executions_of_its_minute(page: Page, machine: str) -> None:
+    """Press a bar: the address names the minute, the list has as many rows as the bar said."""
+    page.goto(f"/machines/{machine}/metrics/?range=1h&period=1")
+    bar = page.locator("#plot-ExecutionsFailed svg a").first
+    said = re.fullmatch(r"(\S+) (\d\d:\d\d):00 UTC: (\d+)", bar.get_attribute("aria-label") or "")
+    assert said is not None
+    bar.click()
+    page.wait_for_url("**/charts/executions/**")
+    assert f"from={said[1]}T{said[2].replace(':', '%3A')}" in page.url
+    expect(page.locator("[data-count]")).to_have_text(said[3])
+    expect(page.locator("#executions tbody tr")).to_have_count(int(said[3]))
+    page.locator("#executions a").first.click()
+    expect(page.locator("#status")).to_have_text("Failed")
+
+
+def test_the_download_has_the_same_numbers(page: Page, machine: str) -> None:
+    """CSV: one line a bar, with metric, statistic and the start of the period."""
+    page.goto(f"/machines/{machine}/metrics/?range=1h&period=1")
+    with page.expect_download() as download:
+        page.click("a[download]")
+    text = download.value.path().read_text("utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    failed = [float(row["value"]) for row in rows if row["metric"] == "ExecutionsFailed"]
+    assert sum(failed) == FAILED
+    assert {row["seconds"] for row in rows} == {"60"}
+
+
+def test_charts_change_without_a_reload(page: Page, server: Server) -> None:
+    """A tick brings what changed; the open table and its place stay."""
+    name = create(server, FAILS, unique("live"))
+    page.goto(f"/machines/{name}/metrics/?range=1h&period=1")
+    expect(page.locator("#plot-ExecutionsFailed .most")).to_have_text("no values")
+    page.locator("#chart-ExecutionsFailed summary").click()
+    page.evaluate("window.untouched = document.querySelector('#plot-ExecutionsTimedOut svg')")
+    start(server, name, name="now")
+    wait_for_end(server.client(), f"{ARN}:execution:{name}:now")
+    page.evaluate("htmx.trigger('#charts-poll', 'poll-now')")
+    expect(page.locator("#values-ExecutionsFailed td.number")).to_have_text("1")
+    expect(page.locator("#plot-ExecutionsFailed svg a")).to_have_count(1)
+    assert page.locator("#chart-ExecutionsFailed details").evaluate("one => one.open")
+    assert page.evaluate("window.untouched.isConnected")
+
+
+def test_the_cost_stands_on_execution_and_machine(page: Page, server: Server, machine: str) -> None:
+    """Two transitions a failed run of one state: seven runs cost 14 x 0.000025 dollars."""
+    page.goto(f"/machines/{machine}/executions/run-0/")
+    expect(page.locator("#cost")).to_have_text("$0.000050")
+    page.goto(f"/machines/{machine}/metrics/")
+    expect(page.locator("#cost-title")).to_contain_text("$0.000350")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_fit_and_are_accessible(
+    page: Page, machine: str, width: int, scheme: str
+) -> None:
+    """No sideways scroll, no axe violation, on a phone and a desk, in both themes."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    since = "from=2026-01-01T00:00&to=2100-01-01T00:00"
+    behind = f"/charts/executions/?metric=ExecutionsFailed&machine={machine}&{since}"
+    for path in ("/", "/charts/?range=own", f"/machines/{machine}/metrics/", behind):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        found = Axe().run(page).response["violations"]
+        assert [one["id"] for one in found] == [], path

@@ -1,0 +1,263 @@
+"""Do boto3's CloudWatch client and the AWS CLI read the metrics?  A mixed run, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.acceptance.server import wait_for_end
+
+if TYPE_CHECKING:
+    from tests.acceptance.server import Server
+
+pytestmark = pytest.mark.acceptance
+ROLE = "arn:aws:iam::123456789012:role/tests"
+ENDS = {
+    "SUCCEEDED": "ExecutionsSucceeded",
+    "FAILED": "ExecutionsFailed",
+    "TIMED_OUT": "ExecutionsTimedOut",
+    "ABORTED": "ExecutionsAborted",
+}
+MIXED = {
+    "StartAt": "How",
+    "TimeoutSeconds": 2,
+    "States": {
+        "How": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.how", "StringEquals": "good", "Next": "Good"},
+                {"Variable": "$.how", "StringEquals": "bad", "Next": "Bad"},
+            ],
+            "Default": "Long",
+        },
+        "Good": {"Type": "Pass", "End": True},
+        "Bad": {"Type": "Fail", "Error": "Bad"},
+        "Long": {"Type": "Wait", "Seconds": 60, "End": True},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def mixed(up: Server) -> str:
+    """Run a hundred executions of four fates; return the machine's ARN."""
+    client = up.client()
+    made = client.create_state_machine(name="Mixed", definition=json.dumps(MIXED), roleArn=ROLE)
+    arn: str = made["stateMachineArn"]
+    runs = []
+    for number in range(100):
+        how = ["good", "good", "bad", "long", "stop"][number % 5]
+        run = client.start_execution(stateMachineArn=arn, input=json.dumps({"how": how}))
+        runs.append(run["executionArn"])
+        if how == "stop":
+            client.stop_execution(executionArn=run["executionArn"])
+    for run in runs:
+        wait_for_end(client, run)
+    return arn
+
+
+def span() -> dict[str, datetime]:
+    """Return the last hour and the minute that goes on."""
+    now = datetime.now(UTC)
+    return {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1)}
+
+
+def dimensions(arn: str) -> list[dict[str, str]]:
+    """Return the dimension of a machine."""
+    return [{"Name": "StateMachineArn", "Value": arn}]
+
+
+def listed(up: Server, arn: str) -> list[dict[str, Any]]:
+    """Return what ListExecutions says."""
+    pages = up.client().get_paginator("list_executions").paginate(stateMachineArn=arn)
+    return [one for page in pages for one in page["executions"]]
+
+
+def test_the_seven_metrics_equal_the_list_of_executions(up: Server, mixed: str) -> None:
+    """A mixed run of 100: every count, and the times, are those that ListExecutions gives."""
+    executions = listed(up, mixed)
+    fates = Counter(one["status"] for one in executions)
+    assert len(executions) == 100
+    assert fates == {"SUCCEEDED": 40, "FAILED": 20, "TIMED_OUT": 20, "ABORTED": 20}
+    wanted: dict[str, float] = {metric: fates[status] for status, metric in ENDS.items()}
+    wanted |= {"ExecutionsStarted": 100, "ExecutionThrottled": 0}
+
+    def ask(name: str, **more: Any) -> list[dict[str, Any]]:
+        answer = up.client("cloudwatch").get_metric_statistics(
+            Namespace="AWS/States",
+            MetricName=name,
+            Period=3600 * 2,
+            **{"Dimensions": dimensions(mixed), **span(), **more},
+        )
+        points: list[dict[str, Any]] = answer["Datapoints"]
+        return points
+
+    got = {name: sum(one["Sum"] for one in ask(name, Statistics=["Sum"])) for name in wanted}
+    assert got == wanted
+    times = sorted(
+        round((one["stopDate"] - one["startDate"]).total_seconds() * 1000) for one in executions
+    )
+    (time,) = ask("ExecutionTime", Statistics=["SampleCount", "Sum", "Minimum", "Maximum"])
+    assert time["Unit"] == "Milliseconds"
+    assert [time[name] for name in ("SampleCount", "Sum", "Minimum", "Maximum")] == [
+        *(100, sum(times), times[0], times[-1])
+    ]
+    (percentile,) = ask("ExecutionTime", ExtendedStatistics=["p90"])
+    assert percentile["ExtendedStatistics"]["p90"] == pytest.approx(times[89], rel=0.005, abs=1)
+
+
+def test_metric_data_come_in_pages(up: Server, mixed: str) -> None:
+    """GetMetricData of all counts, one value a page, adds up to the same numbers."""
+    queries = [
+        {
+            "Id": metric.lower(),
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": "AWS/States",
+                    "MetricName": metric,
+                    "Dimensions": dimensions(mixed),
+                },
+                "Period": 60,
+                "Stat": "Sum",
+            },
+        }
+        for metric in ENDS.values()
+    ]
+    client = up.client("cloudwatch")
+    more, got, pages = {}, Counter[str](), 0
+    asked = {"MetricDataQueries": queries, "MaxDatapoints": 1, **span()}
+    while True:
+        answer = client.get_metric_data(**asked, **more)
+        pages += 1
+        values = [
+            (one["Id"], value) for one in answer["MetricDataResults"] for value in one["Values"]
+        ]
+        assert len(values) == 1
+        got[values[0][0]] += values[0][1]
+        if "NextToken" not in answer:
+            break
+        more = {"NextToken": answer["NextToken"]}
+    assert got == {
+        "executionssucceeded": 40,
+        "executionsfailed": 20,
+        "executionstimedout": 20,
+        "executionsaborted": 20,
+    }
+    assert pages >= 4
+    with pytest.raises(ClientError) as refused:
+        client.get_metric_data(**{**asked, "MaxDatapoints": 2}, NextToken="AAAA")
+    assert refused.value.response["Error"]["Code"] == "InvalidNextToken"
+
+
+def test_list_metrics_names_what_has_values(up: Server, mixed: str) -> None:
+    """The metrics of one machine, and those of the account without a dimension."""
+    client = up.client("cloudwatch")
+    pages = client.get_paginator("list_metrics")
+    found = [
+        one
+        for page in pages.paginate(Namespace="AWS/States", Dimensions=dimensions(mixed))
+        for one in page["Metrics"]
+    ]
+    assert {one["MetricName"] for one in found} == {
+        *ENDS.values(),
+        "ExecutionTime",
+        "ExecutionsStarted",
+    }
+    assert all(one["Dimensions"] == dimensions(mixed) for one in found)
+    (gauge,) = client.list_metrics(MetricName="OpenExecutionCount")["Metrics"]
+    assert gauge["Dimensions"] == []
+    assert client.list_metrics(Namespace="AWS/EC2")["Metrics"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"Statistics": None}, "MissingParameter"),
+        ({"Period": 61}, "InvalidParameterValue"),
+        ({"StartTime": datetime(2020, 1, 1, tzinfo=UTC)}, "InvalidParameterCombination"),
+        ({"EndTime": datetime(2020, 1, 1, tzinfo=UTC)}, "InvalidParameterValue"),
+        ({"ExtendedStatistics": ["p99"]}, "InvalidParameterCombination"),
+        ({"Statistics": None, "ExtendedStatistics": ["p101"]}, "InvalidParameterValue"),
+    ],
+)
+def test_bad_requests_are_refused(up: Server, change: dict[str, Any], code: str) -> None:
+    """With AWS's error codes."""
+    good = {"Namespace": "AWS/States", "MetricName": "ExecutionTime", "Period": 60}
+    asked = {**good, "Statistics": ["Sum"], **span(), **change}
+    given = {name: value for name, value in asked.items() if value is not None}
+    with pytest.raises(ClientError) as refused:
+        up.client("cloudwatch").get_metric_statistics(**given)
+    assert refused.value.response["Error"]["Code"] == code
+
+
+def test_the_aws_cli_reads_them(up: Server, mixed: str) -> None:
+    """``aws cloudwatch get-metric-statistics`` gives the same count."""
+    command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", up.url]
+    command += ["--region", "us-east-1", "--output", "json", "cloudwatch", "get-metric-statistics"]
+    command += ["--namespace", "AWS/States", "--metric-name", "ExecutionsFailed"]
+    command += ["--dimensions", f"Name=StateMachineArn,Value={mixed}", "--statistics", "Sum"]
+    times = {name: moment.isoformat() for name, moment in span().items()}
+    command += ["--start-time", times["StartTime"], "--end-time", times["EndTime"]]
+    credentials = {"AWS_SHARED_CREDENTIALS_FILE": str(up.data / "credentials")}
+    done = subprocess.run(
+        [*command, "--period", "60"],
+        env={**os.environ, **credentials, "AWS_PROFILE": "stepyard", "AWS_PAGER": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sum(one["Sum"] for one in json.loads(done.stdout)["Datapoints"]) == 20
+
+
+def test_prometheus_reads_them(up: Server, mixed: str) -> None:
+    """The OpenMetrics text parses, and its counters and histogram have the same numbers."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    with urllib.request.urlopen(f"{up.url}/metrics", timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        text = answer.read().decode()
+    families = {one.name: one for one in text_string_to_metric_families(text)}
+
+    def value(family: str, sample: str, **labels: str) -> float:
+        (found,) = [
+            one.value
+            for one in families[family].samples
+            if one.name == sample and labels.items() <= one.labels.items()
+        ]
+        return float(found)
+
+    failed = "stepyard_executions_failed"
+    assert value(failed, f"{failed}_total", state_machine_arn=mixed) == 20
+    time = "stepyard_execution_time_seconds"
+    assert value(time, f"{time}_count", state_machine_arn=mixed) == 100
+    assert value(time, f"{time}_bucket", state_machine_arn=mixed, le="+Inf") == 100
+    below = value(time, f"{time}_bucket", state_machine_arn=mixed, le="1.0")
+    quick = [
+        one
+        for one in listed(up, mixed)
+        if (one["stopDate"] - one["startDate"]).total_seconds() <= 1
+    ]
+    assert below == len(quick)
+
+
+def test_prometheus_behind_a_proxy_needs_the_token(up: Server) -> None:
+    """A request that was forwarded is not from this machine, wherever its connection comes from."""
+    request = urllib.request.Request(
+        f"{up.url}/metrics", headers={"X-Forwarded-For": "203.0.113.9"}
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=10)
+    assert refused.value.code == 401
+    refused.value.close()

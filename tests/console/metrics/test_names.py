@@ -1,0 +1,34 @@
+"""Is the documentation of the metrics the table that the code goes by?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from console.metrics.names import METRICS, SEVEN
+
+DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+_ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\S+) \| (.+) \|$", re.MULTILINE)
+
+
+def test_every_metric_is_documented() -> None:
+    """Name, unit, dimension and meaning in the page are those of the code, none more or less."""
+    rows = {row[0]: row[1:] for row in _ROW.findall(DOCS.read_text("utf-8"))}
+    wanted = {
+        one.name: (one.unit, f"`{one.dimension}`" if one.dimension else "none", one.meaning)
+        for one in METRICS.values()
+    }
+    assert rows == wanted
+
+
+def test_the_seven() -> None:
+    """The first seven are those that the overview draws."""
+    assert set(SEVEN) == {
+        "ExecutionTime",
+        "ExecutionThrottled",
+        "ExecutionsAborted",
+        "ExecutionsFailed",
+        "ExecutionsStarted",
+        "ExecutionsSucceeded",
+        "ExecutionsTimedOut",
+    }

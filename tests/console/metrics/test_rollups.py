@@ -1,0 +1,192 @@
+"""Do the sums equal the rows, once and for ever?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import clock
+from console.metrics import read, rollups
+from console.metrics.names import METRICS
+from console.models import Execution, MetricMinute, MetricTotal, ServerFact
+from console.store import executions, tasks
+from tests.console.store.helpers import (
+    ACTIVITY,
+    PASS,
+    REGION,
+    WAIT,
+    WORK,
+    create,
+    drain,
+    ended,
+    function,
+    start,
+)
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No", "Cause": "why"}}}
+LATE = rollups.MINUTE * 5
+
+
+def asked(project: Project, *metrics: str, **more: Any) -> read.Asked:
+    """Ask for the last half hour and the next, in one period."""
+    now = read.floor(clock.now_ms())
+    half = 30 * rollups.MINUTE
+    span = {"since": now - half, "until": now + half, "period": 2 * half} | more
+    return read.Asked(project.pk, REGION, metrics, **span)
+
+
+def sums(project: Project, *metrics: str, **more: Any) -> dict[str, float]:
+    """Return the sum of each metric over that hour."""
+    found = read.buckets(asked(project, *metrics, **more))
+    return {metric: sum(one.total for one in buckets.values()) for metric, buckets in found.items()}
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that lets the database clock be five minutes ahead."""
+    real = clock.now_ms
+    return lambda: monkeypatch.setattr(clock, "now_ms", lambda: real() + LATE)
+
+
+def some(project: Project) -> None:
+    """Run three that succeed, two that fail, one that is stopped; one goes on."""
+    good, bad, wait = (
+        create(project, definition, name)
+        for definition, name in ((PASS, "good"), (FAIL, "bad"), (WAIT, "wait"))
+    )
+    for machine, times in ((good, 3), (bad, 2)):
+        for _ in range(times):
+            drain(start(machine))
+    executions.stop(drain(start(wait)))
+    drain(start(wait))
+
+
+WANTED = {
+    "ExecutionsStarted": 7,
+    "ExecutionsSucceeded": 3,
+    "ExecutionsFailed": 2,
+    "ExecutionsAborted": 1,
+    "ExecutionsTimedOut": 0,
+}
+
+
+def test_counts_equal_the_rows_before_and_after_summing(project: Project, later: Any) -> None:
+    """Live, summed up, and summed up twice: the same numbers."""
+    some(project)
+    assert sums(project, *WANTED) == WANTED
+    later()
+    rollups.keep()
+    assert MetricMinute.objects.filter(metric="ExecutionsFailed").exists()
+    assert sums(project, *WANTED) == WANTED
+    rollups.keep()
+    assert sums(project, *WANTED) == WANTED
+    assert (
+        sum(MetricTotal.objects.filter(metric="ExecutionsFailed").values_list("total", flat=True))
+        == 2
+    )
+
+
+def test_a_crash_between_summing_and_the_cursor_doubles_nothing(
+    project: Project, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails on its way into the database leaves neither sums nor cursor behind."""
+    some(project)
+    later()
+    with monkeypatch.context() as broken:
+        broken.setattr(rollups, "_add_totals", lambda _totals: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rollups.keep()
+    assert rollups.summed_until() == 0
+    assert not MetricMinute.objects.exists()
+    rollups.keep()
+    assert sums(project, *WANTED) == WANTED
+
+
+def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
+    """Who began at a cursor that has moved since is refused."""
+    some(project)
+    later()
+    rollups.keep()
+    before = MetricMinute.objects.count()
+    assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False
+    assert MetricMinute.objects.count() == before
+    assert ServerFact.objects.get(name="metrics summed until").value != "0"
+
+
+def test_deleted_executions_stay_counted(project: Project, later: Any) -> None:
+    """The sums outlive the rows they were made from."""
+    some(project)
+    later()
+    rollups.keep()
+    Execution.objects.all().delete()
+    assert sums(project, *WANTED) == WANTED
+
+
+def test_percentiles_of_the_time_come_from_the_executions(project: Project, later: Any) -> None:
+    """p100 of ExecutionTime is the longest execution, summed up or not."""
+    some(project)
+    longest = max(one.stop_ms - one.start_ms for one in Execution.objects.exclude(stop_ms=None))
+    for _ in range(2):
+        buckets = read.buckets(asked(project, "ExecutionTime", spread=True))["ExecutionTime"]
+        (one,) = buckets.values()
+        assert one.count == 6
+        assert one.statistic("p100") == one.most == longest
+        later()
+        rollups.keep()
+
+
+def test_one_machine_has_its_own_numbers(project: Project) -> None:
+    """The dimension StateMachineArn separates machines."""
+    some(project)
+    arn = Execution.objects.filter(status="FAILED").values_list("state_machine_arn", flat=True)[0]
+    got = sums(project, "ExecutionsFailed", "ExecutionsSucceeded", resource=arn)
+    assert got == {"ExecutionsFailed": 2, "ExecutionsSucceeded": 0}
+
+
+def test_functions_are_counted_by_how_they_ended(project: Project, worker: Any) -> None:
+    """Calls that succeed and that fail, with retries: each call counts once."""
+    del worker
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+    calls = {
+        "StartAt": "Good",
+        "States": {
+            "Good": function("AddressFinder", Next="Bad"),
+            "Bad": function("nowhere", Retry=retry, End=True),
+        },
+    }
+    ended(start(create(project, calls), {"customerId": "7"}))
+    names = [f"LambdaFunctions{how}" for how in ("Scheduled", "Succeeded", "Failed", "TimedOut")]
+    arn = "arn:aws:lambda:us-east-1:123456789012:function:"
+    bad = sums(project, *names, resource=f"{arn}nowhere")
+    assert (bad[names[0]], bad[names[1]], bad[names[3]]) == (2, 0, 0)
+    assert bad[names[2]] == 2
+
+
+def test_activities_have_times_and_outcomes(project: Project) -> None:
+    """Scheduled, started and succeeded once; the times add up."""
+    from console.store import activities
+
+    activities.create(project, ACTIVITY.split(":")[3], "work")
+    execution = drain(start(create(project, WORK)))
+    work = tasks.take_activity_task(ACTIVITY, "me")
+    assert work is not None
+    tasks.succeed(work.token, "{}")
+    drain(execution)
+    names = [one for one in METRICS if one.startswith("Activit")]
+    got = sums(project, *names, resource=ACTIVITY)
+    assert got["ActivitiesScheduled"] == got["ActivitiesStarted"] == 1
+    assert got["ActivitiesSucceeded"] == 1
+    assert got["ActivityTime"] == got["ActivityScheduleTime"] + got["ActivityRunTime"]
+
+
+def test_open_executions_are_noted_each_minute(project: Project) -> None:
+    """The gauge of the account counts what runs; noting it twice in a minute changes nothing."""
+    some(project)
+    rollups.keep()
+    rollups.keep()
+    rows = MetricMinute.objects.filter(metric="OpenExecutionCount")
+    assert {(row.count, row.total) for row in rows} == {(1, 1.0)}
