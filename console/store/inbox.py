@@ -27,8 +27,14 @@ _KINDS = {
 }
 
 
-def post(execution_id: int, message: engine.Message) -> None:
-    """Put a message into an execution's inbox (inside the caller's transaction) and wake it."""
+_SOON_MS = 50
+
+
+def post(execution_id: int, message: engine.Message, *, soon: bool = False) -> None:
+    """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
+
+    ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
+    """
     fields = {name: getattr(message, name) for name in message.__slots__}
     body = {
         name: storable(value) if isinstance(value, str) else value for name, value in fields.items()
@@ -39,7 +45,10 @@ def post(execution_id: int, message: engine.Message) -> None:
             " VALUES (%s, %s, %s, %s)",
             [execution_id, type(message).__name__, json.dumps(body), clock.now_ms()],
         )
-    hints.wake(execution_id)
+    if soon:
+        hints.due(clock.now_ms() + _SOON_MS, "timer", execution_id)
+    else:
+        hints.wake(execution_id)
 
 
 def message(kind: str, body: str) -> engine.Message:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from django.db.models import F
 import engine
 from console import clock
 from console.models import MapRun
-from console.store import hints, history, inbox, jobs, redrive, rows, tasks
+from console.store import hints, history, inbox, jobs, redrive, tasks, timers
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
@@ -37,8 +37,8 @@ _LOAD = (
 _MESSAGES = 100  # a step takes at most so many; there is another step for the rest
 _STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
 _INBOX = (
-    "SELECT id, kind, body FROM console_inboxmessage WHERE execution_id = %s ORDER BY id"
-    f" LIMIT {_MESSAGES}"
+    "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
+    f" ORDER BY id LIMIT {_MESSAGES}"
 )
 _DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
 _GUARD = (
@@ -57,7 +57,11 @@ class Fenced(Exception):
 
 @dataclass
 class Loaded:
-    """A run with what came in for it. ``inbox``: row ids; ``timers``: names of due timers."""
+    """A run with what came in for it.
+
+    ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
+    their place.
+    """
 
     execution_id: int
     arn: str
@@ -68,6 +72,7 @@ class Loaded:
     messages: list[engine.Message]
     inbox: list[int] = field(default_factory=list)
     timers: list[str] = field(default_factory=list)
+    came_ms: dict[int, int] = field(default_factory=dict)
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -109,7 +114,7 @@ def take(execution_id: int) -> Loaded | None:
     version, snapshot, ready, _, _, arn, definition = row
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in timers]
-    messages += [inbox.message(kind, body) for _, kind, body in came_in]
+    messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
     if not messages:
         return None
     values = StoredValues(execution_id)
@@ -123,8 +128,9 @@ def take(execution_id: int) -> Loaded | None:
         values,
         machines.get(definition),
         messages,
-        [number for number, _, _ in came_in],
+        [number for number, *_ in came_in],
         timers,
+        {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
     )
 
 
@@ -168,8 +174,11 @@ def advance(loaded: Loaded) -> list[engine.Step]:
     def enough() -> bool:
         return time.monotonic() > until
 
-    for message in loaded.messages:
-        made.append(_advance(loaded, message, left, enough))
+    for place, message in enumerate(loaded.messages):
+        now = moment(loaded.machine)
+        if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
+            now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
+        made.append(_advance(loaded, message, now, left, enough))
         left = made[-1].left
         if left <= 0 or enough():
             break
@@ -178,10 +187,13 @@ def advance(loaded: Loaded) -> list[engine.Step]:
 
 
 def _advance(
-    loaded: Loaded, message: engine.Message, budget: int, enough: Callable[[], bool]
+    loaded: Loaded,
+    message: engine.Message,
+    now: engine.Moment,
+    budget: int,
+    enough: Callable[[], bool],
 ) -> engine.Step:
-    now, machine = moment(loaded.machine), loaded.machine
-    made = engine.advance(machine, loaded.run, message, now, budget=budget, enough=enough)
+    made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
     loaded.run = made.run
     loaded.values.apply(made)
     return made
@@ -216,7 +228,7 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         if loaded.inbox:
             taken = [(one,) for one in loaded.inbox]
             cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
-    _drop_timers(number, loaded.timers)
+    timers.drop(number, loaded.timers)
     history.append(number, [event for one in made for event in one.events])
     save_values(loaded.values)
     carry_out(number, loaded.arn, [command for one in made for command in one.commands])
@@ -231,11 +243,11 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
     tasks.schedule(
         execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
     )
-    _set_timers(execution_id, commands)
+    timers.arm(execution_id, commands)
     for command in commands:
         match command:
             case engine.CancelTimer(timer=name):
-                _drop_timers(execution_id, [name])
+                timers.drop(execution_id, [name])
             case engine.CancelTask(task=task):
                 tasks.close(execution_id, task, now_ms)
                 jobs.tell_cancelled(execution_id, task)
@@ -243,25 +255,6 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
-
-
-def _set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
-    """Arm timers, but for those that the same commit cancels."""
-    gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
-    wanted = [one for one in commands if isinstance(one, engine.SetTimer) and one.timer not in gone]
-    values = [(execution_id, one.timer, one.due_ms) for one in wanted]
-    rows.append("console_timer", "execution_id, name, due_ms", values)
-    for one in wanted:
-        hints.due(one.due_ms, "timer", execution_id)
-
-
-def _drop_timers(execution_id: int, names: Sequence[str]) -> None:
-    if names:
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                "DELETE FROM console_timer WHERE execution_id = %s AND name = %s",
-                [(execution_id, name) for name in names],
-            )
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:

@@ -248,7 +248,7 @@ def _started(work: Work, now_ms: int, worker: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_CLOCKS, [*dues, work.execution_id, work.task])
     _announce(work.execution_id, work.task, now_ms, work.timeout_s, work.heartbeat_s)
-    inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None))
+    inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None), soon=True)
 
 
 def invocations_before(work: Work) -> int:
