@@ -33,6 +33,7 @@ async def application(
 
 def _is_aws(headers: list[tuple[bytes, bytes]]) -> bool:
     return any(
-        name == b"x-amz-target" or (name == b"content-type" and value.startswith(_AWS_BODY))
+        name in (b"x-amz-target", b"smithy-protocol")
+        or (name == b"content-type" and value.startswith(_AWS_BODY))
         for name, value in headers
     )

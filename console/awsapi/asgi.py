@@ -1,4 +1,4 @@
-"""How does an AWS call get in and its answer out?  The AWS JSON protocols over ASGI.
+"""How does an AWS call get in and its answer out?  The AWS JSON protocols, and CBOR, over ASGI.
 
 Operations run on a small pool of long-lived threads, each with its own database connection. Nothing
 of Django's request cycle is involved: no cookies, no sessions, no middleware.
@@ -20,7 +20,7 @@ from django.http.request import split_domain_port, validate_host
 
 import engine
 from console import access
-from console.awsapi import services, shapes, sigv4
+from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.errors import (
     InternalFailure,
     ProtocolError,
@@ -56,22 +56,27 @@ async def aws(
     """Answer one call."""
     request_id = str(uuid.uuid4())
     headers = _headers(scope)
-    service, _ = services.wanted(headers)
+    if binary := cbor.is_cbor(headers):
+        headers["x-amz-target"] = [cbor.target(scope["path"])]
+    service, name = services.wanted(headers)
+    encode = cbor.dumps if binary else _encode
     try:
         body = await _body(receive)
         loop = asyncio.get_running_loop()
         answer = await loop.run_in_executor(_pool(), answer_call, scope, headers, body, request_id)
         if isinstance(answer, Later):
             answer = await answer.wait(_pool(), receive)
-        status, code, data = 200, None, _encode(answer)
+        shape = service.operation(name).output_shape
+        status, code, data = 200, None, encode(answer, shape)
     except ServiceError as error:
-        status, code, data = error.status, error.code, _encode(_error(service, error))
+        status, code, data = error.status, error.code, encode(_error(service, error))
     except Exception:
         log.exception("an AWS call failed", request_id=request_id)
         status, code = 500, InternalFailure.code
         failure = InternalFailure(f"The request processing has failed: {request_id}")
-        data = _encode(_error(service, failure))
-    await _send(send, status, [*_answer_headers(service, code, request_id)], data)
+        data = encode(_error(service, failure))
+    kind = cbor.CONTENT_TYPE if binary else service.content_type
+    await _send(send, status, [*_answer_headers(kind, code, request_id)], data)
 
 
 # -- in --------------------------------------------------------------------------------------------
@@ -104,25 +109,25 @@ def answer_call(
     service, name = services.wanted(headers)
     _check_request(service, scope, headers, body)
     drop_broken_connection()
-    principal, region = _caller(service, headers, body)
+    principal, region = _caller(service, scope["path"], headers, body)
     operation, handler = service.operation(name), service.handler(name)
     try:
         access.authorize(principal, service.permission(name))
     except access.Denied as error:
         raise AccessDeniedException(str(error)) from None
-    params = _params(body)
+    params = _params(headers, body)
     shapes.check(operation, params)
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     return handler(Call(name, params, principal, region, actor))
 
 
 def _caller(
-    service: services.Service, headers: Headers, body: bytes
+    service: services.Service, path: str, headers: Headers, body: bytes
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
         return access.anybody(), sigv4.claimed_region(headers) or settings.STEPYARD_REGION
-    signed = sigv4.verify(headers, body, _secret_for, time.time(), (service.scope,))
+    signed = sigv4.verify(headers, body, _secret_for, time.time(), (service.scope,), path)
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise UnrecognizedClient("The security token included in the request is invalid.")
@@ -137,12 +142,14 @@ def _check_request(
     # SDKs put "sync-" before the host's name for StartSyncExecution
     if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
         raise ProtocolError(f"Host: got {host!r}, which is no name of this server")
-    if scope["path"] != "/" or scope.get("query_string"):
+    binary = cbor.is_cbor(headers) and service.speaks_cbor
+    if (scope["path"] != "/" and not binary) or scope.get("query_string"):
         raise UnknownOperation("AWS calls go to POST / without a query")
     if headers.get("content-encoding"):
         raise SerializationException("Content-Encoding: compressed bodies are not taken")
-    if not headers.get("content-type", [""])[0].startswith(service.content_type):
-        raise SerializationException(f"Content-Type: wanted {service.content_type}")
+    kind = cbor.CONTENT_TYPE if binary else service.content_type
+    if not headers.get("content-type", [""])[0].startswith(kind):
+        raise SerializationException(f"Content-Type: wanted {kind}")
     if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
         raise RequestTooLarge("Request size exceeded the limit")
 
@@ -152,15 +159,20 @@ def _secret_for(key_id: str) -> str | None:
     return None if access.principal_of_key(key_id) is None else access.secret_for(key_id)
 
 
-def _params(body: bytes) -> dict[str, Any]:
+def _params(headers: Headers, body: bytes) -> dict[str, Any]:
+    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _json(body)
+    if not isinstance(params, dict):
+        raise SerializationException(f"the body: got {type(params).__name__}, wanted an object")
+    return params
+
+
+def _json(body: bytes) -> Any:
     try:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise SerializationException(f"the body is not JSON in UTF-8: {error}") from None
     if b"\\u" in body and engine.has_surrogate(json.dumps(params, ensure_ascii=False)):
         raise SerializationException("the body: \\ud800 to \\udfff alone are no characters")
-    if not isinstance(params, dict):
-        raise SerializationException(f"the body: got {type(params).__name__}, wanted an object")
     return params
 
 
@@ -172,7 +184,8 @@ def _no_constant(name: str) -> None:
 # -- out -------------------------------------------------------------------------------------------
 
 
-def _encode(answer: Any) -> bytes:
+def _encode(answer: Any, shape: Any = None) -> bytes:
+    del shape  # JSON tells no times from numbers
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 
@@ -184,10 +197,10 @@ def _error(service: services.Service, error: ServiceError) -> dict[str, Any]:
     return answer
 
 
-def _answer_headers(
-    service: services.Service, code: str | None, request_id: str
-) -> Iterator[tuple[bytes, bytes]]:
-    yield b"content-type", service.content_type.encode()
+def _answer_headers(kind: str, code: str | None, request_id: str) -> Iterator[tuple[bytes, bytes]]:
+    yield b"content-type", kind.encode()
+    if kind == cbor.CONTENT_TYPE:
+        yield b"smithy-protocol", cbor.PROTOCOL.encode()
     yield b"x-amzn-requestid", request_id.encode()
     yield b"cache-control", b"no-store"
     if code is not None:

@@ -39,6 +39,11 @@ class Service:
         """Return the media type of its requests and answers."""
         return f"application/x-amz-json-{self.version}"
 
+    @property
+    def speaks_cbor(self) -> bool:
+        """Tell whether the service model knows the protocol of CBOR."""
+        return "smithy-rpc-v2-cbor" in shapes.service(self.name).metadata.get("protocols", ())
+
     def permission(self, action: str) -> str:
         """Return what ``access.authorize`` calls an action: bare for Step Functions."""
         return action if self is STATES else f"{self.scope}:{action}"

@@ -53,11 +53,12 @@ def verify(
     secret_for: Callable[[str], str | None],
     now_s: float,
     services: Sequence[str] = ("states",),
+    path: str = "/",
 ) -> Signed:
-    """Check the signature of ``POST /``; raise one of the edge's signature errors.
+    """Check the signature of a ``POST``; raise one of the edge's signature errors.
 
     ``headers``: lower-case name -> values in their order. ``secret_for``: the secret of a key that
-    may be used, else None. ``now_s``: epoch seconds.
+    may be used, else None. ``now_s``: epoch seconds. ``path``: names the action unless it is "/".
     """
     credential = _credential(headers)
     if credential["service"] not in services:
@@ -66,14 +67,14 @@ def verify(
             f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}"
         )
     signed = credential["headers"].split(";")
-    _check_coverage(signed, headers)
+    _check_coverage(signed, headers, path)
     stamp = _one(headers, "x-amz-date")
     _check_date(stamp, credential["day"], now_s)
     secret = secret_for(credential["key"])
     if secret is None or "x-amz-security-token" in headers:
         raise UnrecognizedClient("The security token included in the request is invalid.")
     scope = (credential["day"], credential["region"], credential["service"])
-    expected = _signature(secret, scope, stamp, _canonical(headers, signed, body))
+    expected = _signature(secret, scope, stamp, _canonical(headers, signed, body, path))
     if not hmac.compare_digest(expected, credential["signature"]):
         raise InvalidSignature(_MISMATCH)
     return Signed(credential["key"], credential["region"])
@@ -98,10 +99,13 @@ def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     return match
 
 
-def _check_coverage(signed: list[str], headers: Mapping[str, Sequence[str]]) -> None:
+def _check_coverage(
+    signed: list[str], headers: Mapping[str, Sequence[str]], path: str = "/"
+) -> None:
     if signed != sorted(set(signed)):
         raise IncompleteSignature("SignedHeaders must be sorted and name each header once.")
-    lacking = _MUST_SIGN - set(signed)
+    # the path is always signed, and where it names the action there is no such header
+    lacking = (_MUST_SIGN if path == "/" else _MUST_SIGN - {"x-amz-target"}) - set(signed)
     if lacking:
         raise InvalidSignature(f"These headers must be signed: {', '.join(sorted(lacking))}")
     missing = [name for name in signed if name not in headers]
@@ -134,12 +138,14 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
         raise InvalidSignature(f"Signature not yet current: {stamp} is more than 5 minutes ahead.")
 
 
-def _canonical(headers: Mapping[str, Sequence[str]], signed: list[str], body: bytes) -> str:
+def _canonical(
+    headers: Mapping[str, Sequence[str]], signed: list[str], body: bytes, path: str = "/"
+) -> str:
     lines = [
         f"{name}:{','.join(' '.join(value.split()) for value in headers[name])}" for name in signed
     ]
     digest = hashlib.sha256(body).hexdigest()
-    return "\n".join(["POST", "/", "", *lines, "", ";".join(signed), digest])
+    return "\n".join(["POST", path, "", *lines, "", ";".join(signed), digest])
 
 
 def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Max, Sum
+from django.db.models import Count, Max, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
 
@@ -86,7 +86,8 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
     the newest.
     """
     found = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
-    runs = found.count()
+    sums = found.aggregate(runs=Count("pk"), redrives=Sum("redrive_count"))
+    runs, redrives = sums["runs"], sums["redrives"] or 0
     newest = list(found.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
     if machine.type == "EXPRESS":
@@ -98,7 +99,6 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
     entered = HistoryEvent.objects.filter(
         execution_id__in=numbers, type__endswith="StateEntered"
     ).count()
-    redrives = found.filter(redrive_count__gt=0).aggregate(n=Sum("redrive_count"))["n"] or 0
     retries = _retries(TaskRow.objects.filter(execution_id__in=numbers))
     transitions = round((entered + retries) * share) + redrives + runs
     return _standard(transitions), len(newest)

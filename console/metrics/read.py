@@ -28,7 +28,7 @@ class Asked:
 
     ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map
     Runs apart, as in lists of executions). ``since``, ``until``: whole minutes in epoch ms, the
-    second exclusive. ``spread``: whether percentiles will be asked of the answer.
+    second exclusive. ``spread``: the metrics of which percentiles will be asked.
     """
 
     project: int
@@ -39,7 +39,7 @@ class Asked:
     period: int
     resource: str | None = None
     also: str = ""
-    spread: bool = False
+    spread: frozenset[str] = frozenset()
 
     def bucket(self, at_ms: int) -> int:
         """Return the start of the period that a moment lies in, counted from ``since``."""
@@ -69,7 +69,7 @@ def buckets(asked: Asked) -> dict[str, Buckets]:
     summed = rollups.summed_until()
     if asked.spread:
         _add_rows(asked, found)
-    else:
+    if set(asked.metrics) - asked.spread:
         _add_sums(asked, found)
     groups = {METRICS[metric].group for metric in asked.metrics} - {"gauges"}
     since = max(asked.since, summed)
@@ -96,7 +96,7 @@ def _rows(asked: Asked) -> QuerySet[MetricMinute]:
 
 def _add_rows(asked: Asked, found: dict[str, Buckets]) -> None:
     """Add row by row, with the spread that percentiles need."""
-    for row in _rows(asked).iterator():
+    for row in _rows(asked).filter(metric__in=asked.spread).iterator():
         found[row.metric].setdefault(asked.bucket(row.minute_ms), Tally()).take(tally.of_row(row))
 
 
@@ -105,6 +105,7 @@ def _add_sums(asked: Asked, found: dict[str, Buckets]) -> None:
     start = F("minute_ms") - (F("minute_ms") - asked.since) % asked.period
     sums = (
         _rows(asked)
+        .exclude(metric__in=asked.spread)
         .annotate(start=start)
         .values("metric", "start")
         .annotate(n=Sum("count"), of=Sum("total"), low=Min("least"), high=Max("most"))

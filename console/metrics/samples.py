@@ -55,10 +55,14 @@ _BARE = (
 
 def _executions(project: int, span: tuple[int, int]) -> Iterator[Sample]:
     every = Execution.objects.filter(project=project).order_by().values(*_BARE)
-    for row in every.filter(start_ms__range=span).iterator():
-        yield from _each(project, row, "ExecutionsStarted", row["start_ms"], 1)
-    for row in every.filter(redrive_ms__range=span).iterator():
-        yield from _each(project, row, "ExecutionsRedriven", row["redrive_ms"], 1)
+    began = Q(start_ms__range=span) | Q(redrive_ms__range=span)
+    for row in every.filter(began).iterator():
+        for metric, column in (
+            ("ExecutionsStarted", "start_ms"),
+            ("ExecutionsRedriven", "redrive_ms"),
+        ):
+            if row[column] is not None and span[0] <= row[column] <= span[1]:
+                yield from _each(project, row, metric, row[column], 1)
     for row in every.filter(stop_ms__range=span).iterator():
         yield from _ended(project, row)
     for minute in ThrottledMinute.objects.filter(project=project, minute_ms__range=span):

@@ -108,17 +108,15 @@ def draw(here: Yard, span: Span, machine: StateMachine | None) -> list[Chart]:
 def _read(
     here: Yard, span: Span, metrics: list[Metric], machine: StateMachine | None
 ) -> list[tuple[Metric, read.Buckets]]:
-    """Read counts and times apart: only percentiles of times need more than sums."""
-    found: dict[str, read.Buckets] = {}
-    for times in (False, True):
-        names = tuple(one.name for one in metrics if (one.unit != "Count") == times)
-        if names:
-            asked = read.Asked(
-                *(here.project.pk, here.region, names, span.since, span.until, span.period),
-                resource=None if machine is None else machine.arn,
-                spread=times and tally.is_percentile(span.statistic),
-            )
-            found |= read.buckets(asked)
+    """Read the values; only percentiles of times need more than sums."""
+    times = frozenset(one.name for one in metrics if one.unit != "Count")
+    asked = read.Asked(
+        *(here.project.pk, here.region, tuple(one.name for one in metrics)),
+        *(span.since, span.until, span.period),
+        resource=None if machine is None else machine.arn,
+        spread=times if tally.is_percentile(span.statistic) else frozenset(),
+    )
+    found = read.buckets(asked)
     return [(one, found[one.name]) for one in metrics]
 
 

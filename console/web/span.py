@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MOST_BARS = 180
 _AIMED_AT = 64
 _LONGEST = 400 * DAY
+_LATEST = 200 * 365 * DAY
 OF_MACHINES = ("seven", "more")
 """The groups whose metrics a machine has of its own."""
 RANGES = {
@@ -110,7 +111,8 @@ def _period(span: int) -> int:
 
 def _moment(text: str, otherwise: int) -> int:
     try:
-        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        named = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        return min(max(named, 2 * _LONGEST), _LATEST)
     except (ValueError, OverflowError):
         return otherwise
 

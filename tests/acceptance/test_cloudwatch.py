@@ -13,8 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import botocore.session
 import pytest
 from botocore.exceptions import ClientError
+from botocore.loaders import Loader
 
 from tests.acceptance.server import wait_for_end
 
@@ -198,6 +200,40 @@ def test_bad_requests_are_refused(up: Server, change: dict[str, Any], code: str)
     with pytest.raises(ClientError) as refused:
         up.client("cloudwatch").get_metric_statistics(**given)
     assert refused.value.response["Error"]["Code"] == code
+
+
+def test_a_client_that_speaks_cbor_reads_them(up: Server, mixed: str, tmp_path: Path) -> None:
+    """Botocore with a model that leaves it no other protocol: counts, times and errors."""
+    model = Loader().load_service_model("cloudwatch", "service-2")
+    model["metadata"] |= {"protocols": ["smithy-rpc-v2-cbor"]}
+    place = tmp_path / "cloudwatch" / model["metadata"]["apiVersion"]
+    place.mkdir(parents=True)
+    (place / "service-2.json").write_text(json.dumps(model))
+    session = botocore.session.get_session()
+    session.get_component("data_loader").search_paths.insert(0, str(tmp_path))
+    key, secret = up.keys()
+    client = session.create_client(
+        "cloudwatch",
+        region_name="us-east-1",
+        endpoint_url=up.url,
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+    )
+    sent: list[str] = []
+    client.meta.events.register(
+        "before-send",
+        lambda request, **_: sent.append(str(request.headers["smithy-protocol"], "ascii")),
+    )
+    asked = {"Namespace": "AWS/States", "MetricName": "ExecutionsFailed", **span()}
+    points = client.get_metric_statistics(
+        **{**asked, "Period": 60, "Statistics": ["Sum"], "Dimensions": dimensions(mixed)}
+    )["Datapoints"]
+    assert sum(one["Sum"] for one in points) == 20
+    assert all(asked["StartTime"] < one["Timestamp"] < asked["EndTime"] for one in points)
+    with pytest.raises(ClientError) as refused:
+        client.get_metric_statistics(**{**asked, "Period": 61, "Statistics": ["Sum"]})
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+    assert sent == ["rpc-v2-cbor"] * 2
 
 
 def test_the_aws_cli_reads_them(up: Server, mixed: str) -> None:

@@ -157,7 +157,8 @@ class _Wanted:
         series = _series(call, metric)
         if series is None or metric.get("Unit") not in (None, unit):
             return cls(since, until, period, unit, "", None)
-        spread = any(tally.is_percentile(name) for name in names)
+        percentiles = any(tally.is_percentile(name) for name in names)
+        spread = frozenset({series.metric}) if percentiles else frozenset()
         if call.action == "GetMetricData":  # its periods follow the clock
             since = read.floor(since, period)
         asked = read.Asked(

@@ -1,0 +1,72 @@
+"""Does the estimate follow the published examples?"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import clock
+from console.metrics import cost
+from console.models import Execution, Price
+from console.store import machines
+from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, ended, function, start
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
+    """One state and the end: two transitions at 0.000025 dollars."""
+    got = cost.of_execution(drain(start(create(project, PASS))), entered=1)
+    assert (got.count, got.dollars) == (2, Decimal("0.00005"))
+    assert got.text == "$0.000050"
+
+
+def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
+    """A call tried three times in one state: state, two retries, end; the machine sums the same."""
+    del worker
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}]
+    calls = {"StartAt": "T", "States": {"T": function("nowhere", Retry=retry, End=True)}}
+    machine = create(project, calls)
+    execution = ended(start(machine))
+    assert cost.of_execution(execution, entered=1).count == 4
+    of_all, looked_at = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    assert (of_all.count, looked_at) == (4, 1)
+
+
+def test_a_sample_stands_for_the_rest(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the most that is looked at, the others count like the newest."""
+    monkeypatch.setattr(cost, "MOST", 2)
+    machine = create(project, PASS)
+    for _ in range(5):
+        drain(start(machine))
+    of_all, looked_at = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    assert (of_all.count, looked_at) == (10, 2)
+
+
+def test_express_pays_for_requests_and_memory(project: Project) -> None:
+    """Two seconds of 64 MB: 0.125 GB-seconds, and one request."""
+    machine = machines.create(
+        *(project, REGION), name="quick", definition=json.dumps(PASS), role_arn=ROLE, type="EXPRESS"
+    )
+    execution = drain(start(machine))
+    Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1901)
+    got = cost.of_execution(Execution.objects.get(pk=execution.pk), entered=1)
+    assert got.gb_seconds == Decimal("0.125")
+    assert got.dollars == Decimal("0.000001") + Decimal("0.125") * Decimal("0.00001667")
+
+
+def test_a_price_of_the_table_wins(project: Project) -> None:
+    """With its own date and source."""
+    Price.objects.create(name="standard_transition", dollars=1, as_of="2027-01-01", source="me")
+    got = cost.of_execution(drain(start(create(project, PASS))), entered=1)
+    assert (got.dollars, got.rate.as_of, got.rate.source) == (2, "2027-01-01", "me")
+
+
+@pytest.mark.parametrize(("size", "billed"), [(1, 64), (62.85, 64), (64, 64), (64.1, 128)])
+def test_memory_is_billed_in_blocks(size: float, billed: int) -> None:
+    """62.85 MB are 64, as in the published example."""
+    assert cost.billed_mb(size * cost.MB) == billed

@@ -1,0 +1,175 @@
+"""Who sees which metrics, and what do odd addresses answer?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.metrics import rollups
+from console.models import Project
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.web.helpers import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+PAGES = ("/", "/charts/", "/charts.csv", "/charts/_delta", "/machines/mine/metrics/")
+ALL = "from=2000-01-01T00:00&to=2100-01-01T00:00"
+
+
+@pytest.fixture
+def two(project: Project) -> Project:
+    """Return a project with one execution beside another project with three."""
+    drain(start(create(project, PASS, "mine")))
+    other = Project.objects.create(name="other", account_id="210987654321")
+    theirs = create(other, PASS, "theirs")
+    for _ in range(3):
+        drain(start(theirs))
+    return project
+
+
+def test_nobody_sees_another_projects_numbers(two: Project, client: Client) -> None:
+    """Charts and the executions behind them are those of the reader's project."""
+    del two
+    assert "ExecutionsSucceeded,Sum,Count" in text(client.get("/charts.csv?range=1h"))
+    lines = [
+        line
+        for line in text(client.get("/charts.csv?range=1h")).splitlines()
+        if line.startswith("ExecutionsSucceeded")
+    ]
+    assert sum(float(line.rsplit(",", 1)[1]) for line in lines) == 1
+    behind = text(client.get(f"/charts/executions/?metric=ExecutionsSucceeded&{ALL}"))
+    assert "<span data-count>1</span>" in behind
+    assert "theirs" not in behind
+    assert client.get("/machines/theirs/metrics/").status_code == 404
+    assert client.get("/charts/_delta?machine=theirs").status_code == 404
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_who_is_not_signed_in_is_sent_to_the_login(two: Project, path: str) -> None:
+    """Every page of metrics."""
+    from django.test import Client
+
+    del two
+    answer = Client().get(path)
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/login/")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "range=nonsense&period=x&statistic=<b>&group=../",
+        "range=own&from=0001-01-01T00:00&to=9999-12-31T23:59",
+        "range=own&from=2026-02-01T00:00&to=2026-01-01T00:00",
+        "range=30d&period=1",
+        "range=1h&period=10080",
+    ],
+)
+def test_odd_choices_show_something_sensible(two: Project, client: Client, query: str) -> None:
+    """Whatever stands in the address, the page draws its charts, and not too many bars."""
+    del two
+    page = text(client.get(f"/charts/?{query}"))
+    assert page.count('class="chart"') == 7
+    assert page.count("<rect") < 7 * 400
+
+
+@pytest.mark.parametrize(
+    "query", ["", "metric=Nope", f"metric=ActivityTime&{ALL}", "metric=ExecutionTime&from=x&to=y"]
+)
+def test_addresses_without_executions_are_missing(client: Client, query: str) -> None:
+    """With words that help."""
+    assert "needs a metric" in text(client.get(f"/charts/executions/?{query}"), 404)
+
+
+def test_long_lists_behind_a_bar_come_in_pages(project: Project, client: Client) -> None:
+    """Sixty executions: fifty, then ten, none twice."""
+    machine = create(project, WAIT, "mine")
+    names = {start(machine).name for _ in range(60)}
+    address = f"/charts/executions/?metric=ExecutionsStarted&{ALL}"
+    first = client.get(address)
+    after = first.context["after"]
+    second = client.get(f"{address}&after={after}")
+    shown = [one.name for one in (*first.context["rows"], *second.context["rows"])]
+    assert (len(shown), set(shown)) == (60, names)
+    assert second.context["after"] == ""
+
+
+def test_a_tick_without_change_carries_nothing(two: Project, client: Client) -> None:
+    """The second poll with what the first had seen answers 204."""
+    del two
+    address = client.get("/charts/?range=30d").context["delta_url"]
+    assert client.get(address).status_code == 204
+    assert client.get(address.partition("seen=")[0]).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/charts/", "/machines/mine/metrics/"])
+def test_few_queries(two: Project, client: Client, path: str) -> None:
+    """At most 15 on a page, however much there is to show."""
+    del two
+    rollups.keep()
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(path).status_code == 200
+    assert len(queries) <= 15, [one["sql"][:90] for one in queries]
+
+
+# -- Prometheus ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "status"),
+    [
+        ("127.0.0.1", {}, 200),
+        ("::1", {}, 200),
+        ("203.0.113.9", {}, 401),
+        ("", {}, 401),
+        ("127.0.0.1", {"HTTP_X_FORWARDED_FOR": "203.0.113.9"}, 401),
+        ("127.0.0.1", {"HTTP_FORWARDED": "for=127.0.0.1"}, 401),
+    ],
+)
+def test_without_a_token_only_this_machine_scrapes(
+    two: Project, address: str, headers: dict[str, Any], status: int
+) -> None:
+    """A proxy's visitors are not this machine."""
+    from django.test import Client
+
+    del two
+    answer = Client().get("/metrics", REMOTE_ADDR=address, **headers)
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("given", "status"), [("s3cret", 200), ("other", 401), (None, 401)])
+def test_with_a_token_only_who_knows_it_scrapes(
+    two: Project, settings: Any, given: str | None, status: int
+) -> None:
+    """Also on this machine."""
+    from django.test import Client
+
+    del two
+    settings.STEPYARD_METRICS_TOKEN = "s3cret"
+    headers = {} if given is None else {"HTTP_AUTHORIZATION": f"Bearer {given}"}
+    assert Client().get("/metrics", **headers).status_code == status
+
+
+def test_names_from_people_cannot_break_the_exposition(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """Quotes, backslashes and new lines in a label are escaped."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    from console.metrics.openmetrics import text as exposition
+    from console.metrics.samples import Series
+    from console.metrics.tally import Tally
+
+    odd = 'a"b\\c\nd'
+    tally = Tally()
+    tally.add(1)
+    rollups._add_totals({Series(project.pk, "us-east-1", "ActivitiesFailed", odd): tally})
+    families = {one.name: one for one in text_string_to_metric_families(exposition())}
+    (sample,) = families["stepyard_activities_failed"].samples
+    assert sample.labels["activity_arn"] == odd
