@@ -4,7 +4,8 @@
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
 ``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers this machine only.
+show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
+which a worker of a team that is not heard of is taken for dead.
 """
 
 from __future__ import annotations
@@ -139,6 +140,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "console.web.views.errors.csrf_failure"
 # A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STEPYARD_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STEPYARD_HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS else None
@@ -189,6 +191,7 @@ STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STEPYARD_LEASE_S = float(os.environ.get("STEPYARD_LEASE_S", "10"))  # of a worker of a team
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 

@@ -44,6 +44,7 @@ from console.models.people import (
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
     ServerFact,
+    Worker,
 )
 
 __all__ = [
@@ -74,4 +75,5 @@ __all__ = [
     "Timer",
     "TokenBucket",
     "Version",
+    "Worker",
 ]

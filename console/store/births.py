@@ -110,7 +110,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
     commands = [command for one in birth.steps for command in one.commands]
     runs.carry_out(execution.pk, execution.arn, commands)
     if run.ready:
-        hints.wake(execution.pk)
+        hints.born(execution.pk)
 
 
 def remember(execution: Execution, birth: Birth) -> None:

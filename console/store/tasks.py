@@ -41,6 +41,7 @@ _OWN = (
     "\x01"  # starts the name in the rows of this server's own work; no caller's name has it there
 )
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
+_me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
 _TOKEN_LENGTH = 44
 
 _OLDEST = (
@@ -50,7 +51,7 @@ _OLDEST = (
 )
 _TAKE = (
     "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
-    " worker = CASE WHEN kind = 'activity' THEN %s ELSE '' END"
+    " worker = %s"
     " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
 )
 _TAKEN = (
@@ -177,7 +178,7 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 def claim(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + BUILTIN_WORKER))
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + _me))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
@@ -260,20 +261,37 @@ def invocations_before(work: Work) -> int:
 # -- work that was lost ----------------------------------------------------------------------------
 
 
+def work_as(name: str) -> None:
+    """Take what this process works from now on under a name of its own."""
+    global _me  # noqa: PLW0603 - one a process
+    _me = name or BUILTIN_WORKER
+
+
 def held_here() -> list[tuple[int, int]]:
-    """Return (execution, task) of what this server has started to work and not ended."""
+    """Return (execution, task) of what this process has started to work and not ended."""
     return list(_started_here().values_list("execution_id", "task"))
 
 
 def _started_here() -> QuerySet[TaskRow]:
-    """Return what a server calls or works itself: all of it dies with its process."""
-    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=_OWN + BUILTIN_WORKER)
+    """Return what this process calls or works itself."""
+    return _in_hand().filter(worker=_OWN + _me)
+
+
+def _in_hand() -> QuerySet[TaskRow]:
+    """Return what servers call or work themselves: all of it dies with their processes."""
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=_OWN)
     return TaskRow.objects.filter(own, status="started")
 
 
 def release_called() -> int:
-    """Offer again what a process that is gone had started to work; return how many tasks."""
-    return write(lambda: _started_here().update(status="scheduled"))
+    """Offer again whatever any process had started to work; return how many tasks."""
+    return write(lambda: _in_hand().update(status="scheduled"))
+
+
+def release_lost(alive: Iterable[str]) -> int:
+    """Offer again what was started by processes other than these; return how many tasks."""
+    marks = [_OWN + name for name in alive]
+    return write(lambda: _in_hand().exclude(worker__in=marks).update(status="scheduled"))
 
 
 def release(execution_id: int, task: int) -> bool:

@@ -117,6 +117,7 @@ def _task(work: tasks.Work) -> Task:
         token=work.token,
         timeout_s=work.timeout_s,
         pattern=work.pattern,
+        losses=work.dispatches - 1,
         home=_home(work) if work.service in _AT_HOME else None,
     )
 

@@ -21,6 +21,8 @@ from console.worker.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from console.store.workers import Share
+
 THREADS = 4
 DELETIONS_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
@@ -42,12 +44,17 @@ class Upkeep:
         self._deletions_at = 0.0
         self._metrics_at = 0.0
 
-    def sweep(self) -> None:
-        """Find in the rows what there is to do."""
+    def sweep(self, share: Share) -> None:
+        """Find in the rows of a share what there is to do; who leads does what one does for all."""
         for execution_id, task in map_tasks.scheduled():
-            self.map_scheduled(execution_id, task)
-        for number in map_runs.running():
+            if share.has(execution_id):
+                self.map_scheduled(execution_id, task)
+        for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
+        if share.leads:
+            self._lead()
+
+    def _lead(self) -> None:
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
