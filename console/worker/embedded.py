@@ -223,13 +223,15 @@ class Embedded:
             self._calls.replace(key)
 
 
-def runnable(share: workers.Share) -> list[int]:
-    """Return executions that have something to do."""
+def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
+    """Return executions that have something to do, and have had it for so long."""
+    before = clock.now_ms() - age_ms
+    ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
     found: list[int] = []
     for rows in (
-        InboxMessage.objects.distinct(),
-        RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
-        Timer.objects.filter(due_ms__lte=clock.now_ms()),
+        InboxMessage.objects.filter(created_ms__lte=before).distinct(),
+        ready.filter(execution__start_ms__lte=before) if age_ms else ready,
+        Timer.objects.filter(due_ms__lte=before),
     ):
         found += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
     return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger(__name__)
+_FORGOTTEN_MS = 1_500
 FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
 """Topics that a process without a worker hands to the workers."""
 
@@ -38,7 +39,6 @@ class Team(Embedded):
         self._name = ""
         self._renewed_at = 0.0
         self._told = (0, 0)  # steps and fenced ones that the row has heard of
-        self._seen: set[int] = set()
         self._part = workers.Share()
         self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
 
@@ -102,13 +102,11 @@ class Team(Embedded):
             super()._near(due_ms, what, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        """Wake what was there at the last sweep: what is new, somebody has just been told of.
+        """Wake what has waited for a while: what is new, somebody has just been told of.
 
-        Whoever had it may have died of it, so it is suspected.
+        Whoever was told may have died of it, so it is suspected.
         """
-        found = set(runnable(share))
-        left = found & self._seen
-        self._seen = found
+        left = runnable(share, _FORGOTTEN_MS)
         self._steps.suspects.add(left)
         for number in left:
             self.wake(number)

@@ -166,7 +166,9 @@ class Load:
         report.facts["retried_calls"] = self.retried
         self._count_names(report)
 
-    def _judge(self, report: Report, arn: str, about: tuple[Shape, int]) -> tuple[float, str] | None:
+    def _judge(
+        self, report: Report, arn: str, about: tuple[Shape, int]
+    ) -> tuple[float, str] | None:
         shape, number = about
         found = self._client.describe_execution(executionArn=arn)
         wanted = shape.output(number)
@@ -203,7 +205,8 @@ def count_calls(yard: Yard, report: Report, allowed: int | None) -> None:
 def invariants(yard: Yard, report: Report) -> None:
     """Let the server's own checker look at the rows."""
     printed = yard.manage("check_invariants", "--json").strip().splitlines()
-    if not printed: return  # TEMP
+    if not printed:
+        return  # TEMP
     found = json.loads(printed[-1])
     report.facts["invariants"] = found["violations"]
     if found["violations"]:
