@@ -28,6 +28,7 @@ def test_store_and_worker_on_postgresql() -> None:
             raise
         pytest.skip(f"no PostgreSQL can be started here: {error}")
     places = [f"tests/console/{name}" for name in ("store", "worker", "awsapi", "metrics", "web")]
+    places += ["tests/console/test_invariants.py"]
     done = run_again(url, *places)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout
