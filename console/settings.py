@@ -245,4 +245,23 @@ def _mocks() -> dict[str, Any]:
 
 STEPYARD_MOCKS = _mocks()
 STEPYARD_METRICS_TOKEN = os.environ.get("STEPYARD_METRICS_TOKEN", "")
+
+
+def _retention_days() -> float | None:
+    """Return after how many days ended executions are removed; None: they are kept."""
+    text = os.environ.get("STEPYARD_RETENTION_DAYS", "")
+    if not text:
+        return None
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days < _MOST_DAYS:
+        msg = f"STEPYARD_RETENTION_DAYS: got {text!r}, wanted a number of days above 0"
+        raise ValueError(msg)
+    return days
+
+
+_MOST_DAYS = 36_500
+STEPYARD_RETENTION_DAYS = _retention_days()
 STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows

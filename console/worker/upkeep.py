@@ -11,8 +11,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+import structlog
+from django.conf import settings
+
+from console import clock
 from console.metrics import rollups
-from console.store import deadlines, machines, map_runs, map_tasks
+from console.store import deadlines, machines, map_runs, map_tasks, retention
+from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
 from console.worker.guard import survive
@@ -23,9 +28,13 @@ if TYPE_CHECKING:
 
     from console.store.workers import Share
 
+log = structlog.get_logger(__name__)
 THREADS = 4
 DELETIONS_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
+RETENTION_EVERY_S = 3600.0
+RETENTION_BATCH = 100
+RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -43,6 +52,9 @@ class Upkeep:
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
         self._metrics_at = 0.0
+        self._pruning = threading.Lock()
+        self._retention_at = 0.0
+        self._stopped = threading.Event()
 
     def sweep(self, share: Share) -> None:
         """Find in the rows of a share what there is to do; who leads does what one does for all."""
@@ -55,15 +67,21 @@ class Upkeep:
             self._lead()
 
     def _lead(self) -> None:
+        """Do what one does for all."""
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
+        days = settings.STEPYARD_RETENTION_DAYS
+        if days is not None and time.monotonic() >= self._retention_at:
+            self._retention_at = time.monotonic() + RETENTION_EVERY_S
+            self._once("retention", partial(self._prune, days))
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
+        self._stopped.set()
         self._expiry.stop(seconds)
         self._pool.stop(seconds)
 
@@ -128,6 +146,26 @@ class Upkeep:
                 machines.finish_deletions()
             finally:
                 self._deleting.release()
+
+    # -- retention ---------------------------------------------------------------------------------
+
+    def _prune(self, days: float) -> None:
+        """Remove what ended longer ago than it is kept; not what the metrics have not seen."""
+        if not self._pruning.acquire(blocking=False):
+            return
+        try:
+            kept_ms = int(days * 24 * 3600 * 1000)
+            before_ms = min(clock.now_ms() - kept_ms, rollups.summed_until())
+            pruned = retention.prune(
+                retention.Scope(before_ms),
+                batch=RETENTION_BATCH,
+                actor=Actor("retention"),
+                go_on=lambda _: not self._stopped.wait(RETENTION_PAUSE_S),
+            )
+            if pruned.executions:
+                log.info("old executions were removed", executions=pruned.executions)
+        finally:
+            self._pruning.release()
 
     # -- deadlines ---------------------------------------------------------------------------------
 
