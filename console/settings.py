@@ -3,7 +3,8 @@
 ``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
 ``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
-``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
+``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
+executions are told to event rules, too; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
 show at ``/metrics``, which without it answers this machine only.
 """
 
@@ -241,5 +242,6 @@ def _mocks() -> dict[str, Any]:
 
 
 STEPYARD_MOCKS = _mocks()
+STEPYARD_EXPRESS_EVENTS = os.environ.get("STEPYARD_EXPRESS_EVENTS") == "1"  # AWS tells none
 STEPYARD_METRICS_TOKEN = os.environ.get("STEPYARD_METRICS_TOKEN", "")
 STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows
