@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # Topics: ("wake",) with an execution id, ("task",) and ("map",) with (execution id, task), ("due",)
 # with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with an execution
-# id, ("offered",) with an activity's ARN; ("activity", arn) and ("execution", id) with nothing.
+# id, ("offered",) with an activity's ARN; ("activity", arn), ("execution", id), ("event",) with
+# nothing.
 Topic = tuple[object, ...]
 _listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
 _lock = threading.Lock()
