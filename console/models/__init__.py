@@ -9,6 +9,13 @@ in goes out.
 
 from __future__ import annotations
 
+from console.models.events import (
+    Delivery,
+    EventRule,
+    EventTarget,
+    OutboxEvent,
+    StartLink,
+)
 from console.models.executions import (
     Execution,
     HistoryEvent,
@@ -53,6 +60,9 @@ __all__ = [
     "Alias",
     "AuditEntry",
     "Definition",
+    "Delivery",
+    "EventRule",
+    "EventTarget",
     "Execution",
     "HistoryEvent",
     "InboxMessage",
@@ -62,12 +72,14 @@ __all__ = [
     "Membership",
     "MetricMinute",
     "MetricTotal",
+    "OutboxEvent",
     "Price",
     "Project",
     "Role",
     "RunRow",
     "RunValue",
     "ServerFact",
+    "StartLink",
     "StateMachine",
     "Tag",
     "TaskRow",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import arns
 from console.models import RunRow
-from console.store import hints, history, rows, runs
+from console.store import hints, history, outbox, rows, runs
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 
@@ -102,6 +102,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         ready=bool(run.ready),
     )
     rows.insert(begun)
+    outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)
     for one in birth.steps:

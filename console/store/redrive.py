@@ -12,7 +12,7 @@ import engine
 from console import arns, clock, quotas
 from console.errors import ExecutionNotRedrivable
 from console.models import Execution, MapRun, RunRow, TaskRow
-from console.store import audit, hints, inbox, throttle
+from console.store import audit, hints, inbox, outbox, throttle
 from console.store.values import StoredValues
 from console.store.writer import write
 
@@ -105,6 +105,7 @@ def _reopen(row: Execution, token: str = "") -> int:
         ]
     )
     inbox.post(row.pk, engine.Redrive())
+    outbox.changed(row)
     return moment
 
 

@@ -20,7 +20,7 @@ from django.db.models import F
 import engine
 from console import arns, clock
 from console.models import MapRun
-from console.store import epoch, hints, history, inbox, jobs, redrive, tasks, timers
+from console.store import epoch, hints, history, inbox, jobs, outbox, redrive, tasks, timers
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
@@ -54,6 +54,7 @@ _FINISH = (
     "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
     " WHERE id = %s AND status = 'RUNNING'"
 )
+_BELONGS = "SELECT map_run_id, project_id FROM console_execution WHERE id = %s"
 
 
 class Fenced(Exception):
@@ -284,8 +285,9 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         tasks.close_all(execution_id, now_ms)
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
-        cursor.execute("SELECT map_run_id FROM console_execution WHERE id = %s", [execution_id])
-        (map_run,) = cursor.fetchone()
+        cursor.execute(_BELONGS, [execution_id])
+        map_run, project = cursor.fetchone()
+    outbox.ended(execution_id, project)
     hints.tell(("ended",), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)

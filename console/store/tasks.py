@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 BUILTIN_WORKER = "stepyard-builtin"
 """Name of the worker that works activities by registered callables, as its history has it."""
-_OWN = (
-    "\x01"  # starts the name in the rows of this server's own work; no caller's name has it there
-)
+OWN = "\x01"
+"""Starts the name in the rows of this server's own work; no caller's name has it there."""
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
 _me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
 _TOKEN_LENGTH = 44
@@ -178,7 +177,7 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 def claim(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + _me))
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
@@ -222,7 +221,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
     """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
-    mark = mark or storable(worker).replace(_OWN, "\ufffd")
+    mark = mark or storable(worker).replace(OWN, "\ufffd")
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, execution_id, task])
         if cursor.rowcount != 1:
@@ -274,12 +273,12 @@ def held_here() -> list[tuple[int, int]]:
 
 def _started_here() -> QuerySet[TaskRow]:
     """Return what this process calls or works itself."""
-    return _in_hand().filter(worker=_OWN + _me)
+    return _in_hand().filter(worker=OWN + _me)
 
 
 def _in_hand() -> QuerySet[TaskRow]:
     """Return what servers call or work themselves: all of it dies with their processes."""
-    own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=_OWN)
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=OWN)
     return TaskRow.objects.filter(own, status="started")
 
 
@@ -290,7 +289,7 @@ def release_called() -> int:
 
 def release_lost(alive: Iterable[str]) -> int:
     """Offer again what was started by processes other than these; return how many tasks."""
-    marks = [_OWN + name for name in alive]
+    marks = [OWN + name for name in alive]
     return write(lambda: _in_hand().exclude(worker__in=marks).update(status="scheduled"))
 
 

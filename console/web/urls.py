@@ -20,6 +20,7 @@ from console.web.views import (
     redrive,
     start,
     stop,
+    triggers,
 )
 
 _EXECUTION: list[URLPattern | URLResolver] = [
@@ -41,6 +42,8 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("metrics/", charts.machine, name="machine-metrics"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
+    path("triggers/", triggers.show, name="triggers"),
+    path("triggers/<int:number>/revoke/", triggers.revoke, name="start-link-revoke"),
     path("executions/<str:execution>/", include(_EXECUTION)),
 ]
 urlpatterns = [
@@ -53,6 +56,7 @@ urlpatterns = [
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
+    path("start/<str:machine>/<str:secret>", triggers.start, name="start-link"),
     path("team/", people.members, name="team"),
     path("team/remove/", people.remove, name="team-remove"),
     path("keys/", people.keys, name="keys"),

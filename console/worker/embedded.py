@@ -74,6 +74,7 @@ class Embedded:
             hints.listen(("cancel",), self._cancel),
             hints.listen(("map",), self._upkeep.map_scheduled),
             hints.listen(("map-run",), self._upkeep.map_run_changed),
+            hints.listen(("event",), self._events),
         ]
         self._threads = [
             threading.Thread(target=_closing(target), name=name, daemon=True)
@@ -158,6 +159,10 @@ class Embedded:
         self._calls.submit(partial(survive, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
+
+    def _events(self) -> None:
+        """Hear that there are events to deliver."""
+        self._upkeep.events()
 
     def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
         """Hear that something will be due."""

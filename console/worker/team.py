@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger(__name__)
-_FORGOTTEN_MS = 1_500
+_FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
 FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
 """Topics that a process without a worker hands to the workers."""
 
@@ -95,6 +95,11 @@ class Team(Embedded):
             count = workers.bury(dead)
             log.warning("workers are gone", gone=dead, tasks_offered_again=count)
         return self._part
+
+    def _events(self) -> None:
+        """Leave them to the one who leads: two would deliver them twice."""
+        if self._part.leads:
+            super()._events()
 
     def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
         """Leave to the others what they will find in the rows of their shares in time."""

@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, deletions and deadlines.
+"""Who does what is neither a step nor a call?  Map Runs, deletions, deadlines, events.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -16,10 +16,11 @@ from django.conf import settings
 
 from console import clock
 from console.metrics import rollups
-from console.store import deadlines, machines, map_runs, map_tasks, retention
+from console.store import deadlines, deliveries, machines, map_runs, map_tasks, retention
 from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
+from console.worker.couriers import Couriers
 from console.worker.guard import survive
 from console.worker.pool import Pool
 
@@ -45,6 +46,7 @@ class Upkeep:
         """Nothing runs yet."""
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
+        self._couriers = Couriers()
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
@@ -71,6 +73,7 @@ class Upkeep:
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
+            self._once("events", deliveries.clean)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
@@ -78,11 +81,13 @@ class Upkeep:
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))
+        self.events()
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
         self._stopped.set()
         self._expiry.stop(seconds)
+        self._couriers.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], None]) -> None:
@@ -97,6 +102,10 @@ class Upkeep:
             self._asked.discard(key)  # what changes from here on asks again
         # what fails here the sweeper comes back to
         survive("a background job failed", job, None)
+
+    def events(self) -> None:
+        """Take events to their targets."""
+        self._couriers.look()
 
     # -- Map Runs ----------------------------------------------------------------------------------
 
