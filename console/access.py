@@ -56,6 +56,8 @@ _WANTS = {
             "DeleteStateMachineVersion",
             "TagResource",
             "UntagResource",
+            "logs:CreateLogGroup",
+            "logs:DeleteLogGroup",
         ],
         Role.EDITOR,
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
 from console.awsapi.errors import UnknownOperation
-from console.awsapi.operations import cloudwatch
+from console.awsapi.operations import cloudwatch, logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +82,8 @@ STATES = Service(
 CLOUDWATCH = Service(
     "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
 )
-SERVICES = (STATES, CLOUDWATCH)
+LOGS = Service("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
+SERVICES = (STATES, CLOUDWATCH, LOGS)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 

@@ -27,7 +27,9 @@ def test_store_and_worker_on_postgresql() -> None:
         if os.environ.get("STEPYARD_REQUIRE_POSTGRES"):
             raise
         pytest.skip(f"no PostgreSQL can be started here: {error}")
-    places = [f"tests/console/{name}" for name in ("store", "worker", "awsapi", "metrics", "web")]
+    places = [
+        f"tests/console/{name}" for name in ("store", "worker", "awsapi", "logs", "metrics", "web")
+    ]
     done = run_again(url, *places)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout
