@@ -17,8 +17,10 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    settings,
     start,
     stop,
+    versions,
 )
 
 _EXECUTION: list[URLPattern | URLResolver] = [
@@ -38,6 +40,9 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
     path("metrics/", charts.machine, name="machine-metrics"),
+    path("versions/", versions.show, name="versions"),
+    path("diff/", versions.compare, name="diff"),
+    path("settings/", settings.show, name="machine-settings"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
     path("executions/<str:execution>/", include(_EXECUTION)),
