@@ -66,6 +66,8 @@ _WANTS = {
             "events:DisableRule",
             "events:PutTargets",
             "events:RemoveTargets",
+            "logs:CreateLogGroup",
+            "logs:DeleteLogGroup",
         ],
         Role.EDITOR,
     ),

@@ -27,6 +27,7 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
+from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
     Alias,
@@ -66,6 +67,8 @@ __all__ = [
     "Execution",
     "HistoryEvent",
     "InboxMessage",
+    "LogGroup",
+    "LogRoute",
     "LoginLink",
     "MapItem",
     "MapRun",

@@ -147,7 +147,15 @@ def _common(request: HttpRequest) -> dict[str, Any]:
 def _version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
-    for name in ("console.css", "charts.css", "live.js", "graph.js", "keys.js", "editor.js"):
+    for name in (
+        "console.css",
+        "charts.css",
+        "machine.css",
+        "live.js",
+        "graph.js",
+        "keys.js",
+        "editor.js",
+    ):
         path = finders.find(f"stepyard/{name}")
         if isinstance(path, str):
             digest.update(Path(path).read_bytes())

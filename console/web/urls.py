@@ -18,9 +18,11 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    settings,
     start,
     stop,
     triggers,
+    versions,
 )
 
 _EXECUTION: list[URLPattern | URLResolver] = [
@@ -40,6 +42,9 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
     path("metrics/", charts.machine, name="machine-metrics"),
+    path("versions/", versions.show, name="versions"),
+    path("diff/", versions.compare, name="diff"),
+    path("settings/", settings.show, name="machine-settings"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
     path("triggers/", triggers.show, name="triggers"),

@@ -15,7 +15,7 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
-from console.web import lists, svg
+from console.web import lists, source, svg
 from console.web.page import actor, render, require, yard
 from console.web.views.live import list_news
 
@@ -59,7 +59,15 @@ def news(request: HttpRequest, machine: str) -> HttpResponse:
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     one = yard(request).machine(machine)
-    return render(request, "machine/definition.html", about(one) | {"tab": "definition"})
+    context = about(one) | {"tab": "definition"}
+    text = source.readable(one.definition.text)
+    picture = context["picture"]
+    ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    context |= {
+        "text": source.marked(text, ids) if ids else text,
+        "reformatted": text != one.definition.text,
+    }
+    return render(request, "machine/definition.html", context)
 
 
 @require_safe
