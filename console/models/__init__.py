@@ -9,6 +9,7 @@ in goes out.
 
 from __future__ import annotations
 
+from console.models.bulk import BulkItem, BulkJob
 from console.models.executions import (
     Execution,
     HistoryEvent,
@@ -51,6 +52,8 @@ __all__ = [
     "Activity",
     "Alias",
     "AuditEntry",
+    "BulkItem",
+    "BulkJob",
     "Definition",
     "Execution",
     "HistoryEvent",

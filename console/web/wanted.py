@@ -120,9 +120,15 @@ class Wanted:
     @property
     def address(self) -> str:
         """Return the query string that says the same, without empty fields and page."""
+        return urlencode(self.pairs)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the fields that are not empty, as they stand in an address."""
         pairs = [("status", one) for one in self.statuses]
-        pairs += [(name, text) for name, text in self.typed.items() if text and name != "status"]
-        return urlencode(pairs)
+        return pairs + [
+            (name, text) for name, text in self.typed.items() if text and name != "status"
+        ]
 
 
 def moment(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, deletions and deadlines.
+"""Who does what is neither a step nor a call?  Map Runs, bulk jobs, deletions, deadlines.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.metrics import rollups
-from console.store import deadlines, machines, map_runs, map_tasks
+from console.store import bulk, deadlines, machines, map_runs, map_tasks
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
 from console.worker.guard import survive
@@ -34,10 +34,12 @@ class Upkeep:
         """Nothing runs yet."""
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
+        self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
+        self._jobs: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
         self._metrics_at = 0.0
@@ -48,6 +50,8 @@ class Upkeep:
             self.map_scheduled(execution_id, task)
         for number in map_runs.running():
             self.map_run_changed(number)
+        for number in bulk.running():
+            self._bulk_job(number)
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
@@ -58,6 +62,7 @@ class Upkeep:
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
         self._expiry.stop(seconds)
+        self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], None]) -> None:
@@ -72,6 +77,24 @@ class Upkeep:
             self._asked.discard(key)  # what changes from here on asks again
         # what fails here the sweeper comes back to
         survive("a background job failed", job, None)
+
+    # -- bulk jobs ---------------------------------------------------------------------------------
+
+    def _bulk_job(self, number: int) -> None:
+        """Take a bulk job further, unless that is under way; Map Runs do not wait for it."""
+        with self._lock:
+            if number in self._jobs:
+                return
+            self._jobs.add(number)
+        self._bulk.submit(partial(self._work, number))
+
+    def _work(self, number: int) -> None:
+        # what fails here the sweeper comes back to
+        if survive("a bulk job failed", partial(bulk.work, number), False):
+            self._bulk.submit(partial(self._work, number))
+            return
+        with self._lock:
+            self._jobs.discard(number)
 
     # -- Map Runs ----------------------------------------------------------------------------------
 

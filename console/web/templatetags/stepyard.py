@@ -22,7 +22,7 @@ from console.web import words
 if TYPE_CHECKING:
     from django.template import Context
 
-    from console.models import Execution
+    from console.models import BulkJob, Execution
 
 register = template.Library()
 
@@ -117,6 +117,18 @@ def resource(arn: str) -> SafeString:
     """Show what an ARN names without region and account, which every ARN here shares."""
     parts = arn.split(":", 5)
     return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+
+
+@register.filter
+def last_name(arn: str) -> str:
+    """Return the name of an execution's ARN."""
+    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+
+
+@register.filter
+def bulk_verb(job: BulkJob) -> str:
+    """Return what a bulk job does."""
+    return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]
 
 
 @register.filter
