@@ -16,6 +16,7 @@ from console.models.events import (
     OutboxEvent,
     StartLink,
 )
+from console.models.bulk import BulkItem, BulkJob
 from console.models.executions import (
     Execution,
     HistoryEvent,
@@ -60,6 +61,8 @@ __all__ = [
     "Activity",
     "Alias",
     "AuditEntry",
+    "BulkItem",
+    "BulkJob",
     "Definition",
     "Delivery",
     "EventRule",

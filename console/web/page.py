@@ -120,7 +120,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "now_ms": clock.now_ms(),
         "version": _version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
-        "statuses": words.EXECUTION,
+        "statuses": words.LISTED,
         "fine": words.Status("succeeded", "Fine"),
     }
     here = _reader(request)

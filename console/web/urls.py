@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    bulk,
     charts,
     editor,
     executions,
@@ -60,6 +61,8 @@ urlpatterns = [
     path("machines/<str:machine>/", include(_MACHINE)),
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
+    path("executions/bulk/", bulk.bulk, name="bulk"),
+    path("executions/bulk/<int:number>/", bulk.job, name="bulk-job"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("start/<str:machine>/<str:secret>", triggers.start, name="start-link"),
     path("team/", people.members, name="team"),

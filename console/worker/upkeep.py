@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, deletions, deadlines, events.
+"""Who does what is neither a step nor a call?  Map Runs, bulk jobs, deletions, deadlines, events.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -16,7 +16,7 @@ from django.conf import settings
 
 from console import clock
 from console.metrics import rollups
-from console.store import deadlines, deliveries, machines, map_runs, map_tasks, retention
+from console.store import bulk, deadlines, deliveries, machines, map_runs, map_tasks, retention
 from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
@@ -47,10 +47,12 @@ class Upkeep:
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
         self._couriers = Couriers()
+        self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
+        self._jobs: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
         self._metrics_at = 0.0
@@ -70,6 +72,8 @@ class Upkeep:
 
     def _lead(self) -> None:
         """Do what one does for all."""
+        for number in bulk.running():
+            self._bulk_job(number)
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
@@ -88,6 +92,7 @@ class Upkeep:
         self._stopped.set()
         self._expiry.stop(seconds)
         self._couriers.stop(seconds)
+        self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], None]) -> None:
@@ -106,6 +111,24 @@ class Upkeep:
     def events(self) -> None:
         """Take events to their targets."""
         self._couriers.look()
+
+    # -- bulk jobs ---------------------------------------------------------------------------------
+
+    def _bulk_job(self, number: int) -> None:
+        """Take a bulk job further, unless that is under way; Map Runs do not wait for it."""
+        with self._lock:
+            if number in self._jobs:
+                return
+            self._jobs.add(number)
+        self._bulk.submit(partial(self._work, number))
+
+    def _work(self, number: int) -> None:
+        # what fails here the sweeper comes back to
+        if survive("a bulk job failed", partial(bulk.work, number), False):
+            self._bulk.submit(partial(self._work, number))
+            return
+        with self._lock:
+            self._jobs.discard(number)
 
     # -- Map Runs ----------------------------------------------------------------------------------
 

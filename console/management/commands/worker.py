@@ -44,6 +44,8 @@ class Command(BaseCommand):
         """Prepare, work, hand over."""
         del args
         prepare()
+        from console.worker import team  # noqa: F401 - its packages have been checked for
+
         if options["processes"] > 1:
             _Watch(options["processes"]).run()
         else:

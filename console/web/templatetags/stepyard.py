@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -20,7 +22,7 @@ from console.web import words
 if TYPE_CHECKING:
     from django.template import Context
 
-    from console.models import Execution
+    from console.models import BulkJob, Execution
 
 register = template.Library()
 
@@ -47,10 +49,12 @@ def query(context: Context, **changes: Any) -> str:
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
     asked = {
-        key: value for key, value in context["request"].GET.items() if key not in _PASSING
+        key: [value for value in values if value]
+        for key, values in context["request"].GET.lists()
+        if key not in _PASSING
     } | changes
     kept = {key: value for key, value in asked.items() if value is not None}
-    return f"?{urlencode(kept)}"
+    return f"?{urlencode(kept, doseq=True)}"
 
 
 @register.simple_tag
@@ -116,6 +120,18 @@ def resource(arn: str) -> SafeString:
 
 
 @register.filter
+def last_name(arn: str) -> str:
+    """Return the name of an execution's ARN."""
+    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+
+
+@register.filter
+def bulk_verb(job: BulkJob) -> str:
+    """Return what a bulk job does."""
+    return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]
+
+
+@register.filter
 def redrive_refusal(execution: Execution) -> str:
     """Say why an execution cannot be redriven, "" if it can."""
     return redrive.refusal(execution)
@@ -150,6 +166,15 @@ def lasted(execution: Execution) -> int | None:
 
 
 @register.filter
+def pickable(moment: str) -> bool:
+    """Tell whether a browser's own field for moments can show this: empty, or without a zone."""
+    return (
+        not moment
+        or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", moment) is not None
+    )
+
+
+@register.filter
 def px(value: float, plus: float = 0) -> str:
     """Write a coordinate of the picture, moved by ``plus``."""
     return f"{value + plus:.1f}"
@@ -158,4 +183,4 @@ def px(value: float, plus: float = 0) -> str:
 @register.filter
 def get(values: Any, key: str) -> Any:
     """Look a key up; None where there is no such thing."""
-    return values.get(key) if isinstance(values, dict) else None
+    return values.get(key) if isinstance(values, Mapping) else None

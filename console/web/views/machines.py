@@ -15,9 +15,11 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
-from console.web import lists, source, svg
+from console.web import lists, scan, source, svg
 from console.web.page import actor, render, require, yard
+from console.web.views.executions import listed
 from console.web.views.live import list_news
+from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -41,11 +43,11 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     context = about(one) | {
         "tab": "executions",
-        "executions": lists.executions(here, one, lists.Wanted.of(request.GET)),
+        "executions": scan.executions(here, one, Wanted.of(request.GET)),
         "news_url": reverse("machine-news", args=[one.name]),
         "input": suggested(one.name),
     }
-    return render(request, "machine/page.html", context)
+    return listed(request, "machine/page.html", context)
 
 
 @require_safe
