@@ -185,6 +185,11 @@ def claim_map(execution_id: int, task: int) -> Work | None:
     return _take(execution_id, task, "")
 
 
+def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
+    """Take a scheduled activity task for a person (inside a transaction), if nobody has it."""
+    return _take(execution_id, task, person)
+
+
 def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
     """Return those of the tasks (execution, task) that have ended."""
     asked = set(wanted)

@@ -14,6 +14,7 @@ from django.db.models.functions import Left, Length
 from console.models import HistoryEvent
 from console.web import jsonview, words
 from console.web.history import details_of
+from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -181,7 +182,7 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
-            detail=_detail(number, texts[number]) if number in texts else None,
+            detail=_opened(execution, number, texts[number]) if number in texts else None,
         )
         for number, previous, kind, state, at_ms, head in lean
     ]
@@ -199,6 +200,10 @@ def _resource(head: str) -> str:
 
 
 _PAYLOADS = ("input", "output", "parameters", "cause")
+
+
+def _opened(execution: Execution, number: int, text: str) -> Detail:
+    return _detail(number, hidden(text, execution.arn, number))
 
 
 def _detail(number: int, text: str) -> Detail:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    activities,
     charts,
     editor,
     executions,
@@ -19,6 +20,7 @@ from console.web.views import (
     redrive,
     start,
     stop,
+    tasks,
 )
 
 _EXECUTION: list[URLPattern | URLResolver] = [
@@ -29,6 +31,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
+    path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
@@ -51,6 +54,9 @@ urlpatterns = [
     path("machines/<str:machine>/", include(_MACHINE)),
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
+    path("tasks/", tasks.every, name="tasks"),
+    path("activities/", activities.every, name="activities"),
+    path("activities/<str:activity>/", activities.show, name="activity"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("team/", people.members, name="team"),
     path("team/remove/", people.remove, name="team-remove"),
