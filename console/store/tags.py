@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from console import arns
 from console.errors import ResourceNotFound, TooManyTags, ValidationException
 from console.models import Activity, StateMachine, Tag
+from console.store import clocks, switches
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -26,11 +27,18 @@ def check_owner(project: Project, arn: str) -> None:
         raise ResourceNotFound(f"Resource not found: '{arn}'")
 
 
-def put(arn: str, tags: Mapping[str, str]) -> None:
-    """Set tags; others stay. Raises TooManyTags above 50."""
-    for key in tags:
+def check(tags: Mapping[str, str]) -> None:
+    """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
+    for key, value in tags.items():
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+        clocks.check_tag(key, value)
+        switches.check_tag(key, value)
+
+
+def put(arn: str, tags: Mapping[str, str]) -> None:
+    """Set tags; others stay. Raises ValidationException, TooManyTags above 50."""
+    check(tags)
 
     def store() -> None:
         for key, value in tags.items():

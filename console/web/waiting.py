@@ -9,8 +9,9 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
+from console.store import clocks
 from console.store.answers import answerable
-from console.web import words
+from console.web import timeouts, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,10 +24,6 @@ PAGE = 50
 MOST = 50
 _EXECUTION_TIMER = "execution"
 _OPEN = ("scheduled", "started", "waiting")
-_CLOCKS = (
-    ("timeout_due_ms", "TimeoutSeconds"),
-    ("heartbeat_due_ms", "HeartbeatSeconds"),
-)
 _BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
 
 
@@ -39,6 +36,11 @@ class Deadline:
 
     at_ms: int
     clock: str
+
+    @property
+    def words(self) -> str:
+        """Name the clock."""
+        return timeouts.WORDS.get(self.clock, "TimeoutSeconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,10 @@ def _status(row: TaskRow) -> words.Status:
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
-    """Return the clock that runs out first."""
-    due = [Deadline(getattr(row, name), clock) for name, clock in _CLOCKS if getattr(row, name)]
-    return min(due, key=lambda one: one.at_ms, default=None)
+    """Return the clock that runs out first; the year that every task has is none to speak of."""
+    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, clocks.HEARTBEAT)]
+    told = [Deadline(at, clock) for at, clock in due if at and clock != clocks.YEAR]
+    return min(told, key=lambda one: one.at_ms, default=None)
 
 
 # -- the tasks of a project ------------------------------------------------------------------------
@@ -230,7 +233,7 @@ def _of_tasks(one: Execution, rows: Sequence[TaskRow]) -> Iterator[Line]:
             text=about,
             since_ms=task.since_ms,
             until_ms=task.deadline.at_ms if task.deadline else None,
-            until=f"{task.deadline.clock} runs out" if task.deadline else "",
+            until=f"it times out: {task.deadline.words}" if task.deadline else "",
             child=_child(row),
             task=task,
         )

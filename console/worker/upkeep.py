@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.metrics import rollups
-from console.store import deadlines, machines, map_runs, map_tasks
+from console.store import children, deadlines, machines, map_runs, map_tasks
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
 from console.worker.guard import survive
@@ -48,6 +48,8 @@ class Upkeep:
             self.map_scheduled(execution_id, task)
         for number in map_runs.running():
             self.map_run_changed(number)
+        for number in children.to_end():
+            self._once(("children", number), partial(children.end, number))
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
