@@ -295,7 +295,8 @@ def _started(work: Work, now_ms: int, worker: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_CLOCKS, [timeout_ms, which, heartbeat_ms, work.execution_id, work.task])
     _announce(work.execution_id, work.task, timeout_ms, heartbeat_ms)
-    inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None), soon=True)
+    started = engine.TaskStarted(work.task, worker or None)
+    inbox.post(work.execution_id, started, soon=True, at_ms=now_ms)  # its clocks count from then
 
 
 def invocations_before(work: Work) -> int:
