@@ -40,7 +40,7 @@ def note_routes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> Non
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0016_metrics"),
+        ("console", "0020_tasks"),
     ]
 
     operations = [

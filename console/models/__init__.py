@@ -9,6 +9,7 @@ in goes out.
 
 from __future__ import annotations
 
+from console.models.bulk import BulkItem, BulkJob
 from console.models.events import (
     Delivery,
     EventRule,
@@ -16,7 +17,6 @@ from console.models.events import (
     OutboxEvent,
     StartLink,
 )
-from console.models.bulk import BulkItem, BulkJob
 from console.models.executions import (
     Execution,
     HistoryEvent,

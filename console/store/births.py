@@ -42,17 +42,22 @@ _AHEAD_S = 0.02
 
 
 def prepare(
-    execution: Execution, machine_name: str, *, sync: bool = False, ahead: bool = False
+    execution: Execution,
+    machine_name: str,
+    *,
+    sync: bool = False,
+    ahead: bool = False,
+    timeout_s: int | None = None,
 ) -> Birth:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
-    ``sync``: it is started by StartSyncExecution. JSONata may take a second, so it is left to the
+    ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
+    machine's. JSONata may take a second, so it is left to the
     worker.
     """
     machine = machines.get(execution.definition_id)
-    timeout_s = None
     if arns.is_express(execution.arn):
-        timeout_s = min(machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
+        timeout_s = min(timeout_s or machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
     message = engine.Start(
         execution_arn=execution.arn,
         execution_name=execution.name,

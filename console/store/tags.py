@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from console import arns
 from console.errors import ResourceNotFound, TooManyTags, ValidationException
 from console.models import Activity, StateMachine, Tag
-from console.store import audit
+from console.store import audit, clocks, switches
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -27,16 +27,26 @@ def check_owner(project: Project, arn: str) -> None:
         raise ResourceNotFound(f"Resource not found: '{arn}'")
 
 
+def check(tags: Mapping[str, str]) -> None:
+    """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
+    for key, value in tags.items():
+        if key.lower().startswith("aws:"):
+            raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+        clocks.check_tag(key, value)
+        switches.check_tag(key, value)
+
+
 def put(
     arn: str,
     tags: Mapping[str, str],
     project: Project | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> None:
-    """Set tags; others stay. ``project``: whose audit tells it. Raises TooManyTags above 50."""
-    for key in tags:
-        if key.lower().startswith("aws:"):
-            raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+    """Set tags; others stay. ``project``: whose audit tells it.
+
+    Raises ValidationException, TooManyTags above 50.
+    """
+    check(tags)
 
     def store() -> None:
         for key, value in tags.items():

@@ -6,14 +6,15 @@ Pages are made by the database: 50 rows at a time, payloads left out until a row
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from django.db.models.functions import Left, Length
 
 from console.models import HistoryEvent
-from console.web import jsonview, words
+from console.web import jsonview, timeouts, words
 from console.web.history import details_of
+from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -171,6 +172,11 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
             "event_id", "details"
         )
     )
+    rows_read = list(lean)
+    clocks = timeouts.of_events(
+        execution,
+        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2].endswith("TimedOut")},
+    )
     return [
         Row(
             id=number,
@@ -181,9 +187,11 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
-            detail=_detail(number, texts[number]) if number in texts else None,
+            detail=_opened(execution, number, texts[number], clocks.get(number))
+            if number in texts
+            else None,
         )
-        for number, previous, kind, state, at_ms, head in lean
+        for number, previous, kind, state, at_ms, head in rows_read
     ]
 
 
@@ -199,6 +207,12 @@ def _resource(head: str) -> str:
 
 
 _PAYLOADS = ("input", "output", "parameters", "cause")
+
+
+def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
+    """Unfold an event. ``clock``: which one ran out, in words."""
+    opened = _detail(number, hidden(text, execution.arn, number))
+    return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 
 def _detail(number: int, text: str) -> Detail:

@@ -137,6 +137,8 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),
                 "delete": here.may("DeleteStateMachine"),
+                "answer": here.may("SendTaskSuccess"),
+                "activities": here.may("CreateActivity"),
                 "team": here.may("PutMember"),
             },
         }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.models import HistoryEvent
-from console.web import jsonview, words
+from console.web import jsonview, timeouts, words
 from console.web.history import details_of
 from console.web.steps import Summary, summaries
 
@@ -24,7 +24,11 @@ MOST_EVENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempt at the work of a state. ``wait``: the pause before the next one."""
+    """One attempt at the work of a state.
+
+    ``wait``: the pause before the next one. ``task``: its ...Scheduled event. ``note``: which clock
+    ran out, or that it was sent again.
+    """
 
     number: int
     at_ms: int
@@ -34,6 +38,8 @@ class Try:
     cause: str = ""
     spent: str = ""
     wait: str = ""
+    task: int = 0
+    note: str = ""
 
     @property
     def opened_cause(self) -> Cause | None:
@@ -147,7 +153,7 @@ def _panel(
         error=error,
         cause=cause_of(cause),
         resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
-        tries=tuple(_tries(_with_failures(execution, events))),
+        tries=_noted(execution, _tries(_with_failures(execution, events))),
         events=tuple(
             EventLine(one.id, one.type, words.event_tone(one.type), one.at_ms - execution.start_ms)
             for one in events
@@ -227,7 +233,7 @@ def _tries(events: list[_Seen]) -> list[Try]:
             if tries and ended:
                 tries[-1] = replace(tries[-1], wait=words.duration(one.at_ms - ended))
             begun, ended = one.at_ms, 0
-            tries.append(Try(len(tries) + 1, one.at_ms, "In progress", "running"))
+            tries.append(Try(len(tries) + 1, one.at_ms, "In progress", "running", task=one.id))
         elif tries and not ended and one.type.endswith((*_OUTCOMES, "FailStateEntered")):
             ended = one.at_ms
             word = next((word for word in _OUTCOMES if one.type.endswith(word)), "Failed")
@@ -240,6 +246,13 @@ def _tries(events: list[_Seen]) -> list[Try]:
                 spent=words.duration(one.at_ms - begun),
             )
     return tries
+
+
+def _noted(execution: Execution, tries: list[Try]) -> tuple[Try, ...]:
+    """Add to the attempts what only the rows of their tasks know."""
+    late = {one.task: one.outcome == "Timed out" for one in tries}
+    told = timeouts.notes(execution, late) if late else {}
+    return tuple(replace(one, note=told.get(one.task, "")) for one in tries)
 
 
 def cause_of(text: str | None) -> Cause | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    activities,
     bulk,
     charts,
     editor,
@@ -22,6 +23,7 @@ from console.web.views import (
     settings,
     start,
     stop,
+    tasks,
     triggers,
     versions,
 )
@@ -34,6 +36,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
+    path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
@@ -63,6 +66,9 @@ urlpatterns = [
     path("executions/_new", executions.news, name="executions-news"),
     path("executions/bulk/", bulk.bulk, name="bulk"),
     path("executions/bulk/<int:number>/", bulk.job, name="bulk-job"),
+    path("tasks/", tasks.every, name="tasks"),
+    path("activities/", activities.every, name="activities"),
+    path("activities/<str:activity>/", activities.show, name="activity"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("start/<str:machine>/<str:secret>", triggers.start, name="start-link"),
     path("team/", people.members, name="team"),

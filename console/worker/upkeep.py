@@ -16,7 +16,16 @@ from django.conf import settings
 
 from console import clock
 from console.metrics import rollups
-from console.store import bulk, deadlines, deliveries, machines, map_runs, map_tasks, retention
+from console.store import (
+    bulk,
+    children,
+    deadlines,
+    deliveries,
+    machines,
+    map_runs,
+    map_tasks,
+    retention,
+)
 from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
@@ -67,6 +76,8 @@ class Upkeep:
                 self.map_scheduled(execution_id, task)
         for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
+        for number in filter(share.has, children.to_end()):
+            self._once(("children", number), partial(children.end, number))
         if share.leads:
             self._lead()
 

@@ -27,6 +27,9 @@
     for (const one of document.querySelectorAll("[data-since]")) {
       one.textContent = duration(now - Number(one.dataset.since));
     }
+    for (const one of document.querySelectorAll("[data-until]")) {
+      one.textContent = duration(Number(one.dataset.until) - now);
+    }
   }
 
   function zone() {

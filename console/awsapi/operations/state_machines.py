@@ -29,6 +29,8 @@ def create(call: Call) -> dict[str, Any]:
     """CreateStateMachine."""
     params = call.params
     _check_description(params)
+    given = as_mapping(params.get("tags") or ())
+    tags.check(given)
     machine = machines.create(
         call.project,
         call.region,
@@ -39,8 +41,8 @@ def create(call: Call) -> dict[str, Any]:
         actor=call.actor,
         **_configurations(call),
     )
-    if params.get("tags"):
-        tags.put(machine.arn, as_mapping(params["tags"]))
+    if given:
+        tags.put(machine.arn, given)
     version = _publish(call, machine, params.get("versionDescription"))
     return {
         "stateMachineArn": machine.arn,

@@ -160,6 +160,12 @@ def ago(milliseconds: int) -> str:
 
 
 @register.filter
+def left(milliseconds: int) -> str:
+    """Write how long it is until a moment."""
+    return words.duration(milliseconds - clock.now_ms())
+
+
+@register.filter
 def lasted(execution: Execution) -> int | None:
     """Return how long an execution took, in milliseconds; None while it runs."""
     return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms

@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import events, lists, scan, words
+from console.web import events, lists, scan, waiting, words
 from console.web.execution import facts, history, picture
 from console.web.page import render, yard
 from console.web.views.live import list_news
@@ -66,6 +66,7 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         **history(one, request.GET),
         **picture(one, request.GET),
         **facts(one),
+        **waiting.panel(one),
     }
     return render(request, "execution/page.html", context)
 

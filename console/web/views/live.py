@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import events, lists, panel, steps
+from console.web import events, lists, panel, steps, waiting
 from console.web.execution import facts, painted, tab_of
 from console.web.history import traced
 from console.web.page import Yard, render, yard
@@ -58,6 +58,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context["more"] = _more(rows, context, request.GET)
     context["other_visit"] = _other_visit(context.get("panel"), request.GET)
     context |= facts(one) if over else {}
+    context |= waiting.panel(one)
     response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response

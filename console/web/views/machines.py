@@ -99,9 +99,14 @@ def about(one: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
     text = one.definition.text
     try:
-        comment, picture = engine.parse(text, one.type).comment, svg.picture(text, one.type)
+        parsed = engine.parse(text, one.type)
+        comment, limit, picture = (
+            parsed.comment,
+            parsed.timeout_seconds,
+            svg.picture(text, one.type),
+        )
     except engine.DefinitionError:  # stored by a version that checked less
-        comment, picture = None, None
+        comment, limit, picture = None, None, None
     sample = next((each for each in MACHINES if each.name == one.name), None)
     if sample is not None and sample.definition == text:
         comment = sample.description
@@ -109,6 +114,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         "here": "machines",
         "machine": one,
         "comment": comment,
+        "machine_limit": limit,
         "cases": mocks.cases(one.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
