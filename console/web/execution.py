@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.metrics import cost
 from console.web import events, jsonview, panel, steps, svg, words
+from console.web.eventfilter import Filter
 from console.web.history import traced
 
 if TYPE_CHECKING:
@@ -18,15 +19,24 @@ if TYPE_CHECKING:
 
 def history(one: Execution, query: QueryDict) -> dict[str, Any]:
     """Return the event table."""
-    wanted = events.Filter.of(query)
+    wanted = Filter.of(query)
     page = events.page(one, wanted)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": events.types(one),
+        "states": _states(one),
         "cursor": page.last,
     }
+
+
+def _states(one: Execution) -> list[str]:
+    """Return the states the event table can be filtered by."""
+    try:
+        return [box.node.name for box in svg.picture(one.definition.text).boxes]
+    except engine.DefinitionError:
+        return []
 
 
 def picture(one: Execution, query: QueryDict) -> dict[str, Any]:

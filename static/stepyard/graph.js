@@ -1,4 +1,4 @@
-// The execution's page: one selection for graph, table and panel; zoom; the event table.
+// The execution's page: one selection for graph, table and panel; zoom.
 // Every press follows a real link; here it only becomes a smaller request that keeps the page.
 "use strict";
 (() => {
@@ -103,10 +103,7 @@
   }
 
   addEventListener("popstate", (event) => {
-    if (document.getElementById("panel") && !event.state?.htmx) {
-      showPanel(here());
-      load(here(), false);
-    }
+    if (document.getElementById("panel") && !event.state?.htmx) showPanel(here());
   });
 
   function pressed(link) {
@@ -130,83 +127,15 @@
     if (name === "graph" && !fitted) fit(0.55);
   }
 
-  // -- the event table --------------------------------------------------------------------------
-
-  async function load(address, push = true) {
-    const table = document.getElementById("history");
-    if (!table) return;
-    if (push) history.pushState({}, "", address);
-    const source = address.pathname + address.search;
-    await htmx.ajax("GET", source, { target: "#history", select: "#history", swap: "outerHTML" });
-    if (address.searchParams.get("at")) goTo(address.searchParams.get("at"));
-  }
-
-  function goTo(id) {
-    const row = document.getElementById(`e${id}`);
-    if (!row) return false;
-    for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
-    row.classList.add("here");
-    row.tabIndex = -1;
-    row.scrollIntoView({ block: "center" });
-    row.focus({ preventScroll: true });
-    return true;
-  }
-
-  function open(link) {
-    const row = link.closest("tr");
-    const unfolded = link.getAttribute("aria-expanded") === "true";
-    link.setAttribute("aria-expanded", String(!unfolded));
-    if (unfolded) {
-      row.nextElementSibling.remove();
-    } else {
-      const detail = document.createElement("tr");
-      detail.className = "detail";
-      detail.id = `d${link.dataset.open}`;
-      const cell = detail.insertCell();
-      cell.colSpan = 6;
-      row.after(detail);
-      htmx.ajax("GET", link.getAttribute("href"), { target: cell, swap: "innerHTML" });
-    }
-    const ids = [...document.querySelectorAll('[data-open][aria-expanded="true"]')];
-    const address = here();
-    address.searchParams.set("open", ids.map((one) => one.dataset.open).join("."));
-    if (!ids.length) address.searchParams.delete("open");
-    history.replaceState(history.state, "", address);
-  }
-
-  function filter(form) {
-    const address = here();
-    for (const [key, value] of new FormData(form)) {
-      if (value) address.searchParams.set(key, value);
-      else address.searchParams.delete(key);
-    }
-    for (const key of ["page", "at", "open"]) address.searchParams.delete(key);
-    address.hash = "";
-    load(address);
-  }
-
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");
-    if (!link || !plain(event)) return;
-    const { open: opened, event: number } = link.dataset;
-    if (opened) open(link);
-    else if (number && goTo(number)) event.preventDefault();
-    else if (link.dataset.history !== undefined || number) load(new URL(link.href));
-    else if (!document.getElementById("panel") || !pressed(link)) return;
+    if (!link || !plain(event) || !document.getElementById("panel") || !pressed(link)) return;
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form[data-history]")) {
-      event.preventDefault();
-      filter(event.target);
-    } else if (event.target.matches("form.go")) {
-      event.preventDefault();
-      select({ visit: new FormData(event.target).get("visit") }, true);
-    }
-  });
-  document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-history]");
-    if (form) filter(form);
+    if (!event.target.matches("form.go")) return;
+    event.preventDefault();
+    select({ visit: new FormData(event.target).get("visit") }, true);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -217,7 +146,5 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     fit(0.55);
-    const at = here().searchParams.get("at");
-    if (at) goTo(at);
   });
 })();

@@ -150,6 +150,12 @@ def lasted(execution: Execution) -> int | None:
 
 
 @register.filter
+def grouped(count: int) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{count:,}"
+
+
+@register.filter
 def px(value: float, plus: float = 0) -> str:
     """Write a coordinate of the picture, moved by ``plus``."""
     return f"{value + plus:.1f}"

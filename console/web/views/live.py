@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 import engine
 from console.web import events, lists, panel, steps
+from console.web.eventfilter import Filter
 from console.web.execution import facts, painted, tab_of
 from console.web.history import traced
 from console.web.page import Yard, render, yard
@@ -69,7 +70,7 @@ def _new_rows(one: Execution, cursor: int, last: int, query: QueryDict) -> tuple
     if query.get("follow") != "1" or room <= 0:
         return ()
     seen = max(cursor, _number(query.get("seen", "")))
-    return events.between(one, events.Filter.of(query), seen, last, room)
+    return events.between(one, Filter.of(query), seen, last, room)
 
 
 def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDict) -> str:
