@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import engine
 from console.metrics import cost
-from console.web import events, jsonview, panel, steps, svg, words
+from console.web import events, iterations, jsonview, panel, steps, svg, words
+from console.web.causes import cause_of
 from console.web.eventfilter import Filter
 from console.web.history import traced
 
@@ -56,13 +58,31 @@ TABS = (
     ("tries", "Retries"),
     ("events", "Events"),
 )
-_KEPT = ("step", "visit", "tab", "view", "region")
+_KEPT = ("step", "visit", "iteration", "tab", "view", "region")
 
 
 def tab_of(query: QueryDict) -> dict[str, Any]:
     """Return which tab of the panel is open."""
     chosen = query.get("tab", "")
-    return {"tab": chosen if chosen in dict(TABS) else "io", "panel_tabs": TABS}
+    return {
+        "tab": chosen if chosen in dict(TABS) else "io",
+        "panel_tabs": TABS,
+        "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
+    }
+
+
+def panel_of(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
+    """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
+    iteration = query.get("iteration", "")
+    chosen = iterations.lead(trace, query.get("step", ""), iteration)
+    shown = panel.panel(one, trace, chosen, visit_of(query), iteration)
+    return {"panel": shown, "chosen": chosen, **tab_of(query)}
+
+
+def visit_of(query: QueryDict) -> int:
+    """Return which visit the panel is about, 0 if that was not said."""
+    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
 
 
 def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
@@ -70,19 +90,17 @@ def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     summaries = steps.summaries(trace)
     culprit = trace.culprit
     failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
-    chosen = query.get("step", "")
-    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    shown = panel_of(one, trace, query)
     return {
         "graph": trace.graph,
         "summaries": summaries,
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "transitions": trace.transitions,
         "cost": cost.of_execution(one, trace.transitions),
-        "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
-        "chosen": chosen,
-        **tab_of(query),
+        **shown,
         "failed_at": failed_at,
         "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
+        "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }
 
 
@@ -92,7 +110,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "status": words.EXECUTION[one.status],
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
-        "cause": panel.cause_of(one.cause),
+        "cause": cause_of(one.cause),
         "over": one.status != "RUNNING",
         "parked": one.runrow.parked if hasattr(one, "runrow") else "",
     }

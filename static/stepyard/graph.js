@@ -84,6 +84,7 @@
     mark(address.searchParams.get("step") ?? "");
     const source = `${address.pathname}_step${address.search}`;
     await htmx.ajax("GET", source, { target: "#panel", swap: "innerHTML" });
+    mark(document.querySelector("#panel > header")?.dataset.of ?? "");
   }
 
   async function select(changes, focus) {
@@ -107,9 +108,12 @@
   });
 
   function pressed(link) {
-    const { node, step, select: chosen, selectVisit, tab, show } = link.dataset;
-    if (node) select({ step, visit: "" }, true);
-    else if (chosen !== undefined) select({ step: chosen, visit: selectVisit ?? "" }, true);
+    const { node, step, select: chosen, selectVisit, selectIteration, tab, show } = link.dataset;
+    if (node) select({ step, visit: "", iteration: "" }, true);
+    else if (selectVisit) select({ step: chosen, visit: selectVisit }, true);
+    else if (chosen !== undefined) {
+      select({ step: chosen, visit: "", iteration: selectIteration ?? "" }, true);
+    }
     else if (tab) select({ tab }, false);
     else if (show) view(link, show);
     else return false;
@@ -133,9 +137,9 @@
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
-    if (!event.target.matches("form.go")) return;
+    if (!event.target.matches("form[data-go]")) return;
     event.preventDefault();
-    select({ visit: new FormData(event.target).get("visit") }, true);
+    select({ visit: "", ...Object.fromEntries(new FormData(event.target)) }, true);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {

@@ -12,8 +12,8 @@ from django.http import QueryDict
 import engine
 from console.samples import MACHINES
 from console.web import jsonview, svg, words
+from console.web.causes import cause_of
 from console.web.eventfilter import Filter
-from console.web.panel import cause_of
 from console.web.problems import problems_in
 
 if TYPE_CHECKING:
