@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.metrics import cost
-from console.web import events, iterations, jsonview, panel, steps, svg, words
+from console.web import dataflow, events, iterations, jsonview, panel, steps, svg, words
 from console.web.causes import cause_of
 from console.web.eventfilter import Filter
 from console.web.history import traced
@@ -53,6 +53,7 @@ def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
 
 TABS = (
     ("io", "Input & output"),
+    ("flow", "Data flow"),
     ("details", "Details"),
     ("definition", "Definition"),
     ("tries", "Retries"),
@@ -76,7 +77,12 @@ def panel_of(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     iteration = query.get("iteration", "")
     chosen = iterations.lead(trace, query.get("step", ""), iteration)
     shown = panel.panel(one, trace, chosen, visit_of(query), iteration)
-    return {"panel": shown, "chosen": chosen, **tab_of(query)}
+    tab = tab_of(query)
+    flow = None
+    if tab["tab"] == "flow" and shown is not None and shown.number:
+        visit = trace.visits[shown.node.id][shown.number - 1]
+        flow = dataflow.flow(one, trace, shown.node, visit)
+    return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
 
 
 def visit_of(query: QueryDict) -> int:

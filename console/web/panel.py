@@ -122,7 +122,8 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
     events = seen.of_visit(execution, visit)
-    error, cause = seen.failure(execution, trace, visit, events)
+    told = seen.with_failures(execution, events)
+    error, cause = seen.failure(execution, trace, visit, told)
     left = visit.left_ms
     alike = [place for place, one in enumerate(visits, 1) if one.iteration == visit.iteration]
     aborted = left if visit.status == "aborted" else None
@@ -144,7 +145,7 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
         error=error,
         cause=cause_of(cause),
         resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
-        tries=tuple(tries(seen.with_failures(execution, events), aborted)),
+        tries=tuple(tries(told, aborted)),
         events=tuple(
             EventLine(one.id, one.type, words.event_tone(one.type), one.at_ms - execution.start_ms)
             for one in events

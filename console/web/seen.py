@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console.models import HistoryEvent
 from console.web.history import details_of
 from console.web.tries import BEGINS
@@ -71,8 +72,24 @@ def failure(
 
 
 def with_failures(execution: Execution, events: list[Seen]) -> list[Seen]:
-    """Add what made a Parallel or Map start again: the event its restart points back at."""
+    """Add what made a Parallel or Map start again or fail: the event that points back at it."""
     own = {one.id for one in events}
     again = [one.previous for one in events if one.type.endswith(BEGINS)][1:]
-    lost = [one for one in again if one not in own]
-    return sorted((*events, *read(execution, lost)), key=lambda one: one.id) if lost else events
+    again += [
+        one.previous for one in events if one.type in ("MapStateFailed", "ParallelStateFailed")
+    ]
+    lost = read(execution, [one for one in again if one not in own])
+    told = [_with_words(execution, one) for one in (*events, *lost)]
+    return sorted(told, key=lambda one: one.id)
+
+
+def _with_words(execution: Execution, event: Seen) -> Seen:
+    """Add to the entry of a Fail the error that it means, which the history does not repeat."""
+    if event.type != "FailStateEntered" or "name" not in event.details:
+        return event
+    machine, name = engine.parse_state(execution.definition.text, event.details["name"])
+    text = event.details.get("input", "{}")
+    moment = engine.Moment(event.at_ms, event.id)
+    trial = engine.try_state(machine, name, text, moment, about={"context": {}, "input": "{}"})
+    words = {"error": trial.error, "cause": trial.cause}
+    return replace(event, details=event.details | words)

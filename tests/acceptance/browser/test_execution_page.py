@@ -93,3 +93,107 @@ def test_E12_a_deep_link_shows_and_focuses_its_row(page: Page, demo_25k: str) ->
     number = previous.get_attribute("data-event")
     previous.click()
     expect(page.locator(f"#e{number}")).to_be_focused()
+
+
+@pytest.fixture(scope="module")
+def demo_200(server: Server) -> str:
+    """Return the page of a Map over 200 items: #37 failed, and after a retry #141."""
+    fails = [
+        {
+            "And": [
+                {"Variable": "$.try", "NumericEquals": attempt},
+                {"Variable": "$.i", "NumericEquals": index},
+            ],
+            "Next": "Break",
+        }
+        for attempt, index in enumerate((37, 141))
+    ]
+    look = {"Type": "Choice", "Choices": fails, "Default": "Fine"}
+    cause = {"errorMessage": "no stock", "errorType": "Oops", "stackTrace": ["at a", "at b"]}
+    broken = {"Type": "Fail", "Error": "Bad", "Cause": json.dumps(cause)}
+    states = {"Look": look, "Fine": {"Type": "Pass", "End": True}, "Break": broken}
+    over = {
+        "Type": "Map",
+        "MaxConcurrency": 1,
+        "ItemsPath": "$.items",
+        "ItemSelector": {"i.$": "$$.Map.Item.Index", "try.$": "$$.State.RetryCount"},
+        "ItemProcessor": {"StartAt": "Look", "States": states},
+        "Retry": [{"ErrorEquals": ["Bad"], "IntervalSeconds": 1, "MaxAttempts": 1}],
+        "End": True,
+    }
+    machine = create(server, {"StartAt": "Over", "States": {"Over": over}})
+    return ended(server, start(server, machine, {"items": list(range(200))}))
+
+
+def test_E5_each_attempt_is_a_row(page: Page, server: Server) -> None:
+    """A state with two retries has three rows, each with error, cause and the wait after it."""
+    branch = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops", "Cause": "why"}}}
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}]
+    state = {"Type": "Parallel", "Branches": [branch], "Retry": retry, "End": True}
+    machine = create(server, {"StartAt": "P", "States": {"P": state}})
+    page.goto(f"{ended(server, start(server, machine))}?step=P")
+    words = ["Input & output", "Data flow", "Details", "Definition", "Retries (3)", "Events"]
+    expect(page.locator("#panel .tabs a")).to_have_text(words)
+    page.click("#panel [data-tab=tries]")
+    rows = page.locator("#step-tries tbody tr")
+    expect(rows).to_have_count(3)
+    for row in rows.all():
+        expect(row).to_contain_text("Oops")
+        expect(row).to_contain_text("why")
+    expect(rows.nth(0).locator("td").last).to_contain_text("1.")
+    expect(rows.nth(2).locator("td").last).to_have_text("-")
+
+
+def test_E6_the_data_flow_equals_what_TestState_tells(page: Page, server: Server) -> None:
+    """Each stage on display is the value that TestState DEBUG gives for the same input."""
+    state = {
+        "Type": "Pass",
+        "InputPath": "$.order",
+        "Parameters": {"id.$": "$.id"},
+        "ResultPath": "$.made",
+        "OutputPath": "$.made",
+        "End": True,
+    }
+    path = start(server, create(server, {"StartAt": "P", "States": {"P": state}}), DATA)
+    asked = {"definition": json.dumps(state), "input": json.dumps(DATA), "inspectionLevel": "DEBUG"}
+    told = server.client().test_state(**asked)["inspectionData"]
+    page.goto(f"{ended(server, path)}?step=P&tab=flow")
+    for key in ("input", "afterInputPath", "afterParameters", "afterResultPath"):
+        title = {"input": "Input"}.get(key, f"After {key.removeprefix('after')}")
+        raw = page.locator(f"[data-stage='{title}'] template[data-raw]")
+        shown = raw.evaluate("one => one.content.textContent")
+        assert json.loads(shown) == json.loads(told[key]), key
+
+
+DATA = {"order": {"id": 7, "name": "x"}, "other": [1, 2]}
+
+
+def test_E7_the_banner_leads_to_what_failed(page: Page, demo_200: str) -> None:
+    """The link selects step and iteration, and the heading of the step gets the focus."""
+    page.goto(demo_200)
+    page.click("#outcome >> text=Go to the failed step")
+    expect(page.locator("#panel-title")).to_be_focused()
+    expect(page.locator("#panel-title")).to_contain_text("Break")
+    assert "step=Break" in page.url
+    assert "iteration=141" in page.url
+    expect(page.locator("#panel")).to_contain_text("no stock")
+
+
+def test_E8_the_failed_iterations_lead_to_one_another(page: Page, demo_200: str) -> None:
+    """One press moves from #37 to #141; a number can be typed; groups are counted."""
+    page.goto(f"{demo_200}?step=Break&iteration=37")
+    page.click("#panel >> text=Next failed #141")
+    expect(page.locator("#step-status")).to_contain_text("iteration #141")
+    assert "iteration=141" in page.url
+    page.click("#panel >> text=Previous failed #37")
+    expect(page.locator("#step-status")).to_contain_text("iteration #37")
+    expect(page.locator("#iteration-counts")).to_have_text(
+        "142 iterations of Over: 2 failed, 140 succeeded"
+    )
+    page.keyboard.press("f")
+    expect(page.locator("#step-status")).to_contain_text("iteration #141")
+    page.fill("#iteration", "5")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel")).to_contain_text("Not entered in iteration #5")
+    page.goto(f"{demo_200}?step=Over&iteration=5")
+    expect(page.locator("#panel-title")).to_contain_text("Fine")
