@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console import clock
 from console.metrics import cost
-from console.web import dataflow, events, iterations, jsonview, panel, steps, svg, words
+from console.web import bars, dataflow, events, iterations, jsonview, panel, steps, svg, tree, words
 from console.web.causes import cause_of
 from console.web.eventfilter import Filter
 from console.web.history import traced
@@ -59,7 +60,7 @@ TABS = (
     ("tries", "Retries"),
     ("events", "Events"),
 )
-_KEPT = ("step", "visit", "iteration", "tab", "view", "region")
+_KEPT = ("step", "visit", "iteration", "tab", "view", "status", "find", "sort", "region")
 
 
 def tab_of(query: QueryDict) -> dict[str, Any]:
@@ -94,12 +95,17 @@ def visit_of(query: QueryDict) -> int:
 def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     """Return what a trace says: summaries, ways taken, the panel, and where it failed."""
     summaries = steps.summaries(trace)
+    wanted = tree.Wanted.of(query)
+    rows = tree.rows(trace, summaries, wanted)
+    span, drawn = bars.bars(one, rows, clock.now_ms())
     culprit = trace.culprit
     failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
     shown = panel_of(one, trace, query)
     return {
         "graph": trace.graph,
         "summaries": summaries,
+        "tree": {"rows": rows, "wanted": wanted, "keys": words.STEP},
+        "timeline": {"span": span, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "transitions": trace.transitions,
         "cost": cost.of_execution(one, trace.transitions),

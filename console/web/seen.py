@@ -20,6 +20,9 @@ MOST_EVENTS = 200
 """A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
 
 
+_GROUP_FAILED = ("MapStateFailed", "ParallelStateFailed")
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An event of a visit, read whole."""

@@ -75,7 +75,7 @@
       if (box.dataset.step === step) box.setAttribute("aria-current", "true");
       else box.removeAttribute("aria-current");
     }
-    for (const row of document.querySelectorAll("[data-row]")) {
+    for (const row of document.querySelectorAll("[data-row][aria-selected], [data-bar]")) {
       row.setAttribute("aria-selected", String(row.dataset.step === step));
     }
   }
@@ -83,7 +83,7 @@
   async function showPanel(address) {
     mark(address.searchParams.get("step") ?? "");
     const source = `${address.pathname}_step${address.search}`;
-    await htmx.ajax("GET", source, { target: "#panel", swap: "innerHTML" });
+    await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
     mark(document.querySelector("#panel > header")?.dataset.of ?? "");
   }
 
@@ -104,7 +104,10 @@
   }
 
   addEventListener("popstate", (event) => {
-    if (document.getElementById("panel") && !event.state?.htmx) showPanel(here());
+    if (!document.getElementById("panel") || event.state?.htmx) return;
+    showPanel(here());
+    const source = location.pathname + location.search;
+    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
   });
 
   function pressed(link) {
@@ -116,8 +119,26 @@
     }
     else if (tab) select({ tab }, false);
     else if (show) view(link, show);
+    else if (link.dataset.treeLink !== undefined) loadTree(new URL(link.href));
     else return false;
     return true;
+  }
+
+  // The table of steps is filtered and sorted by the server; nothing else of the page changes.
+  async function loadTree(address) {
+    history.pushState({}, "", address);
+    const source = address.pathname + address.search;
+    await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+  }
+
+  function filterTree(form) {
+    const address = here();
+    for (const [key, value] of new FormData(form)) {
+      if (key === "view") continue;
+      if (value) address.searchParams.set(key, value);
+      else address.searchParams.delete(key);
+    }
+    loadTree(address);
   }
 
   function view(link, name) {
@@ -137,9 +158,18 @@
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[data-tree]")) {
+      event.preventDefault();
+      filterTree(event.target);
+    }
     if (!event.target.matches("form[data-go]")) return;
     event.preventDefault();
     select({ visit: "", ...Object.fromEntries(new FormData(event.target)) }, true);
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-tree]");
+    if (form && event.target.matches("select")) filterTree(form);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {

@@ -11,7 +11,7 @@
     if (!document.getElementById("history")) return;
     if (push) history.pushState({}, "", address);
     const source = address.pathname + address.search;
-    await htmx.ajax("GET", source, { target: "#history", select: "#history", swap: "outerHTML" });
+    await htmx.ajax("GET", source, { source: "#history", target: "#history", select: "#history", swap: "outerHTML" });
     if (address.searchParams.get("event")) goTo(address.searchParams.get("event"));
   }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from django.template import Context
 
     from console.models import Execution
+    from console.web.bars import Span
 
 register = template.Library()
 
@@ -94,6 +95,12 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
 def duration(milliseconds: int | None) -> str:
     """Write a span of time."""
     return "-" if milliseconds is None else words.duration(milliseconds)
+
+
+@register.filter
+def span_length(span: Span) -> int:
+    """Return how long a span of time is, in milliseconds."""
+    return span.end - span.begin
 
 
 @register.filter

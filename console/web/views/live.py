@@ -59,6 +59,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more(rows, context, request.GET)
     context["other_visit"] = _other_visit(context.get("panel"), request.GET)
+    context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts(one) if over else {}
     response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"

@@ -197,3 +197,38 @@ def test_E8_the_failed_iterations_lead_to_one_another(page: Page, demo_200: str)
     expect(page.locator("#panel")).to_contain_text("Not entered in iteration #5")
     page.goto(f"{demo_200}?step=Over&iteration=5")
     expect(page.locator("#panel-title")).to_contain_text("Fine")
+
+
+def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str) -> None:
+    """The failed ones leave two iterations and their parents; a column sorts; Back restores."""
+    page.goto(f"{demo_200}?view=steps")
+    rows = page.locator(".of-steps tbody tr")
+    expect(rows).to_have_count(6)
+    page.select_option("#step-status-filter", "FAILED")
+    expect(rows).to_have_count(4)
+    expect(page.locator(".of-steps [data-iteration]")).to_have_count(2)
+    expect(rows.first).to_contain_text("Over")
+    assert "status=FAILED" in page.url
+    page.go_back()
+    expect(rows).to_have_count(6)
+    page.click(".of-steps th .sort >> text=Duration")
+    expect(page.locator(".of-steps th[aria-sort=ascending]")).to_contain_text("Duration")
+    page.click(".of-steps [data-iteration='141'] a")
+    expect(page.locator("#step-status")).to_contain_text("iteration #141")
+
+
+def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str) -> None:
+    """A segment for each attempt and for the pause between them, with a text each."""
+    page.goto(f"{demo_200}?view=timeline")
+    bar = page.locator("#bar-n1")
+    expect(bar).to_be_visible()
+    texts = bar.locator("rect[role=img]").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert [text.split(",")[0] for text in texts] == [
+        "attempt 1 failed",
+        "waited",
+        "attempt 2 failed",
+    ]
+    sizes = bar.locator("rect[role=img]").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().width)"
+    )
+    assert min(sizes) >= 2
