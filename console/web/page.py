@@ -145,19 +145,24 @@ def _common(request: HttpRequest) -> dict[str, Any]:
     return common
 
 
+_FILES = (
+    "console.css",
+    "charts.css",
+    "execution.css",
+    "machine.css",
+    "live.js",
+    "graph.js",
+    "history.js",
+    "keys.js",
+    "editor.js",
+)
+
+
 @lru_cache
 def _version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
-    for name in (
-        "console.css",
-        "charts.css",
-        "machine.css",
-        "live.js",
-        "graph.js",
-        "keys.js",
-        "editor.js",
-    ):
+    for name in _FILES:
         path = finders.find(f"stepyard/{name}")
         if isinstance(path, str):
             digest.update(Path(path).read_bytes())

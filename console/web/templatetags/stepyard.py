@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from django.template import Context
 
     from console.models import BulkJob, Execution
+    from console.web.bars import Span
 
 register = template.Library()
 
@@ -98,6 +99,12 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
 def duration(milliseconds: int | None) -> str:
     """Write a span of time."""
     return "-" if milliseconds is None else words.duration(milliseconds)
+
+
+@register.filter
+def span_length(span: Span) -> int:
+    """Return how long a span of time is, in milliseconds."""
+    return span.end - span.begin
 
 
 @register.filter
@@ -178,6 +185,12 @@ def pickable(moment: str) -> bool:
         not moment
         or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", moment) is not None
     )
+
+
+@register.filter
+def grouped(count: int) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{count:,}"
 
 
 @register.filter

@@ -54,15 +54,14 @@ def news(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer the page of one execution."""
     one = yard(request).execution(machine, execution)
+    view = request.GET.get("view", "")
     context = {
         "here": "executions",
         "execution": one,
         "machine_name": machine,
         "base": reverse("execution", args=[machine, one.name]),
         "legend": words.LEGEND,
-        "view": request.GET.get("view", "")
-        if request.GET.get("view") in ("graph", "steps")
-        else "",
+        "view": view if view in ("graph", "steps", "timeline") else "",
         **history(one, request.GET),
         **picture(one, request.GET),
         **facts(one),
