@@ -15,6 +15,7 @@ import structlog
 from django.db import connections
 from django.db.models import Q
 
+import engine
 from console import clock
 from console.models import Activity, RunRow, TaskRow, Timer
 from console.store import failures, hints, identity, inbox, runs, tasks
@@ -48,6 +49,7 @@ class Embedded:
         self._queued: set[int] = set()
         self._stepping: set[int] = set()
         self._again: set[int] = set()
+        self._newer: set[int] = set()  # executions that a later version of this program has taken
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
         self._upkeep = Upkeep()
@@ -139,6 +141,9 @@ class Embedded:
             return self._suspects.step(number) if suspected else runs.step(number)
         except runs.Fenced:
             return True
+        except engine.NewerFormat as error:
+            self._leave_to_newer(number, error, counted=suspected)
+            return False
         except Exception as error:
             drop_broken_connection()
             if is_outage(error):
@@ -147,6 +152,14 @@ class Embedded:
             log.exception("a step failed", execution_id=number)
             note = partial(failures.note, number, error, counted=suspected)
             return survive("noting the failure failed", note, otherwise=False)
+
+    def _leave_to_newer(self, number: int, error: Exception, *, counted: bool) -> None:
+        """Leave an execution to a worker of the version that wrote it, and say so once."""
+        note = partial(failures.note, number, error, counted=counted)
+        survive("noting the failure failed", note, otherwise=False)
+        if number not in self._newer:
+            self._newer.add(number)
+            log.warning("left to a worker of a later version", execution_id=number, why=str(error))
 
     # -- tasks -------------------------------------------------------------------------------------
 
