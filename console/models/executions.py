@@ -99,6 +99,17 @@ class Execution(models.Model):
             models.Index(
                 fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
             ),
+            # the lists, which leave the children of Map Runs out
+            models.Index(
+                fields=["project", "-start_ms", "-id"],
+                name="execution_listed",
+                condition=models.Q(map_run__isnull=True),
+            ),
+            models.Index(
+                fields=["project", "status", "-start_ms", "-id"],
+                name="execution_listed_by_status",
+                condition=models.Q(map_run__isnull=True),
+            ),
             # what ended in a minute: the metrics
             models.Index(
                 fields=["project", "stop_ms"],
@@ -129,9 +140,15 @@ class RunRow(models.Model):
     ready = models.BooleanField(default=True)  # can go on at once: its budget was used up
     failures = models.IntegerField(default=0)  # steps in a row that raised
     parked = models.TextField(default="")
+    children_end = models.BooleanField(default=False)  # with it: the executions it has started
 
     class Meta:
         indexes: ClassVar = [
+            models.Index(
+                fields=["execution"],
+                name="run_children_end",
+                condition=models.Q(children_end=True),
+            ),
             models.Index(fields=["execution"], name="run_ready", condition=models.Q(ready=True)),
         ]
 
@@ -205,6 +222,8 @@ class TaskRow(models.Model):
     timeout_s = models.IntegerField(null=True)
     heartbeat_s = models.IntegerField(null=True)
     timeout_due_ms = models.BigIntegerField(null=True)
+    clock = models.CharField(max_length=16, default="")  # which one timeout_due_ms is, or ended it
+    close_due_ms = models.BigIntegerField(null=True)  # of an activity task: its end at the latest
     heartbeat_due_ms = models.BigIntegerField(null=True)
     scheduled_ms = models.BigIntegerField()
     started_ms = models.BigIntegerField(null=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import arns
 from console.models import RunRow
-from console.store import hints, history, rows, runs
+from console.store import hints, history, outbox, rows, runs
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 
@@ -42,17 +42,22 @@ _AHEAD_S = 0.02
 
 
 def prepare(
-    execution: Execution, machine_name: str, *, sync: bool = False, ahead: bool = False
+    execution: Execution,
+    machine_name: str,
+    *,
+    sync: bool = False,
+    ahead: bool = False,
+    timeout_s: int | None = None,
 ) -> Birth:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
-    ``sync``: it is started by StartSyncExecution. JSONata may take a second, so it is left to the
+    ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
+    machine's. JSONata may take a second, so it is left to the
     worker.
     """
     machine = machines.get(execution.definition_id)
-    timeout_s = None
     if arns.is_express(execution.arn):
-        timeout_s = min(machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
+        timeout_s = min(timeout_s or machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
     message = engine.Start(
         execution_arn=execution.arn,
         execution_name=execution.name,
@@ -102,6 +107,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         ready=bool(run.ready),
     )
     rows.insert(begun)
+    outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)
     for one in birth.steps:
@@ -110,7 +116,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
     commands = [command for one in birth.steps for command in one.commands]
     runs.carry_out(execution.pk, execution.arn, commands)
     if run.ready:
-        hints.wake(execution.pk)
+        hints.born(execution.pk)
 
 
 def remember(execution: Execution, birth: Birth) -> None:

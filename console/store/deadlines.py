@@ -8,7 +8,7 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.store import inbox, jobs
+from console.store import clocks, inbox, jobs
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 # The deadline is in the condition: a heartbeat that came in a moment ago must win.
 _LATE = (
     "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
-    " heartbeat_due_ms = NULL, look_due_ms = NULL"
+    " heartbeat_due_ms = NULL, look_due_ms = NULL{which}"
     " WHERE execution_id = %s AND task = %s AND status <> 'closed' AND {column} <= %s"
 )
-_TIMEOUT, _HEARTBEAT = (_LATE.format(column=f"{what}_due_ms") for what in ("timeout", "heartbeat"))
+_TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
+_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{clocks.HEARTBEAT}'")
 
 
 def expire(late: Iterable[tuple[int, int]]) -> int:

@@ -39,13 +39,15 @@ def start(
     alias_arn: str = "",
     sync: bool = False,
     ahead: bool = False,
+    timeout_s: int | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
     """Start an execution; durable when this returns (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
-    ``ahead``: take it its first step at once instead of leaving it to a worker.
+    ``ahead``: take it its first step at once instead of leaving it to a worker; ``timeout_s``: how
+    long it may run, instead of the machine's TimeoutSeconds.
 
     The same name with the same input while it runs returns the same execution, but of an Express
     machine, where each start is one of its own. Raises InvalidName,
@@ -68,7 +70,7 @@ def start(
     wanted.test_case = test_case
     if version is not None:
         _use_version(wanted, version, alias_arn)
-    birth = prepare(wanted, machine.name, sync=sync, ahead=ahead)
+    birth = prepare(wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s)
 
     def store() -> Execution:
         current = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])

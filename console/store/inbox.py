@@ -30,20 +30,24 @@ _KINDS = {
 _SOON_MS = 50
 
 
-def post(execution_id: int, message: engine.Message, *, soon: bool = False) -> None:
+def post(
+    execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
+) -> None:
     """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
 
     ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
+    ``at_ms``: when it happened, if not now.
     """
     fields = {name: getattr(message, name) for name in message.__slots__}
     body = {
         name: storable(value) if isinstance(value, str) else value for name, value in fields.items()
     }
+    created_ms = clock.now_ms() if at_ms is None else at_ms
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
             " VALUES (%s, %s, %s, %s)",
-            [execution_id, type(message).__name__, json.dumps(body), clock.now_ms()],
+            [execution_id, type(message).__name__, json.dumps(body), created_ms],
         )
     if soon:
         hints.due(clock.now_ms() + _SOON_MS, "timer", execution_id)
@@ -54,11 +58,6 @@ def post(execution_id: int, message: engine.Message, *, soon: bool = False) -> N
 def message(kind: str, body: str) -> engine.Message:
     """Make a message of its row."""
     return _KINDS[kind](**json.loads(body))
-
-
-def waiting(limit: int) -> list[int]:
-    """Return executions that have messages."""
-    return list(InboxMessage.objects.values_list("execution_id", flat=True).distinct()[:limit])
 
 
 def drop_stale() -> None:

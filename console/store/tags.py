@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from console import arns
 from console.errors import ResourceNotFound, TooManyTags, ValidationException
 from console.models import Activity, StateMachine, Tag
+from console.store import audit, clocks, switches
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -26,24 +27,52 @@ def check_owner(project: Project, arn: str) -> None:
         raise ResourceNotFound(f"Resource not found: '{arn}'")
 
 
-def put(arn: str, tags: Mapping[str, str]) -> None:
-    """Set tags; others stay. Raises TooManyTags above 50."""
-    for key in tags:
+def check(tags: Mapping[str, str]) -> None:
+    """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
+    for key, value in tags.items():
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+        clocks.check_tag(key, value)
+        switches.check_tag(key, value)
+
+
+def put(
+    arn: str,
+    tags: Mapping[str, str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Set tags; others stay. ``project``: whose audit tells it.
+
+    Raises ValidationException, TooManyTags above 50.
+    """
+    check(tags)
 
     def store() -> None:
         for key, value in tags.items():
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
         if Tag.objects.filter(arn=arn).count() > _MAX:
             raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+        if project is not None:
+            audit.record(project, actor, "TagResource", arn)
 
     write(store)
 
 
-def remove(arn: str, keys: Sequence[str]) -> None:
-    """Remove tags; missing ones do not matter."""
-    write(lambda: Tag.objects.filter(arn=arn, key__in=keys).delete())
+def remove(
+    arn: str,
+    keys: Sequence[str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Remove tags; missing ones do not matter. ``project``: whose audit tells it."""
+
+    def store() -> None:
+        Tag.objects.filter(arn=arn, key__in=keys).delete()
+        if project is not None:
+            audit.record(project, actor, "UntagResource", arn)
+
+    write(store)
 
 
 def of(arn: str) -> dict[str, str]:

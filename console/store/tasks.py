@@ -25,8 +25,8 @@ from console.errors import (
     TaskTimedOut,
     ValidationException,
 )
-from console.models import TaskRow
-from console.store import hints, inbox, rows
+from console.models import RunRow, TaskRow
+from console.store import clocks, hints, inbox, rows, switches
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 
 BUILTIN_WORKER = "stepyard-builtin"
 """Name of the worker that works activities by registered callables, as its history has it."""
-_OWN = (
-    "\x01"  # starts the name in the rows of this server's own work; no caller's name has it there
-)
+OWN = "\x01"
+"""Starts the name in the rows of this server's own work; no caller's name has it there."""
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
+_me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
+NESTED = ("states", "aws-sdk:sfn")
+"""Services whose startExecution starts a child."""
 _TOKEN_LENGTH = 44
 
 _OLDEST = (
@@ -50,17 +52,18 @@ _OLDEST = (
 )
 _TAKE = (
     "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
-    " worker = CASE WHEN kind = 'activity' THEN %s ELSE '' END"
+    " worker = %s"
     " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
 )
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
-    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.state, e.test_case"
+    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.state, e.test_case, t.scheduled_ms,"
+    " t.close_due_ms"
     " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
 _CLOCKS = (
-    "UPDATE console_taskrow SET timeout_due_ms = %s, heartbeat_due_ms = %s"
+    "UPDATE console_taskrow SET timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
     " WHERE execution_id = %s AND task = %s"
 )
 
@@ -88,6 +91,8 @@ class Work:
     dispatches: int
     state: str
     test_case: str
+    scheduled_ms: int
+    close_due_ms: int | None
 
 
 # -- scheduling, inside the commit of a step -------------------------------------------------------
@@ -97,16 +102,35 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
     """Write the rows of tasks."""
     if not wanted:
         return
-    rows.insert_all([_row(execution_id, arn, one, now_ms) for one in wanted])
-    for one in wanted:
+    activities = [one.resource for one in wanted if one.kind == "activity"]
+    limits = clocks.of(activities) if activities else {}
+    made = [
+        _row(execution_id, arn, one, now_ms, limits.get(one.resource, clocks.NONE))
+        for one in wanted
+    ]
+    rows.insert_all(made)
+    if any(one.service in NESTED and one.action == "startExecution" for one in wanted):
+        _mark_parent(execution_id)
+    for one, row in zip(wanted, made, strict=True):
         _offer(execution_id, one)
-        if one.kind in _CALLED:
-            _announce(execution_id, one.task, now_ms, one.timeout_seconds, one.heartbeat_seconds)
+        _announce(execution_id, one.task, row.timeout_due_ms, row.heartbeat_due_ms)
 
 
-def _row(execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int) -> TaskRow:
-    """Return the row of a task. The clocks of an activity start when a worker has it."""
+def _mark_parent(execution_id: int) -> None:
+    """Note that the children of an execution end with it, if its machine has it so."""
+    policy = switches.of_execution(execution_id, switches.CHILD_POLICY)
+    if policy == switches.TERMINATE:
+        RunRow.objects.filter(pk=execution_id).update(children_end=True)
+
+
+def _row(
+    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: clocks.Limits
+) -> TaskRow:
+    """Return the row of a task. Most clocks of an activity start when a worker has it."""
     called = wanted.kind in _CALLED
+    timeout_s = wanted.timeout_seconds or limits.start_to_close
+    heartbeat_s = wanted.heartbeat_seconds or limits.heartbeat
+    due_ms, which = _first_clock(wanted.kind, timeout_s, now_ms, limits)
     return TaskRow(
         execution_id=execution_id,
         task=wanted.task,
@@ -121,12 +145,28 @@ def _row(execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int) -> Ta
         attempt=wanted.attempt,
         entered_event=wanted.entered_event,
         token_hash=_hash(_token(arn, wanted.task)),
-        timeout_s=wanted.timeout_seconds,
-        heartbeat_s=wanted.heartbeat_seconds,
-        timeout_due_ms=_due(now_ms, wanted.timeout_seconds) if called else None,
-        heartbeat_due_ms=_due(now_ms, wanted.heartbeat_seconds) if called else None,
+        timeout_s=timeout_s,
+        heartbeat_s=heartbeat_s,
+        timeout_due_ms=due_ms,
+        clock=which,
+        close_due_ms=clocks.close_due(now_ms, limits) if wanted.kind == "activity" else None,
+        heartbeat_due_ms=clocks.due(now_ms, heartbeat_s) if called else None,
         scheduled_ms=now_ms,
     )
+
+
+def _first_clock(
+    kind: str, timeout_s: int | None, now_ms: int, limits: clocks.Limits
+) -> tuple[int | None, str]:
+    """Return when the first clock of a new task runs out, and which it is."""
+    if kind == "map":
+        return None, ""  # what it waits for are executions, which have limits of their own
+    last_ms = clocks.close_due(now_ms, limits)
+    if kind in _CALLED:
+        begun = clocks.START_TO_CLOSE, clocks.due(now_ms, timeout_s)
+    else:
+        begun = clocks.SCHEDULE_TO_START, clocks.due(now_ms, limits.schedule_to_start)
+    return clocks.first(*begun, now_ms, last_ms)
 
 
 def _offer(execution_id: int, wanted: engine.RunTask) -> None:
@@ -141,12 +181,12 @@ def _offer(execution_id: int, wanted: engine.RunTask) -> None:
 
 
 def _announce(
-    execution_id: int, task: int, now_ms: int, timeout_s: int | None, heartbeat_s: int | None
+    execution_id: int, task: int, timeout_ms: int | None, heartbeat_ms: int | None
 ) -> None:
     """Let the clockwork know when the task will be late."""
-    for what, seconds in (("timeout", timeout_s), ("heartbeat", heartbeat_s)):
-        if seconds is not None:
-            hints.due(now_ms + seconds * 1000, what, execution_id, task)
+    for what, due_ms in (("timeout", timeout_ms), ("heartbeat", heartbeat_ms)):
+        if due_ms is not None:
+            hints.due(due_ms, what, execution_id, task)
 
 
 def close(execution_id: int, task: int, now_ms: int) -> bool:
@@ -177,12 +217,17 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 def claim(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + BUILTIN_WORKER))
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
     """Take the scheduled task of a distributed Map (inside a transaction)."""
     return _take(execution_id, task, "")
+
+
+def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
+    """Take a scheduled activity task for a person (inside a transaction), if nobody has it."""
+    return _take(execution_id, task, person)
 
 
 def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
@@ -221,7 +266,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
     """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
-    mark = mark or storable(worker).replace(_OWN, "\ufffd")
+    mark = mark or storable(worker).replace(OWN, "\ufffd")
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, execution_id, task])
         if cursor.rowcount != 1:
@@ -244,11 +289,14 @@ def work_of(execution_id: int, task: int) -> Work:
 
 def _started(work: Work, now_ms: int, worker: str) -> None:
     """Start the clocks of an activity task and tell its execution; both once."""
-    dues = [_due(now_ms, work.timeout_s), _due(now_ms, work.heartbeat_s)]
+    own_ms, heartbeat_ms = clocks.due(now_ms, work.timeout_s), clocks.due(now_ms, work.heartbeat_s)
+    begun = clocks.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
+    timeout_ms, which = clocks.first(*begun)
     with connection.cursor() as cursor:
-        cursor.execute(_CLOCKS, [*dues, work.execution_id, work.task])
-    _announce(work.execution_id, work.task, now_ms, work.timeout_s, work.heartbeat_s)
-    inbox.post(work.execution_id, engine.TaskStarted(work.task, worker or None), soon=True)
+        cursor.execute(_CLOCKS, [timeout_ms, which, heartbeat_ms, work.execution_id, work.task])
+    _announce(work.execution_id, work.task, timeout_ms, heartbeat_ms)
+    started = engine.TaskStarted(work.task, worker or None)
+    inbox.post(work.execution_id, started, soon=True, at_ms=now_ms)  # its clocks count from then
 
 
 def invocations_before(work: Work) -> int:
@@ -260,20 +308,37 @@ def invocations_before(work: Work) -> int:
 # -- work that was lost ----------------------------------------------------------------------------
 
 
+def work_as(name: str) -> None:
+    """Take what this process works from now on under a name of its own."""
+    global _me  # noqa: PLW0603 - one a process
+    _me = name or BUILTIN_WORKER
+
+
 def held_here() -> list[tuple[int, int]]:
-    """Return (execution, task) of what this server has started to work and not ended."""
+    """Return (execution, task) of what this process has started to work and not ended."""
     return list(_started_here().values_list("execution_id", "task"))
 
 
 def _started_here() -> QuerySet[TaskRow]:
-    """Return what a server calls or works itself: all of it dies with its process."""
-    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=_OWN + BUILTIN_WORKER)
+    """Return what this process calls or works itself."""
+    return _in_hand().filter(worker=OWN + _me)
+
+
+def _in_hand() -> QuerySet[TaskRow]:
+    """Return what servers call or work themselves: all of it dies with their processes."""
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=OWN)
     return TaskRow.objects.filter(own, status="started")
 
 
 def release_called() -> int:
-    """Offer again what a process that is gone had started to work; return how many tasks."""
-    return write(lambda: _started_here().update(status="scheduled"))
+    """Offer again whatever any process had started to work; return how many tasks."""
+    return write(lambda: _in_hand().update(status="scheduled"))
+
+
+def release_lost(alive: Iterable[str]) -> int:
+    """Offer again what was started by processes other than these; return how many tasks."""
+    marks = [OWN + name for name in alive]
+    return write(lambda: _in_hand().exclude(worker__in=marks).update(status="scheduled"))
 
 
 def release(execution_id: int, task: int) -> bool:
@@ -353,7 +418,7 @@ def heartbeat(token: str, project: Project | None = None) -> None:
     def beat() -> None:
         row = _open(token, project)
         now_ms = clock.now_ms()
-        due_ms = _due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
+        due_ms = clocks.due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
         if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
             raise _too_late()
@@ -406,7 +471,3 @@ def _token(arn: str, task: int) -> str:
 
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _due(now_ms: int, seconds: int | None) -> int | None:
-    return None if seconds is None else now_ms + seconds * 1000

@@ -120,7 +120,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "now_ms": clock.now_ms(),
         "version": _version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
-        "statuses": words.EXECUTION,
+        "statuses": words.LISTED,
         "fine": words.Status("succeeded", "Fine"),
     }
     here = _reader(request)
@@ -137,17 +137,32 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),
                 "delete": here.may("DeleteStateMachine"),
+                "answer": here.may("SendTaskSuccess"),
+                "activities": here.may("CreateActivity"),
                 "team": here.may("PutMember"),
             },
         }
     return common
 
 
+_FILES = (
+    "console.css",
+    "charts.css",
+    "execution.css",
+    "machine.css",
+    "live.js",
+    "graph.js",
+    "history.js",
+    "keys.js",
+    "editor.js",
+)
+
+
 @lru_cache
 def _version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
-    for name in ("console.css", "charts.css", "live.js", "graph.js", "keys.js", "editor.js"):
+    for name in _FILES:
         path = finders.find(f"stepyard/{name}")
         if isinstance(path, str):
             digest.update(Path(path).read_bytes())

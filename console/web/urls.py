@@ -5,9 +5,13 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.web.views import (
+    activities,
+    bulk,
     charts,
     editor,
     executions,
+    health,
+    history,
     live,
     login,
     machines,
@@ -17,18 +21,26 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    settings,
     start,
     stop,
+    tasks,
+    triggers,
+    versions,
 )
 
 _EXECUTION: list[URLPattern | URLResolver] = [
     path("", executions.show, name="execution"),
     path("_delta", live.delta, name="delta"),
     path("_step", live.step, name="step"),
+    path("events/", history.table, name="events"),
+    path("events.csv", history.as_csv, name="events-csv"),
+    path("events.json", history.as_json, name="events-json"),
     path("events/<int:number>/", executions.event, name="event"),
     path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
+    path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
@@ -38,8 +50,13 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
     path("metrics/", charts.machine, name="machine-metrics"),
+    path("versions/", versions.show, name="versions"),
+    path("diff/", versions.compare, name="diff"),
+    path("settings/", settings.show, name="machine-settings"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
+    path("triggers/", triggers.show, name="triggers"),
+    path("triggers/<int:number>/revoke/", triggers.revoke, name="start-link-revoke"),
     path("executions/<str:execution>/", include(_EXECUTION)),
 ]
 urlpatterns = [
@@ -51,7 +68,13 @@ urlpatterns = [
     path("machines/<str:machine>/", include(_MACHINE)),
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
+    path("executions/bulk/", bulk.bulk, name="bulk"),
+    path("executions/bulk/<int:number>/", bulk.job, name="bulk-job"),
+    path("tasks/", tasks.every, name="tasks"),
+    path("activities/", activities.every, name="activities"),
+    path("activities/<str:activity>/", activities.show, name="activity"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
+    path("start/<str:machine>/<str:secret>", triggers.start, name="start-link"),
     path("team/", people.members, name="team"),
     path("team/remove/", people.remove, name="team-remove"),
     path("keys/", people.keys, name="keys"),
@@ -62,6 +85,8 @@ urlpatterns = [
     path("charts/executions/", charts.behind, name="behind"),
     path("charts.csv", charts.download, name="charts-csv"),
     path("metrics", prometheus.metrics, name="prometheus"),
+    path("healthz", health.alive, name="healthz"),
+    path("readyz", health.ready, name="readyz"),
     path("preferences/", preferences.save, name="preferences"),
     path("login/", login.form, name="login"),
     path("login/<str:token>/", login.link, name="login-link"),

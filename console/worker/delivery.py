@@ -8,13 +8,12 @@ from django.conf import settings
 from console import access, integrations
 from console.integrations import function, mocks
 from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
-from console.store import jobs, tasks
+from console.store import children, jobs, tasks
 from console.worker.guard import insist
 
 import engine  # isort: skip
 
 log = structlog.get_logger(__name__)
-_AT_HOME = ("states", "aws-sdk:sfn")
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
 
 
@@ -51,6 +50,8 @@ def cancel(execution_id: int, number: int) -> None:
     if found is None:
         return
     work, job = found
+    if work.service in tasks.NESTED and children.abandoned(execution_id):
+        return
     outcome = integrations.cancel(_task(work), job)
     if isinstance(outcome, Failed):
         log.info("a job could not be stopped", execution=work.execution_arn, cause=outcome.cause)
@@ -117,7 +118,8 @@ def _task(work: tasks.Work) -> Task:
         token=work.token,
         timeout_s=work.timeout_s,
         pattern=work.pattern,
-        home=_home(work) if work.service in _AT_HOME else None,
+        losses=work.dispatches - 1,
+        home=_home(work) if work.service in tasks.NESTED else None,
     )
 
 

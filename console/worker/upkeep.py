@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, deletions and deadlines.
+"""Who does what is neither a step nor a call?  Map Runs, bulk jobs, deletions, deadlines, events.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -17,15 +17,27 @@ from django.conf import settings
 import engine
 from console import clock
 from console.metrics import rollups
-from console.store import deadlines, machines, map_runs, map_tasks, retention
+from console.store import (
+    bulk,
+    children,
+    deadlines,
+    deliveries,
+    machines,
+    map_runs,
+    map_tasks,
+    retention,
+)
 from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
+from console.worker.couriers import Couriers
 from console.worker.guard import survive
 from console.worker.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
+
+    from console.store.workers import Share
 
 log = structlog.get_logger(__name__)
 THREADS = 4
@@ -44,10 +56,13 @@ class Upkeep:
         """Nothing runs yet."""
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
+        self._couriers = Couriers()
+        self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
+        self._jobs: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
         self._metrics_at = 0.0
@@ -55,15 +70,26 @@ class Upkeep:
         self._retention_at = 0.0
         self._stopped = threading.Event()
 
-    def sweep(self) -> None:
-        """Find in the rows what there is to do."""
+    def sweep(self, share: Share) -> None:
+        """Find in the rows of a share what there is to do; who leads does what one does for all."""
         for execution_id, task in map_tasks.scheduled():
-            self.map_scheduled(execution_id, task)
-        for number in map_runs.running():
+            if share.has(execution_id):
+                self.map_scheduled(execution_id, task)
+        for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
+        for number in filter(share.has, children.to_end()):
+            self._once(("children", number), partial(children.end, number))
+        if share.leads:
+            self._lead()
+
+    def _lead(self) -> None:
+        """Do what one does for all."""
+        for number in bulk.running():
+            self._bulk_job(number)
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
+            self._once("events", deliveries.clean)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
@@ -71,11 +97,14 @@ class Upkeep:
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
             self._once("retention", partial(self._prune, days))
+        self.events()
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
         self._stopped.set()
         self._expiry.stop(seconds)
+        self._couriers.stop(seconds)
+        self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], None]) -> None:
@@ -90,6 +119,28 @@ class Upkeep:
             self._asked.discard(key)  # what changes from here on asks again
         # what fails here the sweeper comes back to
         survive("a background job failed", job, None)
+
+    def events(self) -> None:
+        """Take events to their targets."""
+        self._couriers.look()
+
+    # -- bulk jobs ---------------------------------------------------------------------------------
+
+    def _bulk_job(self, number: int) -> None:
+        """Take a bulk job further, unless that is under way; Map Runs do not wait for it."""
+        with self._lock:
+            if number in self._jobs:
+                return
+            self._jobs.add(number)
+        self._bulk.submit(partial(self._work, number))
+
+    def _work(self, number: int) -> None:
+        # what fails here the sweeper comes back to
+        if survive("a bulk job failed", partial(bulk.work, number), False):
+            self._bulk.submit(partial(self._work, number))
+            return
+        with self._lock:
+            self._jobs.discard(number)
 
     # -- Map Runs ----------------------------------------------------------------------------------
 

@@ -27,6 +27,9 @@
     for (const one of document.querySelectorAll("[data-since]")) {
       one.textContent = duration(now - Number(one.dataset.since));
     }
+    for (const one of document.querySelectorAll("[data-until]")) {
+      one.textContent = duration(Number(one.dataset.until) - now);
+    }
   }
 
   function zone() {
@@ -68,7 +71,7 @@
       box.setAttribute("aria-label", node.label);
       box.querySelector(".under").textContent = node.under;
     }
-    const row = document.querySelector(`[data-row="${id}"]`);
+    const row = document.querySelector(`.of-steps [data-row="${id}"]`);
     if (!row) return;
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`);
     const status = cell("status").firstElementChild;

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
+    given = as_mapping(call.params.get("tags") or ())
+    tags.check(given)
     activity = activities.create(
         call.project,
         call.region,
@@ -23,8 +25,8 @@ def create(call: Call) -> dict[str, Any]:
         call.actor,
         encryption=encryption.text(call.params.get("encryptionConfiguration")),
     )
-    if call.params.get("tags"):
-        tags.put(activity.arn, as_mapping(call.params["tags"]))
+    if given:
+        tags.put(activity.arn, given)
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 
 

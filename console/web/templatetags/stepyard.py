@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -20,7 +22,8 @@ from console.web import words
 if TYPE_CHECKING:
     from django.template import Context
 
-    from console.models import Execution
+    from console.models import BulkJob, Execution
+    from console.web.bars import Span
 
 register = template.Library()
 
@@ -47,10 +50,12 @@ def query(context: Context, **changes: Any) -> str:
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
     asked = {
-        key: value for key, value in context["request"].GET.items() if key not in _PASSING
+        key: [value for value in values if value]
+        for key, values in context["request"].GET.lists()
+        if key not in _PASSING
     } | changes
     kept = {key: value for key, value in asked.items() if value is not None}
-    return f"?{urlencode(kept)}"
+    return f"?{urlencode(kept, doseq=True)}"
 
 
 @register.simple_tag
@@ -97,6 +102,12 @@ def duration(milliseconds: int | None) -> str:
 
 
 @register.filter
+def span_length(span: Span) -> int:
+    """Return how long a span of time is, in milliseconds."""
+    return span.end - span.begin
+
+
+@register.filter
 def name(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
     return format_html("<bdi>{}</bdi>", words.visible(text))
@@ -113,6 +124,18 @@ def resource(arn: str) -> SafeString:
     """Show what an ARN names without region and account, which every ARN here shares."""
     parts = arn.split(":", 5)
     return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+
+
+@register.filter
+def last_name(arn: str) -> str:
+    """Return the name of an execution's ARN."""
+    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+
+
+@register.filter
+def bulk_verb(job: BulkJob) -> str:
+    """Return what a bulk job does."""
+    return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]
 
 
 @register.filter
@@ -144,9 +167,30 @@ def ago(milliseconds: int) -> str:
 
 
 @register.filter
+def left(milliseconds: int) -> str:
+    """Write how long it is until a moment."""
+    return words.duration(milliseconds - clock.now_ms())
+
+
+@register.filter
 def lasted(execution: Execution) -> int | None:
     """Return how long an execution took, in milliseconds; None while it runs."""
     return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
+
+
+@register.filter
+def pickable(moment: str) -> bool:
+    """Tell whether a browser's own field for moments can show this: empty, or without a zone."""
+    return (
+        not moment
+        or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", moment) is not None
+    )
+
+
+@register.filter
+def grouped(count: int) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{count:,}"
 
 
 @register.filter
@@ -158,4 +202,4 @@ def px(value: float, plus: float = 0) -> str:
 @register.filter
 def get(values: Any, key: str) -> Any:
     """Look a key up; None where there is no such thing."""
-    return values.get(key) if isinstance(values, dict) else None
+    return values.get(key) if isinstance(values, Mapping) else None

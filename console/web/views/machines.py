@@ -15,9 +15,11 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
-from console.web import lists, svg
+from console.web import lists, scan, source, svg
 from console.web.page import actor, render, require, yard
+from console.web.views.executions import listed
 from console.web.views.live import list_news
+from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -41,11 +43,11 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     context = about(one) | {
         "tab": "executions",
-        "executions": lists.executions(here, one, lists.Wanted.of(request.GET)),
+        "executions": scan.executions(here, one, Wanted.of(request.GET)),
         "news_url": reverse("machine-news", args=[one.name]),
         "input": suggested(one.name),
     }
-    return render(request, "machine/page.html", context)
+    return listed(request, "machine/page.html", context)
 
 
 @require_safe
@@ -59,7 +61,15 @@ def news(request: HttpRequest, machine: str) -> HttpResponse:
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     one = yard(request).machine(machine)
-    return render(request, "machine/definition.html", about(one) | {"tab": "definition"})
+    context = about(one) | {"tab": "definition"}
+    text = source.readable(one.definition.text)
+    picture = context["picture"]
+    ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    context |= {
+        "text": source.marked(text, ids) if ids else text,
+        "reformatted": text != one.definition.text,
+    }
+    return render(request, "machine/definition.html", context)
 
 
 @require_safe
@@ -89,9 +99,14 @@ def about(one: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
     text = one.definition.text
     try:
-        comment, picture = engine.parse(text, one.type).comment, svg.picture(text, one.type)
+        parsed = engine.parse(text, one.type)
+        comment, limit, picture = (
+            parsed.comment,
+            parsed.timeout_seconds,
+            svg.picture(text, one.type),
+        )
     except engine.DefinitionError:  # stored by a version that checked less
-        comment, picture = None, None
+        comment, limit, picture = None, None, None
     sample = next((each for each in MACHINES if each.name == one.name), None)
     if sample is not None and sample.definition == text:
         comment = sample.description
@@ -99,6 +114,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         "here": "machines",
         "machine": one,
         "comment": comment,
+        "machine_limit": limit,
         "cases": mocks.cases(one.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],

@@ -63,7 +63,7 @@ def _context(here: Yard) -> dict[str, Any]:
 
 
 _ARN = re.compile(
-    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express):([^:]+)"
+    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
     r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
 )
 
@@ -75,6 +75,8 @@ def by_arn(_request: HttpRequest, arn: str) -> HttpResponse:
     if found is None:
         raise Http404(f"No page belongs to “{arn}”.")
     region, kind, machine, execution = found.groups()
+    if kind == "activity" and execution is None:
+        return redirect(f"{reverse('activity', args=[machine])}?region={region}")
     if (kind == "stateMachine") == (execution is not None):
         raise Http404(f"No page belongs to “{arn}”.")
     machine = machine.replace("/", "~")  # a child of a Map Run

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from console.models import HistoryEvent
 from console.web.history import details_of
 from console.web.page import yard
+from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -33,7 +34,8 @@ def of_event(
     one = yard(request).execution(machine, execution)
     found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
     details = details_of(found.details) if found and field in _FIELDS else {}
-    return _text(details.get(field))
+    text = details.get(field)
+    return _text(text if text is None else hidden(text, one.arn, number))
 
 
 def _text(text: str | None) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
 
+_SECONDS = re.compile(r"0*[1-9]\d{0,7}", re.ASCII)
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
@@ -32,7 +34,11 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
         return _form(request, one, input=_prefilled(here, one, request.GET.get("origin", "")))
     name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
     case = request.POST.get("case", "")
-    typed = {"name": name, "input": text, "case": case}
+    limit = request.POST.get("timeout", "").strip()
+    typed = {"name": name, "input": text, "case": case, "timeout": limit}
+    if limit and not _SECONDS.fullmatch(limit):
+        problem = f"got {limit!r}, wanted a whole number of seconds from 1 to 99999999"
+        return _form(request, one, status=422, timeout_error=problem, **typed)
     if case and case not in mocks.cases(one.name):
         problem = f"The mock configuration has no test case '{case}' for this state machine."
         return _form(request, one, status=422, case_error=problem, **typed)
@@ -43,6 +49,7 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
             input=text or "{}",
             test_case=case,
             ahead=True,
+            timeout_s=int(limit) if limit else None,
             actor=actor(here),
         )
     except ServiceError as error:

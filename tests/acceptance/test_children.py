@@ -1,0 +1,94 @@
+"""Does a real server do with nested executions what the machine's child policy says?"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.acceptance.server import wait_for_end
+
+if TYPE_CHECKING:
+    from tests.acceptance.server import Server
+
+pytestmark = pytest.mark.acceptance
+
+ROLE = "arn:aws:iam::123456789012:role/tests"
+CALL = "arn:aws:states:::states:startExecution"
+NAP = {"StartAt": "N", "States": {"N": {"Type": "Wait", "Seconds": 60, "End": True}}}
+EXPECTED = {
+    # policy: status of a child that was waited for, of one that was only started
+    "terminate": ("ABORTED", "ABORTED"),
+    "requestCancel": ("ABORTED", "RUNNING"),
+    "abandon": ("RUNNING", "RUNNING"),
+}
+
+
+def create(sfn: Any, definition: dict[str, Any], policy: str = "") -> str:
+    """Create a machine with a child policy; return its ARN."""
+    made = sfn.create_state_machine(
+        name=f"c-{uuid.uuid4().hex[:12]}",
+        definition=json.dumps(definition),
+        roleArn=ROLE,
+        tags=[{"key": "stepyard:childPolicy", "value": policy}] if policy else [],
+    )
+    return str(made["stateMachineArn"])
+
+
+def running(sfn: Any, arn: str) -> bool:
+    """Tell whether an execution is there and runs."""
+    try:
+        return bool(sfn.describe_execution(executionArn=arn)["status"] == "RUNNING")
+    except ClientError:
+        return False
+
+
+def until(condition: Any, seconds: float = 10) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_children_of_a_stopped_execution(up: Server) -> None:
+    """The one that was waited for and the one that was only started, by each policy."""
+    sfn = up.client()
+    child = create(sfn, NAP)
+    place = child.replace(":stateMachine:", ":execution:")
+    parents: dict[str, str] = {}
+    for policy in EXPECTED:
+        given = {"StateMachineArn": child, "Name": f"{policy}-free"}
+        free = {"Type": "Task", "Resource": CALL, "Parameters": given, "Next": "Waited"}
+        given = {"StateMachineArn": child, "Name": f"{policy}-waited"}
+        waited = {"Type": "Task", "Resource": f"{CALL}.sync", "Parameters": given, "End": True}
+        definition = {"StartAt": "Free", "States": {"Free": free, "Waited": waited}}
+        machine = create(sfn, definition, policy)
+        parents[policy] = sfn.start_execution(stateMachineArn=machine)["executionArn"]
+    for policy, parent in parents.items():
+        until(lambda policy=policy: running(sfn, f"{place}:{policy}-waited"))
+        time.sleep(0.3)
+        sfn.stop_execution(executionArn=parent)
+    for policy, wanted in EXPECTED.items():
+        for kind, status in zip(("waited", "free"), wanted, strict=True):
+            arn = f"{place}:{policy}-{kind}"
+            if status == "ABORTED":
+                assert wait_for_end(sfn, arn, 10)["status"] == "ABORTED"
+    time.sleep(1.5)  # a sweep goes by
+    for policy, wanted in EXPECTED.items():
+        for kind, status in zip(("waited", "free"), wanted, strict=True):
+            arn = f"{place}:{policy}-{kind}"
+            assert sfn.describe_execution(executionArn=arn)["status"] == status, arn
+
+
+def test_a_policy_that_is_none_creates_nothing(up: Server) -> None:
+    """The refusal says what there is, and no machine is left behind."""
+    sfn = up.client()
+    before = len(sfn.list_state_machines()["stateMachines"])
+    with pytest.raises(ClientError, match="wanted one of abandon, requestCancel, terminate"):
+        create(sfn, NAP, "explode")
+    assert len(sfn.list_state_machines()["stateMachines"]) == before

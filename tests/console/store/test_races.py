@@ -1,0 +1,187 @@
+"""F13: eight answer the same task at once - has one of them won, and does the history agree?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.errors import ServiceError, TaskTimedOut
+from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
+from console.store import activities, answers, audit, deadlines, executions, redrive, tasks
+from tests.console.store.helpers import (
+    ACTIVITY,
+    REGION,
+    WORK,
+    assert_nothing_wrong,
+    create,
+    crowd,
+    drain,
+    start,
+    types,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Project
+
+ROUNDS = 6
+TIMED = {**WORK, "States": {"A": {**WORK["States"]["A"], "TimeoutSeconds": 60}}}
+BEN = audit.Actor("ben")
+
+
+@pytest.fixture
+def open_task(project: Project) -> Callable[[str], tuple[Execution, tasks.Work]]:
+    """Return a function: name -> an execution and its one task, which a worker has."""
+    activities.create(project, REGION, "work")
+    machine = create(project, TIMED)
+
+    def make(name: str) -> tuple[Execution, tasks.Work]:
+        execution = start(machine, name=name)
+        drain(execution)
+        work = tasks.take_activity_task(ACTIVITY, "w")
+        assert work is not None
+        return execution, work
+
+    return make
+
+
+def ending(execution: Execution) -> tuple[str, dict[str, Any]]:
+    """Return type and details of the event that ended the task."""
+    ends = ("ActivitySucceeded", "ActivityFailed", "ActivityTimedOut")
+    row = HistoryEvent.objects.get(execution_id=execution.pk, type__in=ends)
+    return row.type, json.loads(row.details)
+
+
+def sender(execution: Execution, work: tasks.Work) -> Callable[[int], str]:
+    """Return what each of eight does: succeed, fail, by token or by hand, or keep alive."""
+
+    def act(number: int) -> str:
+        match number % 4:
+            case 0:
+                tasks.succeed(work.token, f'"{number}"')
+            case 1:
+                tasks.fail(work.token, f"E{number}", "cause")
+            case 2:
+                answers.succeed(execution, work.task, f'"{number}"', BEN)
+            case _:
+                tasks.heartbeat(work.token)
+                return ""
+        return str(number)
+
+    return act
+
+
+def test_f13_one_of_eight_senders_wins_each_time(
+    open_task: Callable[[str], tuple[Execution, tasks.Work]],
+) -> None:
+    """The others hear TaskTimedOut, a heartbeat ends nothing, the history is the winner's."""
+    for round_ in range(ROUNDS):
+        execution, work = open_task(f"x{round_}")
+        results = crowd(8, sender(execution, work))
+        won = [one for one in results if isinstance(one, str) and one]
+        assert len(won) == 1, results
+        assert {type(one) for one in results if isinstance(one, Exception)} <= {TaskTimedOut}
+        drain(execution)
+        kind, details = ending(execution)
+        assert won[0] in (details.get("error", "")[1:], details.get("output", "").strip('"'))
+        assert kind == ("ActivityFailed" if "error" in details else "ActivitySucceeded")
+    assert_nothing_wrong()
+
+
+def test_f13_a_deadline_and_the_answers_have_one_winner(
+    open_task: Callable[[str], tuple[Execution, tasks.Work]],
+) -> None:
+    """When time runs out as the answers come in, either it or one answer counts."""
+    for round_ in range(ROUNDS):
+        execution, work = open_task(f"x{round_}")
+        TaskRow.objects.filter(execution=execution).update(timeout_due_ms=1)
+
+        def act(number: int, execution: Execution = execution, work: tasks.Work = work) -> bool:
+            if number < 2:
+                return deadlines.expire([(execution.pk, work.task)]) == 1
+            tasks.succeed(work.token, str(number))
+            return True
+
+        results = crowd(8, act)
+        assert sum(one is True for one in results) == 1, results
+        faults = [one for one in results if isinstance(one, Exception)]
+        assert all(isinstance(one, TaskTimedOut) for one in faults)
+        drain(execution)
+        ending(execution)
+    assert_nothing_wrong()
+
+
+def test_f13_a_stop_and_the_answers_leave_one_end(
+    open_task: Callable[[str], tuple[Execution, tasks.Work]],
+) -> None:
+    """An answer that was taken before the stop may be in the history; one after it never is."""
+    for round_ in range(ROUNDS):
+        execution, work = open_task(f"x{round_}")
+
+        def act(number: int, execution: Execution = execution, work: tasks.Work = work) -> str:
+            if number == 0:
+                executions.stop(execution, cause="race")
+                return "stopped"
+            tasks.succeed(work.token, str(number))
+            return "answered"
+
+        results = crowd(8, act)
+        assert "stopped" in results
+        assert results.count("answered") <= 1
+        faults = [one for one in results if isinstance(one, Exception)]
+        assert all(isinstance(one, ServiceError) for one in faults), faults
+        drain(execution)
+        stored = Execution.objects.get(pk=execution.pk)
+        assert stored.status in (["ABORTED"], ["ABORTED", "SUCCEEDED"])[results.count("answered")]
+        assert sum(one in types(execution) for one in ("ExecutionAborted", "ExecutionSucceeded"))
+    assert_nothing_wrong()
+
+
+def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
+    open_task: Callable[[str], tuple[Execution, tasks.Work]],
+) -> None:
+    """The redriven task has a token of its own, and only that one opens it."""
+    execution, work = open_task("x")
+    executions.stop(execution)
+    redrive.redrive(Execution.objects.get(pk=execution.pk))
+    drain(execution)
+    again = tasks.take_activity_task(ACTIVITY, "w")
+    assert again is not None
+    assert again.token != work.token
+
+    def act(number: int) -> str:
+        token = again.token if number == 0 else work.token
+        tasks.succeed(token, str(number))
+        return str(number)
+
+    results = crowd(8, act)
+    assert [one for one in results if isinstance(one, str)] == ["0"]
+    assert drain(execution).output == "0"
+    assert not InboxMessage.objects.exists()
+
+
+def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
+    """An operator answers as workers poll: the history has one start, whoever it was."""
+    activities.create(project, REGION, "work")
+    machine = create(project, TIMED)
+    for round_ in range(ROUNDS):
+        execution = start(machine, name=f"x{round_}")
+        drain(execution)
+        task = TaskRow.objects.get(execution=execution).task
+
+        def act(number: int, execution: Execution = execution, task: int = task) -> Any:
+            if number < 4:
+                return tasks.take_activity_task(ACTIVITY, f"w{number}")
+            return answers.succeed(execution, task, str(number), BEN)
+
+        results = crowd(8, act)
+        refused = [one for one in results if isinstance(one, Exception)]
+        assert [type(one) for one in refused] == [TaskTimedOut] * 3
+        assert sum(isinstance(one, tasks.Work) for one in results) <= 1
+        assert drain(execution).status == "SUCCEEDED"
+        assert types(execution).count("ActivityStarted") == 1
+        assert types(execution).count("ActivitySucceeded") == 1
+    assert_nothing_wrong()

@@ -1,0 +1,286 @@
+"""X2: what waits for somebody, and can a person answer it, with the right and on the record?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+import engine
+from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
+from console.store import activities, hints, tasks
+from tests.console.store.helpers import REGION, WORK, create, drain, one, start, types
+from tests.console.web.helpers import CHAIN, MARKUP, page, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+    SignIn = Callable[[str], Client]
+
+CALLBACK = one(
+    "Approve",
+    Type="Task",
+    Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+    Parameters={"QueueUrl": "https://q", "MessageBody": {"token.$": "$$.Task.Token"}},
+    HeartbeatSeconds=600,
+)
+
+
+def waiting(project: Project, definition: dict[str, Any] = WORK, name: str = "x") -> Execution:
+    """Return an execution that waits at its one task."""
+    activities.create(project, REGION, "work")
+    machine = project.statemachine_set.first() or create(project, definition)
+    return drain(start(machine, {"n": 1}, name))
+
+
+def form(execution: Execution) -> str:
+    """Return the address of the form of its one open task."""
+    row = TaskRow.objects.exclude(status="closed").get(execution=execution)
+    return page(execution, f"tasks/{row.task}/")
+
+
+def token_of(execution: Execution) -> str:
+    """Return the token of its one task."""
+    task = TaskRow.objects.get(execution=execution).task
+    return engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task)
+
+
+# -- the list of open tasks and the activities ----------------------------------------------------
+
+
+def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Client) -> None:
+    """State, execution, kind, worker and deadline are there; what has ended is not."""
+    one = waiting(project)
+    done = waiting(project, name="done")
+    work = tasks.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
+    assert work is not None
+    tasks.succeed(tasks.take_activity_task(Activity.objects.get().arn).token, "1")  # type: ignore[union-attr]
+    drain(done)
+    shown = text(client.get("/tasks/"))
+    assert "1 open task" in shown
+    assert form(one) in shown
+    assert "Activity task" in shown
+    assert "A worker has it" in shown
+    assert "w1 <script>" in shown
+    assert MARKUP not in client.get("/tasks/").content.decode()
+    assert "0 open tasks" in text(client.get("/tasks/?kind=callback"))
+
+
+def test_tasks_of_others_are_not_there(project: Project, signed_in: SignIn) -> None:
+    """Another project's and another region's tasks are in no list and have no form."""
+    from console.models import Project as Projects
+
+    other = Projects.objects.create(name="other", account_id="999999999999")
+    theirs = drain(start(create(other, CHAIN, "theirs"), name="x"))
+    one = waiting(project)
+    viewer = signed_in("viewer")
+    assert "1 open task" in text(viewer.get("/tasks/"))
+    assert "0 open tasks" in text(viewer.get("/tasks/?region=eu-west-1"))
+    assert viewer.get(page(theirs, "tasks/5/")).status_code == 404
+    assert viewer.get(page(one, "tasks/99/")).status_code == 404
+
+
+def test_pages_of_tasks_neither_repeat_nor_skip(project: Project, client: Client) -> None:
+    """Fifty at a time by key, the longest waiting first."""
+    for number in range(53):
+        waiting(project, name=f"x{number:02d}")
+    TaskRow.objects.update(scheduled_ms=1)  # all at once: the rest of the key decides
+    first = text(client.get("/tasks/"))
+    after = TaskRow.objects.order_by("execution_id")[49]
+    second = text(client.get(f"/tasks/?after=1-{after.execution_id}-{after.task}"))
+    assert f"after=1-{after.execution_id}-{after.task}" in first
+    seen = [f"/x{n:02d}/tasks/" for n in range(53)]
+    assert [one in first for one in seen] == [True] * 50 + [False] * 3
+    assert [one in second for one in seen] == [False] * 50 + [True] * 3
+
+
+@pytest.mark.parametrize("address", ["/tasks/", "/activities/", "/activities/work/"])
+def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, address: str) -> None:
+    """One task costs as many queries as thirty, and at most fifteen."""
+    waiting(project)
+
+    def count() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as seen:
+            text(client.get(address))
+        return len(seen)
+
+    few = count()
+    for number in range(30):
+        waiting(project, name=f"x{number}")
+        activities.create(project, REGION, f"a{number}")
+    assert few == count() <= 15
+
+
+def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Client) -> None:
+    """With words for a bad name, and an audit row for each change."""
+    assert "No activity yet" in text(client.get("/activities/"))
+    assert "Invalid" in text(client.post("/activities/", {"name": "a b"}), 422)
+    client.post("/activities/", {"name": "ship"})
+    assert 'href="/activities/ship/"' in text(client.get("/activities/"))
+    lead = client.get(f"/arn/{Activity.objects.get().arn}")
+    assert lead["Location"].startswith("/activities/ship/")
+    client.post("/activities/ship/")
+    assert client.get("/activities/ship/").status_code == 404
+    made = AuditEntry.objects.order_by("pk").values_list("action", "actor")
+    assert list(made) == [("CreateActivity", "editor"), ("DeleteActivity", "editor")]
+
+
+def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
+    """A warning as long as work waits and no worker listens."""
+    waiting(project)
+    assert "No worker polls this activity now" in text(client.get("/activities/work/"))
+    assert "Nobody polls" in text(client.get("/activities/"))
+    end = hints.listen(("activity", Activity.objects.get().arn), lambda: None)
+    assert "Nobody polls" not in text(client.get("/activities/"))
+    assert "No worker polls" not in text(client.get("/activities/work/"))
+    end()
+
+
+# -- answering by hand -----------------------------------------------------------------------------
+
+
+def test_x2_an_operator_completes_a_task(project: Project, signed_in: SignIn) -> None:
+    """The manager's approval: the history names the person, the audit has the answer's row."""
+    execution = waiting(project)
+    ben = signed_in("operator")
+    answer = ben.post(form(execution), {"act": "complete", "output": '{"approved": true}'})
+    assert answer["Location"] == page(execution)
+    execution = drain(execution)
+    assert (execution.status, execution.output) == ("SUCCEEDED", '{"approved": true}')
+    began = HistoryEvent.objects.get(execution=execution, type="ActivityStarted")
+    assert json.loads(began.details) == {"workerName": "operator"}
+    row = AuditEntry.objects.get(action="SendTaskSuccess")
+    assert (row.actor, row.target) == ("operator", execution.arn)
+    assert "approved" not in row.reason
+
+
+def test_x2_an_operator_fails_a_task(project: Project, signed_in: SignIn) -> None:
+    """Error and cause arrive as they were typed."""
+    execution = waiting(project)
+    typed = {"act": "fail", "error": "Rejected", "cause": MARKUP}
+    signed_in("operator").post(form(execution), typed)
+    execution = drain(execution)
+    assert (execution.status, execution.error, execution.cause) == ("FAILED", "Rejected", MARKUP)
+    assert AuditEntry.objects.filter(action="SendTaskFailure", actor="operator").count() == 1
+
+
+def test_x2_a_callback_is_answered_and_kept_alive(project: Project, client: Client) -> None:
+    """A heartbeat moves the deadline and writes no event; then the answer ends the task."""
+    execution = waiting(project, CALLBACK)
+    due = TaskRow.objects.get().heartbeat_due_ms or 0
+    TaskRow.objects.update(heartbeat_due_ms=due - 300_000)
+    before = types(execution)
+    client.post(form(execution), {"act": "heartbeat"})
+    assert (TaskRow.objects.get().heartbeat_due_ms or 0) >= due
+    assert types(drain(execution)) == before
+    client.post(form(execution), {"act": "complete", "output": "1"})
+    assert drain(execution).status == "SUCCEEDED"
+
+
+def test_a_refused_answer_keeps_what_was_typed(project: Project, client: Client) -> None:
+    """Bad JSON is named; the task stays open, untaken, and nothing is recorded."""
+    execution = waiting(project)
+    shown = text(client.post(form(execution), {"act": "complete", "output": "{nope"}), 422)
+    assert "Invalid Output" in shown
+    assert "{nope</textarea>" in shown
+    assert TaskRow.objects.get().status == "scheduled"
+    assert not AuditEntry.objects.filter(action="SendTaskSuccess").exists()
+    assert client.post(form(execution), {"act": "dance"}).status_code == 422
+
+
+def test_a_late_answer_is_refused(project: Project, client: Client) -> None:
+    """Once somebody has answered, the form says that it is over and the history stays."""
+    execution = waiting(project)
+    address = form(execution)
+    client.post(address, {"act": "complete", "output": "1"})
+    late = client.post(address, {"act": "fail", "error": "Late"})
+    assert "Task Timed Out" in text(late, 422)
+    assert "This task has ended" in text(client.get(address))
+    assert drain(execution).status == "SUCCEEDED"
+
+
+def test_a_viewer_cannot_answer(project: Project, signed_in: SignIn) -> None:
+    """No form in the page, and 403 for each thing that can be sent."""
+    execution = waiting(project)
+    viewer = signed_in("viewer")
+    shown = text(viewer.get(form(execution)))
+    assert "Complete the task" not in shown
+    for act in ("complete", "fail", "heartbeat", "reveal"):
+        assert viewer.post(form(execution), {"act": act, "output": "1"}).status_code == 403
+    assert viewer.post("/activities/", {"name": "a"}).status_code == 403
+    assert viewer.post("/activities/work/").status_code == 403
+    assert "Create activity" not in text(viewer.get("/activities/"))
+
+
+def test_no_page_shows_a_token_but_on_request(
+    project: Project, client: Client, signed_in: SignIn
+) -> None:
+    """Not the form, not the event with the parameters; who asks for it gets a row in the audit."""
+    execution = waiting(project, CALLBACK)
+    token, viewer = token_of(execution), signed_in("viewer")
+    task = TaskRow.objects.get().task
+    assert token in TaskRow.objects.get().input
+    for address in (
+        form(execution),
+        page(execution, f"events/{task}/"),
+        page(execution, f"events/{task}/parameters/"),
+        page(execution, f"?open={task}&step=Approve"),
+        "/tasks/",
+    ):
+        assert token not in text(viewer.get(address))
+        assert token not in text(client.get(address))
+    assert token in text(client.post(form(execution), {"act": "reveal"}))
+    assert AuditEntry.objects.get(action="RevealTaskToken").actor == "editor"
+
+
+# -- the panel -------------------------------------------------------------------------------------
+
+
+def test_x2_the_execution_names_what_it_waits_for(project: Project, client: Client) -> None:
+    """An activity, a wait with its end, and nothing any more once it has ended."""
+    execution = waiting(project)
+    panel = text(client.get(page(execution))).split('id="waiting"')[1].split("</section>")[0]
+    assert "Activity task" in panel
+    assert "a worker of the activity, or an operator here answers" in panel
+    assert f'href="{form(execution)}"' in panel
+    client.post(form(execution), {"act": "complete", "output": "1"})
+    drain(execution)
+    assert 'aria-labelledby="waiting-title" hidden>' in text(client.get(page(execution)))
+    assert 'aria-labelledby="waiting-title" hx-swap-oob="true" hidden>' in text(
+        client.get(page(execution, "_delta?after=0"))
+    )
+
+
+def test_x2_timers_and_retries_have_their_end(project: Project, client: Client) -> None:
+    """A Wait says when it goes on, a pause when the next attempt comes, a limit when it ends."""
+    retrying = {
+        **one(
+            "A",
+            Type="Task",
+            Resource=WORK["States"]["A"]["Resource"],
+            Retry=[{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 900}],
+        ),
+        "TimeoutSeconds": 4000,
+    }
+    execution = waiting(project, retrying)
+    client.post(form(execution), {"act": "fail", "error": "Again"})
+    drain(execution)
+    shown = text(client.get(page(execution)))
+    assert "Pause before retry 1" in shown
+    assert "left, then the next attempt" in shown
+    assert "left, then it times out" in shown
+    asleep = drain(start(create(project, CHAIN, "chain"), name="z"))
+    due = Timer.objects.get(execution=asleep).due_ms
+    shown = text(client.get(page(asleep)))
+    assert f'data-until="{due}"' in shown
+    assert "left, then it goes on" in shown
