@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from console import journal
 from console.data_folder import data_folder, derived, derived_text, master_secret
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
@@ -54,6 +55,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
+    "console.web.requests.named",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -181,12 +183,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-}
+LOGGING = journal.configure(os.environ.get("STEPYARD_LOG") or "text")
 
 # -- Stepyard --------------------------------------------------------------------------------------
 

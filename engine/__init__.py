@@ -12,6 +12,7 @@ from engine.errors import (
     EngineError,
     InterpreterError,
     JsonTextError,
+    NewerFormat,
     QueryEvaluationError,
     StatesError,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "Message",
     "Mock",
     "Moment",
+    "NewerFormat",
     "Node",
     "Pattern",
     "Proceed",

@@ -138,9 +138,15 @@ def _reopen(row: Execution, token: str = "") -> int:
 
 
 def again(execution: Execution) -> list[str]:
-    """Return the names of the states that a redrive would run again."""
+    """Return the names of the states that a redrive would run again.
+
+    None of an execution that a later version of this program has worked on.
+    """
     snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
-    run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    try:
+        run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    except engine.NewerFormat:
+        return []
     owners = {group.owner for group in run.groups.values()}
     return engine.unsuccessful(list(run.frames.values()), owners)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
+from structlog.contextvars import bound_contextvars
 
 import engine
 from console import arns, clock
@@ -99,9 +100,10 @@ def step(execution_id: int) -> bool:
     if loaded is None:
         return False
     full = len(loaded.inbox) == _MESSAGES
-    with _unless_overtaken(execution_id, loaded.version):
-        made = advance(loaded)
-    write(lambda: commit(loaded, made))
+    with bound_contextvars(execution=loaded.arn):
+        with _unless_overtaken(execution_id, loaded.version):
+            made = advance(loaded)
+        write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
 
@@ -166,6 +168,14 @@ def is_idle(execution_id: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
         return cursor.fetchone() is None
+
+
+def arn_of(execution_id: int) -> str:
+    """Return the ARN of an execution, "" if there is none of this number."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
+        row = cursor.fetchone()
+    return "" if row is None else str(row[0])
 
 
 def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:

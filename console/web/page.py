@@ -18,8 +18,9 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from structlog.contextvars import bind_contextvars
 
-from console import access, clock
+from console import access, clock, journal
 from console.models import Execution, Project, StateMachine
 from console.store import audit
 from console.web import words
@@ -81,6 +82,7 @@ class Yard:
             execution = express.order_by("-pk").first()
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
+        bind_contextvars(execution=execution.arn)
         return execution
 
 
@@ -179,4 +181,4 @@ def _reader(request: HttpRequest) -> Yard | None:
 
 def actor(here: Yard) -> audit.Actor:
     """Return under which name a change is recorded."""
-    return audit.Actor(here.principal.user.get_username())
+    return audit.Actor(here.principal.user.get_username(), request_id=journal.request_id())

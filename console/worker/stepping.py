@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
+import engine
 from console.store import epoch, failures, runs
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker.guard import survive
@@ -35,6 +37,7 @@ class Stepping:
         self._queued: set[int] = set()
         self._stepping: set[int] = set()
         self._again: set[int] = set()
+        self._left: set[int] = set()  # what a later version of this program has worked on
         self._lock = threading.Lock()
 
     def wake(self, execution_id: int) -> None:
@@ -74,25 +77,45 @@ class Stepping:
 
     def _step(self, number: int) -> bool:
         """Step once; whatever happens to one execution must not stop the thread."""
+        with bound_contextvars(execution_id=number):
+            return self._try(number)
+
+    def _try(self, number: int) -> bool:
         suspected = self.suspects.take(number)
         self.steps += 1
         try:
             return self.suspects.step(number) if suspected else runs.step(number)
         except runs.Fenced:
-            return self._too_late(number)
+            return self._too_late()
+        except engine.NewerFormat as error:
+            return self._leave(number, error, counted=suspected)
         except Exception as error:
             drop_broken_connection()
             if is_outage(error):
                 log.warning("a step found the database out", error=str(error).strip())
                 return False  # the sweeper comes back to it
-            log.exception("a step failed", execution_id=number)
+            log.exception("a step failed", execution=self._arn(number))
             note = partial(failures.note, number, error, counted=suspected)
             return survive("noting the failure failed", note, otherwise=False)
 
-    def _too_late(self, number: int) -> bool:
+    def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
+        """Leave an execution to a worker of the version that wrote it, and say so once."""
+        note = partial(failures.note, number, error, counted=counted)
+        survive("noting the failure failed", note, otherwise=False)
+        if number not in self._left:
+            self._left.add(number)
+            arn = self._arn(number)
+            log.warning("left to a worker of a later version", execution=arn, why=str(error))
+        return False
+
+    @staticmethod
+    def _arn(number: int) -> str:
+        return survive("an ARN is out of reach", partial(runs.arn_of, number), "")
+
+    def _too_late(self) -> bool:
         """Somebody else stepped it first: look again, unless this process is of the past."""
         self.fenced += 1
-        log.debug("a step came too late and wrote nothing", execution_id=number)
+        log.debug("a step came too late and wrote nothing")
         if survive("the epoch is out of reach", epoch.is_over, otherwise=False):
             self._outdated()
             return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 
+import engine
 from console import clock
 from console.metrics import rollups
 from console.store import (
@@ -235,5 +236,5 @@ class Upkeep:
 def _note(error: Exception, execution_id: int, task: int) -> None:
     """Count a failure of a Map Run, unless it is the database's."""
     drop_broken_connection()
-    if not is_outage(error):
+    if not is_outage(error) and not isinstance(error, engine.NewerFormat):
         map_runs.note(execution_id, task, error)
