@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _KEPT_S = 1.0
 _AT_ONCE = 100
+_ABOUT = 512
 _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
 
@@ -90,12 +91,14 @@ def ended(execution_id: int, project_id: int) -> None:
 
 def put(project_id: int, event_id: str, text: str) -> OutboxEvent:
     """Write an event, once (inside the caller's transaction)."""
-    region = json.loads(text)["region"]
+    told = json.loads(text)
+    about = told["resources"][0] if told["resources"] else told["source"]
     found, _ = OutboxEvent.objects.get_or_create(
         event_id=event_id,
         defaults={
             "project_id": project_id,
-            "region": region,
+            "region": told["region"],
+            "about": storable(about[:_ABOUT]),
             "body": storable(text),
             "at_ms": clock.now_ms(),
         },
