@@ -87,11 +87,15 @@ def _about(here: Yard, one: EventRule) -> dict[str, Any]:
 
 def _target(sent: rules.Sent, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets; the secret it can check signatures with, for editors."""
-    more = json.loads(sent.target.settings)
+    settings = json.loads(sent.target.settings)
+    more = [
+        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for key, value in settings.items()
+    ]
     webhook = secret and sent.kind == "Webhook"
     return {
         "sent": sent,
-        "more": json.dumps(more, ensure_ascii=False) if more else "",
+        "more": more,
         "secret": notices.secret_for(sent.target.rule.arn, sent.target.target_id)
         if webhook
         else "",
