@@ -67,7 +67,7 @@ class OutboxEvent(models.Model):
     region = models.CharField(max_length=32)
     about = models.CharField(max_length=512)
     body = models.TextField()
-    at_ms = models.BigIntegerField()
+    at_ms = models.BigIntegerField(db_index=True)
     routed = models.BooleanField(default=False)
 
     class Meta:

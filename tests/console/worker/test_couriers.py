@@ -28,6 +28,14 @@ REGION = "us-east-1"
 SUCCEEDED = json.dumps({"source": ["aws.states"], "detail": {"status": ["SUCCEEDED"]}})
 
 
+noted: list[tuple[Any, str]] = []
+
+
+def note(event: Any, context: Any) -> None:
+    """Remember a call, as a registered function."""
+    noted.append((event, context.idempotency_key))
+
+
 class Receiver:
     """A web address that answers what it is told to, and remembers what it got."""
 
@@ -236,6 +244,34 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
     told = OutboxEvent.objects.filter(routed=True)  # and not yet what it says of the second
     ids = set(told.values_list("event_id", flat=True))
     assert {one.name.partition("_")[0] for one in started} == ids
+
+
+def test_a_function_is_called_with_the_event(project: Project, settings: Any) -> None:
+    """A registered one; one that nobody registered is a dead letter."""
+    settings.STEPYARD_FUNCTIONS = {"note": "tests.console.worker.test_couriers:note"}
+    place = "arn:aws:lambda:us-east-1:123456789012:function"
+    rule_to(project, f"{place}:note", f"{place}:nobody", InputPath="$.detail.name")
+    event_id = happened(project)
+    noted.clear()
+    carry_all()
+    assert noted == [("x", event_id)]
+    dead = Delivery.objects.get(status="dead")
+    assert "Function not found" in dead.last_error
+    assert dead.target.target_id == "2"
+
+
+def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:
+    """A quota passes; the delivery waits for it."""
+    second = create(project, PASS, "second")
+    rule_to(project, second.arn)
+    happened(project)
+    settings.STEPYARD_QUOTAS = {"open_executions": 0}
+    carry_all()
+    assert Delivery.objects.get().status == "waiting"
+    settings.STEPYARD_QUOTAS = {}
+    Delivery.objects.update(next_ms=0)
+    carry_all()
+    assert Execution.objects.filter(state_machine=second).count() == 1
 
 
 def test_a_machine_that_is_gone_is_a_dead_letter(project: Project) -> None:
