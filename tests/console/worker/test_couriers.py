@@ -302,6 +302,22 @@ def test_a_schedule_fires_once_each_time(project: Project) -> None:
     assert (EventRule.objects.get().next_ms or 0) > due - 60_000
 
 
+def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) -> None:
+    """Once, at its moment, and then waits for the next."""
+    machine = create(project, PASS)
+    rules.put(project, REGION, "tick", schedule="rate(1 minute)")
+    rules.put_targets(project, REGION, "tick", [{"Id": "1", "Arn": machine.arn, "Input": "7"}])
+    due = EventRule.objects.get().next_ms or 0
+    begun = EventRule.objects.get().created_ms
+    EventRule.objects.update(created_ms=begun - 58_500, next_ms=due - 58_500)
+    assert Execution.objects.count() == 0
+    until(Execution.objects.exists)
+    execution = Execution.objects.get()
+    assert execution.input == "7"
+    assert 0 <= execution.start_ms - (due - 58_500) < 5_000
+    assert (EventRule.objects.get().next_ms or 0) == due + 1_500
+
+
 def test_a_disabled_schedule_does_not_fire(project: Project) -> None:
     """Enabled again it is due at its next moment, not at those it missed."""
     rules.put(project, REGION, "tick", schedule="rate(1 minute)", state="DISABLED")
