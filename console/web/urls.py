@@ -20,6 +20,7 @@ from console.web.views import (
     redrive,
     start,
     stop,
+    targets,
     tasks,
 )
 
@@ -41,6 +42,7 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("definition.json", machines.download, name="download"),
     path("edit/", editor.edit, name="edit"),
     path("metrics/", charts.machine, name="machine-metrics"),
+    path("calls/", targets.of_machine, name="calls"),
     path("start/", start.start, name="start"),
     path("delete/", machines.delete, name="delete"),
     path("executions/<str:execution>/", include(_EXECUTION)),
@@ -57,6 +59,7 @@ urlpatterns = [
     path("tasks/", tasks.every, name="tasks"),
     path("activities/", activities.every, name="activities"),
     path("activities/<str:activity>/", activities.show, name="activity"),
+    path("targets/", targets.show, name="targets"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("team/", people.members, name="team"),
     path("team/remove/", people.remove, name="team-remove"),
