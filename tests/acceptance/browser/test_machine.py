@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, waits
+from tests.acceptance.browser.yard import create, start, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,3 +53,52 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     expect(page.locator("#level")).to_have_value("ERROR")
     page.goto(f"/machines/{machine}/diff/?from=1")
     expect(page.locator("h2").first).to_contain_text("the same")
+
+
+def test_e22_a_copied_command_does_what_the_button_does(page: Page, server: Server) -> None:
+    """The CLI starts the same again and describes it; the graph leaves as SVG and Mermaid."""
+    machine = create(server, waits(0))
+    path = start(server, machine, {"it's": '"$HOME"'})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(path)
+    page.click("text=As AWS CLI commands")
+    page.click("button[aria-label='Copy the command: Start the same again']")
+    command = page.evaluate("navigator.clipboard.readText()")
+    credentials = {"AWS_SHARED_CREDENTIALS_FILE": str(server.data / "credentials")}
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env={
+            **os.environ,
+            **credentials,
+            "AWS_PROFILE": "stepyard",
+            "AWS_PAGER": "",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)["executionArn"]
+    described = server.client().describe_execution(executionArn=again)
+    assert json.loads(described["input"]) == {"it's": '"$HOME"'}
+    page.goto(f"/machines/{machine}/definition/")
+    for name in ("SVG", "Mermaid"):
+        with page.expect_download() as saved:
+            page.click(f"text={name}")
+        assert "Nap" in Path(saved.value.path()).read_text()
+
+
+def test_x19_an_execution_says_what_changed_since(page: Page, server: Server) -> None:
+    """Its page leads to the comparison of its own definition with that of now."""
+    machine = create(server, waits(600))
+    path = start(server, machine)
+    server.client().update_state_machine(
+        stateMachineArn=f"{ACCOUNT}:stateMachine:{machine}", definition=json.dumps(waits(601))
+    )
+    page.goto(path)
+    page.click("text=See what changed")
+    expect(page.locator("h1")).to_contain_text("Execution run")
+    expect(page.locator("tr.removed .text")).to_contain_text("600")
+    expect(page.locator("tr.added .text")).to_contain_text("601")
