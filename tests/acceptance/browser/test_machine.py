@@ -102,3 +102,46 @@ def test_x19_an_execution_says_what_changed_since(page: Page, server: Server) ->
     expect(page.locator("h1")).to_contain_text("Execution run")
     expect(page.locator("tr.removed .text")).to_contain_text("600")
     expect(page.locator("tr.added .text")).to_contain_text("601")
+
+
+def test_x7_the_grid_shows_runs_by_states(page: Page, server: Server) -> None:
+    """25 runs fit a screen, an outlier has a sign, and a cell leads to its step."""
+    machine = create(server, waits_for())
+    for number in range(25):
+        start(server, machine, {"s": 2 if number == 10 else 0}, f"run-{number}")
+    page.goto(f"/machines/{machine}/executions/run-10/")
+    expect(page.locator("#status")).to_have_text("Succeeded", timeout=20_000)
+    page.goto(f"/machines/{machine}/grid/")
+    expect(page.locator(".grid .sign")).to_have_count(75)
+    expect(page.locator("a[href*='run-10/?step=Nap'] .long")).to_be_visible()
+    expect(page.locator(".grid .long")).to_have_count(2)  # its cell, and the whole execution
+    box = page.locator(".grid").bounding_box()
+    assert box is not None
+    assert box["width"] <= 1440
+    page.click("a[href*='run-10/?step=Nap']")
+    expect(page.locator("#panel-title")).to_contain_text("Nap")
+
+
+def waits_for() -> dict[str, object]:
+    """Return a machine of two states that waits as long as its input says."""
+    return {
+        "StartAt": "Nap",
+        "States": {
+            "Nap": {"Type": "Wait", "SecondsPath": "$.s", "Next": "Done"},
+            "Done": {"Type": "Succeed"},
+        },
+    }
+
+
+def test_insights_lead_from_the_graph_to_the_numbers(page: Page, server: Server) -> None:
+    """A node leads to its row; what was never tried is listed."""
+    machine = create(server, waits(1, rounds=2))
+    path = start(server, machine)
+    page.goto(path)
+    expect(page.locator("#status")).to_have_text("Succeeded", timeout=20_000)
+    page.goto(f"/machines/{machine}/insights/")
+    page.locator(".flow a.node").filter(has_text="Nap").click()
+    row = page.locator("tr:target")
+    expect(row).to_contain_text("1 of 1")
+    expect(row.locator("td").nth(3)).to_have_text("2")
+    expect(page.locator("#never-title")).to_have_text("Everything was tried")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-TABS = ("", "definition/", "versions/", "metrics/", "settings/")
+TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "settings/")
 NESTED = {
     "StartAt": "States",
     "States": {
