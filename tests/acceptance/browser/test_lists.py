@@ -136,3 +136,27 @@ def test_X4_a_marked_row_stays_marked_when_it_ends(page: Page, server: Server) -
     expect(page.locator("#items")).to_contain_text("The new execution")
     page.click("#items >> text=The new execution")
     expect(page.locator("h1")).to_contain_text("Running")
+
+
+def test_X3_an_order_is_found_by_its_number(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """By a value of its input and by the state it is in now; the address finds it again."""
+    orders(server, [10, 20, 30])
+    nap = create(server, waits(600))
+    start(server, nap, {"orderId": 5_000_001}, name="sleeper")
+    page.goto("/executions/")
+    page.keyboard.press("/")
+    page.keyboard.type("input.orderId = 5000001")
+    page.keyboard.press("Enter")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.reload()
+    expect(page.locator("#find")).to_have_value("input.orderId = 5000001")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    page.goto(f"/machines/{nap}/")
+    page.fill("#find", "state = Nap")
+    page.press("#find", "Enter")
+    page.wait_for_url("**find=state*")
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.fill("#find", "state =")
+    page.press("#find", "Enter")
+    expect(page.locator("#find-problem")).to_contain_text("and a value after it")
