@@ -8,7 +8,8 @@ executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for n
 smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
 show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
-after which ended executions are removed.
+after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
+PostgreSQL at most.
 """
 
 from __future__ import annotations
@@ -103,6 +104,9 @@ def _sqlite() -> dict[str, Any]:
     }
 
 
+_CONNECTIONS = int(os.environ.get("STEPYARD_DATABASE_CONNECTIONS", "12"))
+
+
 def _postgres(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql"):
@@ -117,6 +121,8 @@ def _postgres(url: str) -> dict[str, Any]:
         "HOST": unquote(query.get("host", parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
+        # a hundred threads may want one now and then; the server has a hundred for all processes
+        "OPTIONS": {} if TESTING else {"pool": {"min_size": 1, "max_size": _CONNECTIONS}},
     }
 
 

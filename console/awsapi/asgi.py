@@ -34,7 +34,7 @@ from console.awsapi.operations.call import Call, Later
 from console.errors import AccessDeniedException, ServiceError
 from console.store import people
 from console.store.audit import Actor
-from console.store.writer import drop_broken_connection
+from console.store.writer import drop_broken_connection, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -117,6 +117,7 @@ def answer_call(
         log.exception("an AWS call failed")  # here, where it is known of which execution
         raise _Told from error
     finally:
+        release_connection()
         clear_contextvars()
 
 

@@ -124,11 +124,17 @@ class Walk:
             if found is not None:
                 return found
         visit = self.visit.get(event.previous, 0)
-        while visit and self.by_id[visit].state != event.state:
+        while visit and not _same(self.by_id[visit], event):
             before = self.by_id[visit].previous
             visit = self.visit.get(before, 0) if before < visit else 0
         # a redrive cuts the chain of the execution's own line
         return visit or self._open.get(event.state, 0)
+
+
+def _same(entered: Event, event: Event) -> bool:
+    """Tell whether an event may be of the state that was entered; names repeat in branches."""
+    kind, told, _ = event.type.partition("State")
+    return entered.state == event.state and (not told or entered.type == f"{kind}StateEntered")
 
 
 def between(numbers: Sequence[int], cuts: Sequence[int]) -> list[list[int]]:

@@ -50,6 +50,15 @@ def drop_broken_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
+def release_connection() -> None:
+    """Let other threads of this process have the connection, where they share a few (PostgreSQL).
+
+    For threads that will not need it for a while; the next query gets another one.
+    """
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        connection.close()
+
+
 def is_outage(error: BaseException) -> bool:
     """Tell whether the database failed (gone, restarting, locked, disk full) and not the work.
 

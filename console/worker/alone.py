@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
+import psycopg
 import structlog
 from django.core.management.base import CommandError
-from django.db import Error, connection, connections
-
-if TYPE_CHECKING:
-    from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connection
 
 log = structlog.get_logger(__name__)
 _LOCK = 0x5354455059415244  # "STEPYARD"
 _PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment
 
 _HANGS_S = 1.0
+_TRY = {False: "SELECT pg_try_advisory_lock(%s)", True: "SELECT pg_try_advisory_lock_shared(%s)"}
 
 
 class NotAlone(CommandError):
@@ -34,8 +33,8 @@ class Alone:
 
     def __init__(self, *, shared: bool = False) -> None:
         """Nothing is held yet. ``shared``: others of the same kind may hold it, too."""
-        self._take = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
-        self._connection: BaseDatabaseWrapper | None = None
+        self._shared = shared
+        self._connection: psycopg.Connection[Any] | None = None
         self._use = threading.RLock()  # of the connection: one thread at a time
 
     def take(self) -> None:
@@ -56,9 +55,9 @@ class Alone:
         with self._use:
             try:
                 if self._connection is not None:
-                    self._connection.cursor().execute("SELECT 1")
+                    self._connection.execute("SELECT 1")
                     return True
-            except Error as error:
+            except psycopg.Error as error:
                 log.warning("the worker's lock was lost; taking it again", error=str(error).strip())
                 self.leave()
             return self._locked()
@@ -77,14 +76,18 @@ class Alone:
     def _locked(self) -> bool:
         """Try to take the lock on a new connection."""
         with self._use:
-            self._connection = connections.create_connection("default")
-            self._connection.inc_thread_sharing()
-            with self._connection.cursor() as cursor:
-                cursor.execute(f"SELECT {self._take}(%s)", [_LOCK])
-                (got,) = cursor.fetchone()
+            self._connection = psycopg.connect(**server(), autocommit=True)
+            ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
             if not got:
                 self.leave()
         return bool(got)
+
+
+def server() -> dict[str, Any]:
+    """Return the parameters of a connection beside those that the threads share."""
+    parameters = connection.get_connection_params()
+    names = ("dbname", "user", "password", "host", "port")
+    return {name: parameters[name] for name in names if name in parameters}
 
 
 def _message() -> str:

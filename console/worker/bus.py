@@ -21,6 +21,7 @@ from psycopg.rows import dict_row
 
 from console import clock
 from console.store import hints
+from console.worker.alone import server
 
 if TYPE_CHECKING:
     from console.store.hints import Topic
@@ -132,14 +133,9 @@ class Ear:
         self._ended.set()
 
     def _listen(self) -> None:
-        parameters = {
-            name: value
-            for name, value in connection.get_connection_params().items()
-            if name in ("dbname", "user", "password", "host", "port")
-        }
         while not self._ended.is_set():
             try:
-                with psycopg.connect(**parameters, autocommit=True) as own:
+                with psycopg.connect(**server(), autocommit=True) as own:
                     own.execute(f"LISTEN {CHANNEL}")
                     self._hear(own)
             except psycopg.Error as error:

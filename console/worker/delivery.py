@@ -12,6 +12,7 @@ from console import access, integrations
 from console.integrations import function, mocks
 from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
 from console.store import children, jobs, tasks
+from console.store.writer import release_connection
 from console.worker.guard import insist
 
 import engine  # isort: skip
@@ -47,7 +48,9 @@ def look(execution_id: int, number: int) -> None:
     work, job, looks = found
     with _known(work):
         try:
-            outcome = integrations.look(_task(work), job)
+            task = _task(work)
+            release_connection()
+            outcome = integrations.look(task, job)
         except Exception:
             log.exception("looking at a job raised")
             outcome = None
@@ -102,10 +105,12 @@ def activity_name(arn: str) -> str:
 def _outcome(work: tasks.Work) -> integrations.Outcome:
     """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
     try:
+        task, mocked = _task(work), _mocked(work)
+        release_connection()  # the call may take its time
         if work.kind == "activity":
             name = activity_name(work.resource)
-            return function.call_python(builtin_activities()[name], name, _task(work))
-        return _mocked(work) or integrations.call(_task(work))
+            return function.call_python(builtin_activities()[name], name, task)
+        return mocked or integrations.call(task)
     except BaseException as error:
         log.exception("a call raised")
         return Failed(type(error).__name__, str(error))

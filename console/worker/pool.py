@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db import connections
 
+from console.store.writer import release_connection
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -58,6 +60,7 @@ class Pool:
         try:
             while (job := self._next()) is not None:
                 job()
+                release_connection()
         finally:
             connections.close_all()
 

@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from console.store import failures, runs
+from console.store.writer import is_outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ class Suspects:
     def __init__(self) -> None:
         """Nobody is suspected yet."""
         self._numbers: set[int] = set()
+        self._counted: set[int] = set()  # noted, and not stepped since: the database was out
         self._turn = threading.Lock()
         self._one_by_one = True
 
@@ -46,7 +48,21 @@ class Suspects:
         with self._alone():
             if runs.is_idle(number):  # somebody else has taken it on meanwhile
                 return False
-            return failures.may_try(number) and runs.step(number)
+            if number not in self._counted:  # this process can end only once
+                self._counted.add(number)
+                if not failures.may_try(number):
+                    return False
+            return self._step(number)
+
+    def _step(self, number: int) -> bool:
+        try:
+            more = runs.step(number)
+        except Exception as error:
+            if not is_outage(error):  # it counts as a failure of its own
+                self._counted.discard(number)
+            raise
+        self._counted.discard(number)
+        return more
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.core.management.base import BaseCommand
-from django.db import connections
+from django.db import connection, connections
 
 from console.management.team import prepare
 
@@ -78,6 +78,7 @@ class _Watch:
     def run(self) -> None:
         """Start them, replace those that die, end with all of them."""
         connections.close_all()  # a connection must not be shared with a child
+        connection.close_pool()  # type: ignore[attr-defined]
         for name in _SIGNALS:
             signal.signal(name, self._end)
         while not self._ending:
