@@ -56,6 +56,14 @@ def may_try(execution_id: int) -> bool:
     return False
 
 
+def blame(execution_id: int) -> None:
+    """Note that an execution was being stepped when a process died; end it at the third time."""
+    if write(lambda: _count(execution_id, 1)) >= MAX_FAILURES:
+        abandon(
+            execution_id, "The engine could not go on: its process ended in the middle of a step"
+        )
+
+
 def _count(execution_id: int, more: int) -> int:
     """Count failures and return how many there are (inside a transaction)."""
     with connection.cursor() as cursor:

@@ -57,7 +57,7 @@ def enter() -> str:
     now_ms = clock.now_ms()
     row = Worker(
         name=uuid.uuid4().hex[:16],
-        host=_host(),
+        host=host(),
         pid=os.getpid(),
         version=VERSION,
         started_ms=now_ms,
@@ -81,11 +81,11 @@ def renew(name: str, steps: int = 0, fenced: int = 0) -> bool:
 
 def look(name: str) -> tuple[Share, list[str]]:
     """Return the part of a worker among those alive, and the names of those that are not."""
-    now_ms, here = clock.now_ms(), _host()
+    now_ms, here = clock.now_ms(), host()
     living: list[str] = []
     dead: list[str] = []
     for row in Worker.objects.order_by("name"):
-        gone = row.lease_until_ms <= now_ms or (row.host == here and not _runs(row.pid))
+        gone = row.lease_until_ms <= now_ms or (row.host == here and not runs(row.pid))
         (dead if gone else living).append(row.name)
     part = Share(living.index(name), len(living)) if name in living else Share()
     return part, dead
@@ -122,13 +122,13 @@ def _ttl_ms() -> int:
     return int(settings.STEPYARD_LEASE_S * 1000)
 
 
-def _host() -> str:
+def host() -> str:
     """Return this machine or container: where the numbers of processes mean the same."""
     space = Path("/proc/self/ns/pid")
     return f"{socket.gethostname()[:90]}/{space.stat().st_ino if space.exists() else 0}"
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     """Tell whether a process of this machine is still there."""
     try:
         os.kill(pid, 0)

@@ -28,6 +28,8 @@ from console.worker.upkeep import Upkeep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from console.worker.witness import Witness
+
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
 TASK_THREADS = 64
@@ -43,7 +45,7 @@ class Embedded:
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._ended = threading.Event()
-        self._steps = Stepping(self._ended, self._outdated)
+        self._steps = Stepping(self._ended, self._outdated, self._witness())
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
         self._upkeep = Upkeep()
@@ -86,6 +88,10 @@ class Embedded:
         ]
         for thread in self._threads:
             thread.start()
+
+    def _witness(self) -> Witness | None:
+        """Return who sees what is stepped; alone, whatever could go on at the start is suspected."""
+        return None
 
     def _take_over(self) -> None:
         """Take the database, and what a process that is gone had in hand."""

@@ -22,8 +22,9 @@ _PATIENCE_S = 1.0
 class Suspects:
     """The executions that are still to be watched."""
 
-    def __init__(self) -> None:
-        """Nobody is suspected yet."""
+    def __init__(self, *, counting: bool = True) -> None:
+        """Nobody is suspected yet. ``counting``: nobody else counts who killed a process."""
+        self._counting = counting
         self._numbers: set[int] = set()
         self._counted: set[int] = set()  # noted, and not stepped since: the database was out
         self._turn = threading.Lock()
@@ -48,7 +49,7 @@ class Suspects:
         with self._alone():
             if runs.is_idle(number):  # somebody else has taken it on meanwhile
                 return False
-            if number not in self._counted:  # this process can end only once
+            if self._counting and number not in self._counted:  # this process can end only once
                 self._counted.add(number)
                 if not failures.may_try(number):
                     return False

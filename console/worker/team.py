@@ -13,11 +13,12 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.store import epoch, hints, tasks, workers
+from console.store import epoch, failures, hints, tasks, workers
 from console.worker.alone import Alone
 from console.worker.bus import NEAR_MS, Bus
 from console.worker.consumer import Consumer
 from console.worker.embedded import ENGINE_THREADS, Embedded, runnable
+from console.worker.witness import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ class Team(Embedded):
 
     def __init__(self, on_end: Callable[[], None] | None = None) -> None:
         """Nothing runs yet. ``on_end``: called if it may work no longer."""
+        self._seen = Witness(settings.DATA_DIR / "stepping")
         super().__init__()
         self._on_end = on_end
         self._alone = Alone(shared=True)
@@ -58,16 +60,31 @@ class Team(Embedded):
         self._consumer.stop(0.3)
         super().stop(seconds)
         workers.leave(self._name)
+        self._seen.end()
 
     def _outdated(self) -> None:
         super()._outdated()
         if self._on_end is not None:
             self._on_end()
 
+    def _witness(self) -> Witness:
+        return self._seen
+
     def _take_over(self) -> None:
         self._alone.take()
+        self._seen.begin()
         self._enter()
-        workers.bury([])
+        self._bury([])
+
+    def _bury(self, dead: list[str]) -> None:
+        """Take over from the dead; what they were stepping may have killed them."""
+        count = workers.bury(dead)
+        accused = self._seen.dead()
+        for number in accused:
+            failures.blame(number)
+        self._steps.suspects.add(accused)
+        if dead or count:
+            log.warning("workers are gone", gone=dead, offered_again=count, were_stepping=accused)
 
     def _enter(self) -> None:
         self._name = workers.enter()
@@ -86,6 +103,8 @@ class Team(Embedded):
             news = (done[0] - self._told[0], done[1] - self._told[1])
             if workers.renew(self._name, *news):
                 self._told = done
+                if self._part.leads:
+                    self._bury([])
             else:
                 log.warning("the lease was lost; others have taken over", worker=self._name)
                 self._enter()
@@ -95,8 +114,7 @@ class Team(Embedded):
     def _share(self) -> workers.Share:
         self._part, dead = workers.look(self._name)
         if dead:
-            count = workers.bury(dead)
-            log.warning("workers are gone", gone=dead, tasks_offered_again=count)
+            self._bury(dead)
         return self._part
 
     def _events(self) -> None:
@@ -110,11 +128,6 @@ class Team(Embedded):
             super()._near(due_ms, what, execution_id, task)
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        """Wake what has waited for a while: what is new, somebody has just been told of.
-
-        Whoever was told may have died of it, so it is suspected.
-        """
-        left = runnable(share, _FORGOTTEN_MS)
-        self._steps.suspects.add(left)
-        for number in left:
+        """Wake what has waited for a while: what is new, somebody has just been told of."""
+        for number in runnable(share, _FORGOTTEN_MS):
             self.wake(number)

@@ -1,0 +1,70 @@
+"""Is exactly that blamed for a process' death which was stepped when it died?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from console.models import Project
+from console.store import failures, runs
+from console.worker.witness import Witness
+from tests.console.store.helpers import PASS, create, drain, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
+    """Let a process die while it steps some executions and another is done."""
+    child = os.fork()
+    if child == 0:
+        witness = Witness(folder)
+        witness.begin()
+        with witness.of(99):
+            pass
+        for number in numbers:
+            entered = threading.Event()
+
+            def step(number: int = number, entered: threading.Event = entered) -> None:
+                with witness.of(number):
+                    entered.set()
+                    threading.Event().wait()
+
+            threading.Thread(target=step, daemon=True).start()
+            entered.wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_the_dead_are_told_once(tmp_path: Path) -> None:
+    """What two threads were stepping, not what was done before."""
+    child_that_dies_stepping(tmp_path, 7, 8)
+    witness = Witness(tmp_path)
+    assert sorted(witness.dead()) == [7, 8]
+    assert witness.dead() == []
+
+
+def test_the_living_are_not_accused(tmp_path: Path) -> None:
+    """A process that goes on is let alone; one that ends well leaves nothing."""
+    witness = Witness(tmp_path)
+    witness.begin()
+    with witness.of(5):
+        assert Witness(tmp_path).dead() == []
+    witness.end()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_third_death_ends_the_execution(project: Project) -> None:
+    """Two are forgiven by a good step."""
+    machine = create(project, PASS)
+    good, bad = start(machine), start(machine)
+    for _ in range(2):
+        failures.blame(good.pk)
+        failures.blame(bad.pk)
+    assert drain(good).status == "SUCCEEDED"
+    failures.blame(bad.pk)
+    bad.refresh_from_db()
+    assert (bad.status, bad.error) == ("FAILED", "States.Runtime")
+    assert not runs.step(bad.pk)
