@@ -334,6 +334,12 @@ def release(execution_id: int, task: int) -> bool:
     return write(again)
 
 
+def close_lost(execution_id: int, task: int, now_ms: int) -> bool:
+    """Close a task that was started here and lost (inside a transaction); False if it was not."""
+    lost = _started_here().filter(execution_id=execution_id, task=task)
+    return lost.exists() and close(execution_id, task, now_ms)
+
+
 def put_back(work: Work) -> bool:
     """Offer an activity task again that its worker never heard of; return whether it was open.
 

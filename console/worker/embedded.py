@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, RunRow, TaskRow, Timer
-from console.store import failures, hints, identity, inbox, runs, tasks
+from console.store import failures, hints, identity, inbox, losses, runs, tasks
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import delivery
 from console.worker.alone import Alone
@@ -71,9 +71,9 @@ class Embedded:
         identity.claim()
         self._alone.take()
         self._suspects.watch(_runnable())
-        released = tasks.release_called()
-        if released:
-            log.info("tasks of an earlier process are called again", count=released)
+        failed, released = losses.take_up_all()
+        if failed or released:
+            log.info("tasks of an earlier process", called_again=released, failed=failed)
         self._listeners = [
             hints.listen(("wake",), self.wake),
             hints.listen(("task",), self._offer),
@@ -223,8 +223,9 @@ class Embedded:
         for execution_id, task in tasks.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
-            if not held and tasks.release(execution_id, task):
-                log.warning("a task was lost and is called again", execution_id=execution_id)
+            if not held:
+                again = losses.take_up(execution_id, task)
+                log.warning("a task was lost", execution_id=execution_id, called_again=again)
         arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
         scheduled = TaskRow.objects.filter(worked, status="scheduled")

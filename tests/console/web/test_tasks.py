@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, hints, tasks
-from tests.console.store.helpers import REGION, WORK, create, drain, one, start, types
+from console.store import activities, hints, losses, tasks
+from tests.console.store.helpers import REGION, WORK, create, drain, function, one, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
 if TYPE_CHECKING:
@@ -284,3 +284,25 @@ def test_x2_timers_and_retries_have_their_end(project: Project, client: Client) 
     shown = text(client.get(page(asleep)))
     assert f'data-until="{due}"' in shown
     assert "left, then it goes on" in shown
+
+
+def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) -> None:
+    """In the panel, on the task's page and at its attempt: its worker was lost once."""
+    machine = create(project, one("T", **function("pay")))
+    execution = drain(start(machine, name="x"))
+    row = TaskRow.objects.get()
+    for _ in range(2):
+        assert tasks.claim(execution.pk, row.task) is not None
+        assert losses.take_up(execution.pk, row.task)
+    mark = "re-dispatched: sent 2 times, for its worker was lost"
+    assert mark in text(client.get(page(execution)))
+    assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))
+    assert mark in text(client.get(page(execution, "?step=T&tab=tries")))
+
+
+def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Client) -> None:
+    """Nor is one that waits."""
+    execution = waiting(project)
+    assert tasks.take_activity_task(Activity.objects.get().arn, "w") is not None
+    for query in ("", "tasks/3/", "?step=A&tab=tries"):
+        assert "re-dispatched" not in text(client.get(page(execution, query)))
