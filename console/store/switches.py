@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CHILD_POLICY, ON_WORKER_LOSS = "stepyard:childPolicy", "stepyard:onWorkerLoss"
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
-_VALUES: dict[str, Sequence[str]] = {
+VALUES: dict[str, Sequence[str]] = {
     CHILD_POLICY: (REQUEST_CANCEL, TERMINATE, ABANDON),  # the first is what happens without a tag
     ON_WORKER_LOSS: (REDISPATCH, FAIL),
 }
@@ -25,8 +25,8 @@ _VALUES: dict[str, Sequence[str]] = {
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for a switch with a value it does not have."""
-    if key in _VALUES and value not in _VALUES[key]:
-        wanted = ", ".join(sorted(_VALUES[key]))
+    if key in VALUES and value not in VALUES[key]:
+        wanted = ", ".join(sorted(VALUES[key]))
         raise ValidationException(f"{key}: got {value!r}, wanted one of {wanted}")
 
 
@@ -51,7 +51,7 @@ def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
 
 def of_machine(arn: str) -> dict[str, str]:
     """Return switch -> how it stands, for a machine."""
-    said = dict(Tag.objects.filter(arn=arn, key__in=_VALUES).values_list("key", "value"))
+    said = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
     return {
-        key: said[key] if said.get(key) in values else values[0] for key, values in _VALUES.items()
+        key: said[key] if said.get(key) in values else values[0] for key, values in VALUES.items()
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from console import arns
 from console.errors import ResourceNotFound, TooManyTags, ValidationException
 from console.models import Activity, StateMachine, Tag
-from console.store import clocks, switches
+from console.store import audit, clocks, switches
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -45,6 +45,21 @@ def put(arn: str, tags: Mapping[str, str]) -> None:
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
         if Tag.objects.filter(arn=arn).count() > _MAX:
             raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+
+    write(store)
+
+
+def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
+    """Set tags that change what this server does, and record who did so.
+
+    Raises ValidationException, TooManyTags, ResourceNotFound.
+    """
+
+    def store() -> None:
+        check_owner(project, arn)
+        put(arn, tags)
+        said = ", ".join(f"{key}={value}" for key, value in tags.items())
+        audit.record(project, actor, "TagResource", arn, said)
 
     write(store)
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, hints, losses, tasks
+from console.store import activities, hints, losses, tags, tasks
 from tests.console.store.helpers import REGION, WORK, create, drain, function, one, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -129,10 +129,25 @@ def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Cli
     assert 'href="/activities/ship/"' in text(client.get("/activities/"))
     lead = client.get(f"/arn/{Activity.objects.get().arn}")
     assert lead["Location"].startswith("/activities/ship/")
-    client.post("/activities/ship/")
+    client.post("/activities/ship/", {"act": "delete"})
     assert client.get("/activities/ship/").status_code == 404
     made = AuditEntry.objects.order_by("pk").values_list("action", "actor")
     assert list(made) == [("CreateActivity", "editor"), ("DeleteActivity", "editor")]
+
+
+def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Client) -> None:
+    """Empty is NONE; what is no time is refused and nothing stored; a viewer reads them."""
+    arn = activities.create(project, REGION, "work").arn
+    given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
+    client.post("/activities/work/", given)
+    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.of(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert 'value="30"' in text(client.get("/activities/work/"))
+    assert AuditEntry.objects.get(action="TagResource").target == arn
+    wrong = client.post("/activities/work/", {**given, "stepyard:heartbeatTimeout": "soon"})
+    assert "wanted a number of seconds" in text(wrong, 422)
+    assert 'value="soon"' in text(wrong, 422)
+    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
@@ -219,6 +234,7 @@ def test_a_viewer_cannot_answer(project: Project, signed_in: SignIn) -> None:
         assert viewer.post(form(execution), {"act": act, "output": "1"}).status_code == 403
     assert viewer.post("/activities/", {"name": "a"}).status_code == 403
     assert viewer.post("/activities/work/").status_code == 403
+    assert viewer.post("/activities/work/", {"act": "delete"}).status_code == 403
     assert "Create activity" not in text(viewer.get("/activities/"))
 
 
