@@ -130,7 +130,7 @@ def _row(
     called = wanted.kind in _CALLED
     timeout_s = wanted.timeout_seconds or limits.start_to_close
     heartbeat_s = wanted.heartbeat_seconds or limits.heartbeat
-    due_ms, which = _first_clock(wanted.kind, timeout_s, now_ms, limits)
+    due_ms, which = _first_clock(wanted, timeout_s, now_ms, limits)
     return TaskRow(
         execution_id=execution_id,
         task=wanted.task,
@@ -156,13 +156,17 @@ def _row(
 
 
 def _first_clock(
-    kind: str, timeout_s: int | None, now_ms: int, limits: clocks.Limits
+    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: clocks.Limits
 ) -> tuple[int | None, str]:
-    """Return when the first clock of a new task runs out, and which it is."""
-    if kind == "map":
-        return None, ""  # what it waits for are executions, which have limits of their own
+    """Return when the first clock of a new task runs out, and which it is.
+
+    None for what cannot last: a Map Run's children and plain calls have limits of their own.
+    """
+    lasting = wanted.kind == "activity" or bool(wanted.pattern)
+    if wanted.kind == "map" or (timeout_s is None and not lasting):
+        return None, ""
     last_ms = clocks.close_due(now_ms, limits)
-    if kind in _CALLED:
+    if wanted.kind in _CALLED:
         begun = clocks.START_TO_CLOSE, clocks.due(now_ms, timeout_s)
     else:
         begun = clocks.SCHEDULE_TO_START, clocks.due(now_ms, limits.schedule_to_start)

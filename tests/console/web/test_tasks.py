@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, hints, losses, tags, tasks
+from console.store import activities, executions, hints, losses, tags, tasks
 from tests.console.store.helpers import REGION, WORK, create, drain, function, one, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -119,6 +119,23 @@ def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, add
         waiting(project, name=f"x{number}")
         activities.create(project, REGION, f"a{number}")
     assert few == count() <= 15
+
+
+def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, client: Client) -> None:
+    """Its page and its poll: as many queries for one iteration as for forty."""
+    activities.create(project, REGION, "work")
+    machine = create(project, one("M", Type="Map", ItemProcessor=WORK))
+
+    def count(items: int, query: str) -> int:
+        execution = drain(executions.start(machine, input=json.dumps([1] * items)))
+        assert TaskRow.objects.filter(execution=execution).count() == items
+        text(client.get(page(execution, query)))  # the trace is remembered from here on
+        with CaptureQueriesContext(connection) as seen:
+            text(client.get(page(execution, query)))
+        return len(seen)
+
+    for query in ("", "_delta?after=1"):
+        assert count(1, query) == count(40, query) <= 15
 
 
 def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Client) -> None:
