@@ -212,6 +212,24 @@ class AccessDeniedException(ServiceError):
     status = 403
 
 
+class InvalidEventPatternException(ServiceError):
+    """The text is no event pattern."""
+
+    code = "InvalidEventPatternException"
+
+
+class ResourceNotFoundException(ServiceError):
+    """There is no such rule or event bus."""
+
+    code = "ResourceNotFoundException"
+
+
+class LimitExceededException(ServiceError):
+    """There are as many rules or targets as there may be."""
+
+    code = "LimitExceededException"
+
+
 class InvalidDefinition(ServiceError):
     """A definition was refused.
 

@@ -3,8 +3,12 @@
 ``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
 ``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
-``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers this machine only.
+``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
+executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
+smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
+show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
+which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
+after which ended executions are removed.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
+from console import journal
 from console.data_folder import data_folder, derived, derived_text, master_secret
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
@@ -50,6 +55,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
+    "console.web.requests.named",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -139,6 +145,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "console.web.views.errors.csrf_failure"
 # A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if STEPYARD_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = STEPYARD_HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS else None
@@ -176,12 +183,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-}
+LOGGING = journal.configure(os.environ.get("STEPYARD_LOG") or "text")
 
 # -- Stepyard --------------------------------------------------------------------------------------
 
@@ -189,6 +191,7 @@ STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+STEPYARD_LEASE_S = float(os.environ.get("STEPYARD_LEASE_S", "10"))  # of a worker of a team
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
@@ -241,5 +244,52 @@ def _mocks() -> dict[str, Any]:
 
 
 STEPYARD_MOCKS = _mocks()
+STEPYARD_EXPRESS_EVENTS = os.environ.get("STEPYARD_EXPRESS_EVENTS") == "1"  # AWS tells none
+
+
+def _mail(url: str) -> dict[str, Any]:
+    """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        msg = f"STEPYARD_MAIL: got {parts.scheme}://, wanted smtp://user:pw@host:port/?from=address"
+        raise ValueError(msg)
+    return {
+        "host": parts.hostname,
+        "port": parts.port or (465 if parts.scheme == "smtps" else 587),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "secure": parts.scheme == "smtps",
+        "sender": dict(parse_qsl(parts.query)).get("from", f"stepyard@{parts.hostname}"),
+    }
+
+
+STEPYARD_MAIL = os.environ.get("STEPYARD_MAIL", "")
+if STEPYARD_MAIL:
+    _SMTP = _mail(STEPYARD_MAIL)
+    EMAIL_HOST, EMAIL_PORT = _SMTP["host"], _SMTP["port"]
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _SMTP["user"], _SMTP["password"]
+    EMAIL_USE_SSL = _SMTP["secure"]
+    EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
+    DEFAULT_FROM_EMAIL = _SMTP["sender"]
+    EMAIL_TIMEOUT = 15
 STEPYARD_METRICS_TOKEN = os.environ.get("STEPYARD_METRICS_TOKEN", "")
+
+
+def _retention_days() -> float | None:
+    """Return after how many days ended executions are removed; None: they are kept."""
+    text = os.environ.get("STEPYARD_RETENTION_DAYS", "")
+    if not text:
+        return None
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days < _MOST_DAYS:
+        msg = f"STEPYARD_RETENTION_DAYS: got {text!r}, wanted a number of days above 0"
+        raise ValueError(msg)
+    return days
+
+
+_MOST_DAYS = 36_500
+STEPYARD_RETENTION_DAYS = _retention_days()
 STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows

@@ -12,6 +12,7 @@ from engine.errors import (
     EngineError,
     InterpreterError,
     JsonTextError,
+    NewerFormat,
     QueryEvaluationError,
     StatesError,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "Message",
     "Mock",
     "Moment",
+    "NewerFormat",
     "Node",
     "Pattern",
     "Proceed",

@@ -1,10 +1,11 @@
 """What can go wrong, and by whose fault?
 
-Three branches, by who has to act:
+Branches, by who has to act:
 
 * ``DefinitionError`` - the caller sent a definition that is not a state machine.
 * ``StatesError`` - the execution failed in a way the language knows; it feeds Retry and Catch.
 * ``EngineBug`` - ours; the step is refused and the execution is parked and shown.
+* ``NewerFormat`` - nobody; a later version of this program goes on with what it wrote.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _BEYOND_ALL = frozenset({RUNTIME, DATA_LIMIT_EXCEEDED})
 
 class EngineError(Exception):
     """Root of everything this package raises on purpose."""
+
+
+class NewerFormat(EngineError, ValueError):
+    """The snapshot was written by a later version of this program, which alone can read it."""
 
 
 class JsonTextError(EngineError):

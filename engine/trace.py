@@ -131,6 +131,15 @@ class Trace:
         attempt = self._root.attempts.get(visit.node)
         return _deepest(attempt, visit)
 
+    def sees(self, event: int, other: int) -> bool:
+        """Tell whether ``event``'s line of control is within that of ``other``, or is it."""
+        scope: Scope | None = self._where[min(event, self.last)]
+        while scope is not None:
+            if scope is self._where[other]:
+                return True
+            scope = scope.attempt.home if scope.attempt else None
+        return False
+
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[Event]) -> None:

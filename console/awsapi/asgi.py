@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 import engine
 from console import access
@@ -70,8 +71,9 @@ async def aws(
         status, code, data = 200, None, encode(answer, shape)
     except ServiceError as error:
         status, code, data = error.status, error.code, encode(_error(service, error))
-    except Exception:
-        log.exception("an AWS call failed", request_id=request_id)
+    except Exception as error:
+        if not isinstance(error, _Told):
+            log.exception("an AWS call failed", request_id=request_id)
         status, code = 500, InternalFailure.code
         failure = InternalFailure(f"The request processing has failed: {request_id}")
         data = encode(_error(service, failure))
@@ -106,6 +108,25 @@ def answer_call(
     scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
 ) -> dict[str, Any] | Later:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
+    bind_contextvars(request_id=request_id)
+    try:
+        return _answer(scope, headers, body, request_id)
+    except ServiceError:
+        raise
+    except Exception as error:
+        log.exception("an AWS call failed")  # here, where it is known of which execution
+        raise _Told from error
+    finally:
+        clear_contextvars()
+
+
+class _Told(Exception):
+    """An unexpected error that has been logged."""
+
+
+def _answer(
+    scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
+) -> dict[str, Any] | Later:
     service, name = services.wanted(headers)
     _check_request(service, scope, headers, body)
     drop_broken_connection()
@@ -117,6 +138,9 @@ def answer_call(
         raise AccessDeniedException(str(error)) from None
     params = _params(headers, body)
     shapes.check(operation, params)
+    bind_contextvars(operation=name)
+    if params.get("executionArn"):
+        bind_contextvars(execution=params["executionArn"])
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
     return handler(Call(name, params, principal, region, actor))
 

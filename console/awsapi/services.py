@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
 from console.awsapi.errors import UnknownOperation
-from console.awsapi.operations import cloudwatch
+from console.awsapi.operations import cloudwatch, events, logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +82,9 @@ STATES = Service(
 CLOUDWATCH = Service(
     "cloudwatch", "GraniteServiceVersion20100801", "monitoring", "1.0", cloudwatch.HANDLERS
 )
-SERVICES = (STATES, CLOUDWATCH)
+EVENTS = Service("events", "AWSEvents", "events", "1.1", events.HANDLERS)
+LOGS = Service("logs", "Logs_20140328", "logs", "1.1", logs.HANDLERS)
+SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NAME_AT = 6  # arn:aws:lambda:region:account:function:NAME[:qualifier]
 _MAX_ANSWER = 6 * 1024 * 1024  # AWS: the largest answer of a synchronous invocation
+MAX_LOSSES = 3
+"""A callable that was lost so often with its process is what ends the processes (G14)."""
 _DEFAULT_TIMEOUT_S = 900  # AWS: no function runs longer
 
 
@@ -71,6 +73,9 @@ def function_name(arn: str) -> str:
 
 def call_python(target: str, name: str, task: Task) -> Outcome:
     """Call a registered Python callable; an exception becomes the error Lambda would report."""
+    if task.losses >= MAX_LOSSES:
+        cause = f"{target} was called {task.losses} times, and each time its process ended"
+        return Failed("States.Runtime", cause)
     request = str(uuid.uuid4())
     context = Context(name, task.resource, request, task.idempotency_key)
     try:

@@ -22,7 +22,8 @@ class Task:
 
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
-    ``idempotency_key``: the same for every dispatch of this attempt, also after a crash.
+    ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
+    ``losses``: how often its process ended before its outcome was known.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Task:
     token: str
     timeout_s: int | None = None
     pattern: str = ""
+    losses: int = 0
     home: Home | None = None
 
     @property

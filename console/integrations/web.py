@@ -66,6 +66,18 @@ def call(task: Task) -> Outcome:
     return _sent(task, request)
 
 
+def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
+    """Post to a named origin and return the status of its answer, which is not read.
+
+    Raise ``BadRequestError`` for any other origin, and what httpx raises.
+    """
+    if not _allowed("http", url):
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        raise BadRequestError(f"'{origin}' is not among the endpoints of targets.json")
+    with _client().stream("POST", url, content=body, headers=headers, timeout=limit_s) as answer:
+        return answer.status_code
+
+
 # -- what is sent ----------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0016_metrics"),
+        ("console", "0019_lists"),
     ]
 
     operations = [

@@ -9,6 +9,14 @@ in goes out.
 
 from __future__ import annotations
 
+from console.models.bulk import BulkItem, BulkJob
+from console.models.events import (
+    Delivery,
+    EventRule,
+    EventTarget,
+    OutboxEvent,
+    StartLink,
+)
 from console.models.executions import (
     Execution,
     HistoryEvent,
@@ -20,6 +28,7 @@ from console.models.executions import (
     TaskRow,
     Timer,
 )
+from console.models.logs import LogGroup, LogRoute
 from console.models.machines import (
     Activity,
     Alias,
@@ -44,6 +53,7 @@ from console.models.people import (
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
     ServerFact,
+    Worker,
 )
 
 __all__ = [
@@ -51,22 +61,31 @@ __all__ = [
     "Activity",
     "Alias",
     "AuditEntry",
+    "BulkItem",
+    "BulkJob",
     "Definition",
+    "Delivery",
+    "EventRule",
+    "EventTarget",
     "Execution",
     "HistoryEvent",
     "InboxMessage",
+    "LogGroup",
+    "LogRoute",
     "LoginLink",
     "MapItem",
     "MapRun",
     "Membership",
     "MetricMinute",
     "MetricTotal",
+    "OutboxEvent",
     "Price",
     "Project",
     "Role",
     "RunRow",
     "RunValue",
     "ServerFact",
+    "StartLink",
     "StateMachine",
     "Tag",
     "TaskRow",
@@ -74,4 +93,5 @@ __all__ = [
     "Timer",
     "TokenBucket",
     "Version",
+    "Worker",
 ]

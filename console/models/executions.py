@@ -99,6 +99,17 @@ class Execution(models.Model):
             models.Index(
                 fields=["state_machine", "status", "-start_ms"], name="execution_by_status"
             ),
+            # the lists, which leave the children of Map Runs out
+            models.Index(
+                fields=["project", "-start_ms", "-id"],
+                name="execution_listed",
+                condition=models.Q(map_run__isnull=True),
+            ),
+            models.Index(
+                fields=["project", "status", "-start_ms", "-id"],
+                name="execution_listed_by_status",
+                condition=models.Q(map_run__isnull=True),
+            ),
             # what ended in a minute: the metrics
             models.Index(
                 fields=["project", "stop_ms"],

@@ -1,6 +1,8 @@
-"""What must all processes agree on?"""
+"""What must all processes agree on, and which of them are at work?"""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from django.db import models
 
@@ -10,6 +12,25 @@ class ServerFact(models.Model):
 
     name = models.CharField(max_length=40, primary_key=True)
     value = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Worker(models.Model):
+    """A process that makes executions go on, alive until its lease ends unless it renews it."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    host = models.CharField(max_length=120)
+    pid = models.IntegerField()
+    version = models.CharField(max_length=20)
+    started_ms = models.BigIntegerField()
+    lease_until_ms = models.BigIntegerField()
+    steps = models.BigIntegerField(default=0)
+    fenced = models.BigIntegerField(default=0)  # steps that came too late and wrote nothing
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["lease_until_ms"], name="worker_by_lease")]
 
     def __str__(self) -> str:
         return self.name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import arns
 from console.models import RunRow
-from console.store import hints, history, rows, runs
+from console.store import hints, history, outbox, rows, runs
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 
@@ -107,6 +107,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         ready=bool(run.ready),
     )
     rows.insert(begun)
+    outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)
     for one in birth.steps:
@@ -115,7 +116,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
     commands = [command for one in birth.steps for command in one.commands]
     runs.carry_out(execution.pk, execution.arn, commands)
     if run.ready:
-        hints.wake(execution.pk)
+        hints.born(execution.pk)
 
 
 def remember(execution: Execution, birth: Birth) -> None:

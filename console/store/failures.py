@@ -29,9 +29,13 @@ def note(execution_id: int, error: BaseException, *, counted: bool = False) -> b
     """Note that a step raised; after three in a row end the execution.
 
     Return whether to try again. ``counted``: the attempt was, before it was made. Not for outages
-    of the database: those are nobody's fault.
+    of the database: those are nobody's fault. Nor is what a later version wrote: it is left to a
+    worker of that version (G16).
     """
     kept_runs.forget(execution_id)
+    if isinstance(error, engine.NewerFormat):
+        write(lambda: _count(execution_id, -1 if counted else 0))
+        return False
     if write(lambda: _count(execution_id, 0 if counted else 1)) < MAX_FAILURES:
         return True
     try:
@@ -66,7 +70,7 @@ def abandon(execution_id: int, cause: str) -> None:
     try:
         _by_the_engine(execution_id, cause)
     except Exception as error:
-        if is_outage(error) or isinstance(error, runs.Fenced):
+        if is_outage(error) or isinstance(error, (runs.Fenced, engine.NewerFormat)):
             raise
         write(lambda: _by_hand(execution_id, cause))
 

@@ -1,25 +1,62 @@
-"""Who wants to know that something was committed?  Wake-ups inside this process.
+"""Who wants to know that something was committed?  Wake-ups inside this process, or to others.
 
-Hints only save time: whoever misses one finds the same in the rows a moment later.
+Hints only save time: whoever misses one finds the same in the rows a moment later. In a process
+that does all the work they go straight to their listeners; where others work, a *carrier* takes
+those that are not for this process along in the transaction they belong to.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from django.db import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Topics: ("wake",) with an execution id, ("task",) and ("map",) with (execution id, task), ("due",)
-# with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with an execution
-# id, ("offered",) with an activity's ARN; ("activity", arn) and ("execution", id) with nothing.
+# Topics: ("wake",) and ("born",) with an execution id, ("task",) and ("map",) with (execution id,
+# task), ("due",) with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with
+# an execution id, ("offered",) with an activity's ARN; ("activity", arn), ("execution", id) and
+# ("event",) with
+# nothing.
 Topic = tuple[object, ...]
+
+
+class Carrier(Protocol):
+    """Takes hints to other processes."""
+
+    def takes(self, topic: Topic) -> bool:
+        """Tell whether it takes hints of a topic."""
+
+    def keeps(self, topic: Topic) -> bool:
+        """Tell whether this process wants a hint of the topic, too."""
+
+    def carry(self, topic: Topic, what: tuple[object, ...]) -> None:
+        """Take a hint along with the current transaction, or at once without one."""
+
+    def flush(self) -> None:
+        """Write what was taken; the transaction commits next."""
+
+    def drop(self) -> None:
+        """Forget what was taken: the transaction begins, or begins again."""
+
+
 _listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
 _lock = threading.Lock()
+_carrier: Carrier | None = None
+
+
+def carry_by(carrier: Carrier | None) -> None:
+    """Let a carrier take hints to other processes."""
+    global _carrier  # noqa: PLW0603 - one a process
+    _carrier = carrier
+
+
+def carrier() -> Carrier | None:
+    """Return who takes hints to other processes, if anybody."""
+    return _carrier
 
 
 def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
@@ -48,10 +85,15 @@ def tell(topic: Topic, *what: object) -> None:
 
     What a listener raises is logged: the commit stands, and whoever waits for it must hear that.
     """
-    transaction.on_commit(lambda: _call(topic, what), robust=True)
+    if _carrier is not None and _carrier.takes(topic):
+        _carrier.carry(topic, what)
+        if not _carrier.keeps(topic):
+            return
+    transaction.on_commit(lambda: pass_on(topic, *what), robust=True)
 
 
-def _call(topic: Topic, what: tuple[object, ...]) -> None:
+def pass_on(topic: Topic, *what: object) -> None:
+    """Call the topic's listeners in this process."""
     for listener in _listeners.get(topic, ()):
         listener(*what)
 
@@ -59,6 +101,11 @@ def _call(topic: Topic, what: tuple[object, ...]) -> None:
 def wake(execution_id: int) -> None:
     """Say that an execution can go on."""
     tell(("wake",), execution_id)
+
+
+def born(execution_id: int) -> None:
+    """Say that a new execution can go on: no process has anything of it in memory."""
+    tell(("born",), execution_id)
 
 
 def due(due_ms: int, what: str, execution_id: int, task: int = 0) -> None:

@@ -60,11 +60,6 @@ def message(kind: str, body: str) -> engine.Message:
     return _KINDS[kind](**json.loads(body))
 
 
-def waiting(limit: int) -> list[int]:
-    """Return executions that have messages."""
-    return list(InboxMessage.objects.values_list("execution_id", flat=True).distinct()[:limit])
-
-
 def drop_stale() -> None:
     """Delete messages to executions that have ended: they came in just then, and move nothing."""
     stale = InboxMessage.objects.exclude(execution__status="RUNNING")

@@ -6,46 +6,55 @@ made twice (``stepyard:onWorkerLoss`` = fail): then its attempt has failed, and 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import engine
 from console import clock
-from console.models import Execution
+from console.models import Execution, TaskRow
 from console.store import inbox, switches, tasks
 from console.store.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from django.db.models import QuerySet
+
 UNKNOWN = "outcome unknown: the worker was lost while the call was under way; it was not made again"
 _AT_ONCE = 100
 
 
 def take_up_all() -> tuple[int, int]:
-    """Take up what a process that is gone had started.
+    """Take up whatever any process had started.
 
     Return how many tasks failed and how many are made again.
     """
-    failed = _fail(tasks.held_here())
-    return failed, tasks.release_called()
+    return _fail(tasks.in_hand()), tasks.release_called()
+
+
+def take_up_from(alive: Sequence[str]) -> int:
+    """Take up what was started by processes other than these; return how many tasks."""
+    return _fail(tasks.in_hand(alive)) + tasks.release_lost(alive)
 
 
 def take_up(execution_id: int, task: int) -> bool:
     """Take up a task that was started here and lost; return whether it is made again."""
-    if _fail([(execution_id, task)]):
+    if _fail(tasks.started_here().filter(execution_id=execution_id, task=task)):
         return False
     return tasks.release(execution_id, task)
 
 
-def _fail(held: Sequence[tuple[int, int]]) -> int:
-    """End those of the tasks (execution, task) that must not be called twice."""
-    never = _never_twice({execution for execution, _ in held})
-    lost = [one for one in held if one[0] in never]
-    failed = 0
-    for start in range(0, len(lost), _AT_ONCE):
-        batch = lost[start : start + _AT_ONCE]
-        failed += write(lambda batch=batch: sum(_fail_one(*one) for one in batch))  # type: ignore[misc]
-    return failed
+def _fail(held: QuerySet[TaskRow]) -> int:
+    """End those of the tasks that must not be called twice; return how many."""
+    rows = list(held.values_list("execution_id", "task", "worker"))
+    never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
+    lost = [one for one in rows if one[0] in never]
+    batches = [lost[start : start + _AT_ONCE] for start in range(0, len(lost), _AT_ONCE)]
+    return sum(write(partial(_fail_some, batch)) for batch in batches)
+
+
+def _fail_some(lost: Sequence[tuple[int, int, str]]) -> int:
+    return sum(_fail_one(*one) for one in lost)
 
 
 def _never_twice(executions: Iterable[int]) -> set[int]:
@@ -56,9 +65,11 @@ def _never_twice(executions: Iterable[int]) -> set[int]:
     return {number for number, arn in machines.items() if switches.base(arn) in failing}
 
 
-def _fail_one(execution_id: int, task: int) -> bool:
-    """End a lost task and tell its execution (inside a transaction)."""
-    if not tasks.close_lost(execution_id, task, clock.now_ms()):
+def _fail_one(execution_id: int, task: int, worker: str) -> bool:
+    """End a task that a worker lost, and tell its execution (inside a transaction)."""
+    there = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    lost = there.filter(status="started", worker=worker).exists()
+    if not lost or not tasks.close(execution_id, task, clock.now_ms()):
         return False
     inbox.post(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))
     return True

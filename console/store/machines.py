@@ -21,7 +21,7 @@ from console.errors import (
     StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
-from console.store import audit, definitions, executions, rows
+from console.store import audit, definitions, executions, logs, rows
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def create(
             updated_ms=now_ms,
         )
         machine.save(force_insert=True)
+        logs.route(machine, now_ms)
         audit.record(project, actor, "CreateStateMachine", arn)
         return machine
 
@@ -126,11 +127,7 @@ def update(
     }
 
     def store() -> StateMachine:
-        row = StateMachine.objects.filter(pk=machine.pk).first()
-        if row is None:
-            raise _missing(machine.arn)
-        if row.status == "DELETING":
-            raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
+        row = _current(machine)
         if definition is not None:
             definitions.keep(definition)
         changed = {
@@ -144,10 +141,21 @@ def update(
         for name, value in changed.items():
             setattr(row, name, value)
         row.save()
+        if "logging" in changed:
+            logs.route(row, row.updated_ms)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
         return row
 
     return write(store)
+
+
+def _current(machine: StateMachine) -> StateMachine:
+    row = StateMachine.objects.filter(pk=machine.pk).first()
+    if row is None:
+        raise _missing(machine.arn)
+    if row.status == "DELETING":
+        raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
+    return row
 
 
 def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:

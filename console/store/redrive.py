@@ -5,16 +5,21 @@ Source: "Restarting state machine executions with redrive": eligibility, reasons
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
-from django.db.models import F
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 import engine
 from console import arns, clock, quotas
 from console.errors import ExecutionNotRedrivable
 from console.models import Execution, MapRun, RunRow, TaskRow
-from console.store import audit, hints, inbox, throttle
+from console.store import audit, hints, inbox, outbox, throttle
 from console.store.values import StoredValues
 from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PERIOD_MS = 14 * 24 * 3600 * 1000
 _YEAR_MS = 365 * 24 * 3600 * 1000
@@ -26,6 +31,26 @@ _BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
 
 def refusal(execution: Execution) -> str:
     """Return why an execution cannot be redriven, "" if it can. Wants ``runrow`` only if ended."""
+    return refusals([execution])[execution.pk]
+
+
+def refusals(executions: Sequence[Execution]) -> dict[int, str]:
+    """Return why each of many executions cannot be redriven, "" if it can, in two queries."""
+    now_ms = clock.now_ms()
+    found = {one.pk: _outside(one, now_ms) for one in executions}
+    rest = [number for number, reason in found.items() if not reason]
+    if rest:
+        children = Execution.objects.filter(map_run__parent__in=rest, status="RUNNING")
+        stopping = set(children.values_list("map_run__parent", flat=True))
+        nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
+        rows = RunRow.objects.filter(pk__in=rest).annotate(nothing=nothing)
+        runs = {row[0]: row[1:] for row in rows.values_list("pk", "next_event", "nothing")}
+        found |= {one: _inside(runs.get(one), stopping=one in stopping) for one in rest}
+    return found
+
+
+def _outside(execution: Execution, now_ms: int) -> str:
+    """Return why not, as far as the execution's own row tells."""
     if execution.status not in _BAD_ENDS:
         return f"Execution is {execution.status} and cannot be redriven"
     if arns.is_express(execution.arn):
@@ -33,19 +58,22 @@ def refusal(execution: Execution) -> str:
     machine = execution.state_machine
     if execution.map_run_id is None and (machine is None or machine.status == "DELETING"):
         return "State machine is in DELETING status"
-    now_ms = clock.now_ms()
     if now_ms - (execution.stop_ms or now_ms) > PERIOD_MS:
         return "Execution redrivable period exceeded"
     if now_ms - execution.start_ms > _YEAR_MS:
         return "Execution has exceeded the max execution time"
     if execution.redrive_count >= _MOST_REDRIVES:
         return f"Execution was redriven {_MOST_REDRIVES} times, the most there may be"
-    if Execution.objects.filter(map_run__parent=execution, status="RUNNING").exists():
+    return ""
+
+
+def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
+    """Return why not, as far as its run tells: (next event, nothing left of it)."""
+    if stopping:
         return "A Map Run of the execution is still being stopped"
-    row = RunRow.objects.filter(pk=execution.pk).values_list("next_event", "snapshot").first()
-    if row is None or '"frames":[]' in row[1]:
+    if run is None or run[1]:
         return "Execution was started before the launch of RedriveExecution"
-    return "Execution history event limit exceeded" if row[0] > _MOST_EVENTS else ""
+    return "Execution history event limit exceeded" if run[0] > _MOST_EVENTS else ""
 
 
 def status(execution: Execution) -> tuple[str, str]:
@@ -105,13 +133,20 @@ def _reopen(row: Execution, token: str = "") -> int:
         ]
     )
     inbox.post(row.pk, engine.Redrive())
+    outbox.changed(row)
     return moment
 
 
 def again(execution: Execution) -> list[str]:
-    """Return the names of the states that a redrive would run again."""
+    """Return the names of the states that a redrive would run again.
+
+    None of an execution that a later version of this program has worked on.
+    """
     snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
-    run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    try:
+        run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    except engine.NewerFormat:
+        return []
     owners = {group.owner for group in run.groups.values()}
     return engine.unsuccessful(list(run.frames.values()), owners)
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
+from structlog.contextvars import bound_contextvars
 
 import engine
-from console import clock
+from console import arns, clock
 from console.models import MapRun
-from console.store import hints, history, inbox, jobs, redrive, tasks, timers
+from console.store import epoch, hints, history, inbox, jobs, outbox, redrive, tasks, timers
 from console.store.caches import kept_runs, machines
 from console.store.texts import storable
 from console.store.values import StoredValues, save_values
@@ -41,14 +42,20 @@ _INBOX = (
     f" ORDER BY id LIMIT {_MESSAGES}"
 )
 _DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
+_IDLE = (
+    "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
+    " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
+    " OR EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = %s AND t.due_ms <= %s))"
+)
 _GUARD = (
     "UPDATE console_runrow SET version = version + 1, snapshot = %s, next_event = %s, ready = %s,"
-    " failures = 0 WHERE execution_id = %s AND version = %s"
+    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}"
 )
 _FINISH = (
     "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
     " WHERE id = %s AND status = 'RUNNING'"
 )
+_BELONGS = "SELECT map_run_id, project_id FROM console_execution WHERE id = %s"
 
 
 class Fenced(Exception):
@@ -93,9 +100,10 @@ def step(execution_id: int) -> bool:
     if loaded is None:
         return False
     full = len(loaded.inbox) == _MESSAGES
-    with _unless_overtaken(execution_id, loaded.version):
-        made = advance(loaded)
-    write(lambda: commit(loaded, made))
+    with bound_contextvars(execution=loaded.arn):
+        with _unless_overtaken(execution_id, loaded.version):
+            made = advance(loaded)
+        write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
 
@@ -153,6 +161,21 @@ def _version(execution_id: int) -> int | None:
         cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
         row = cursor.fetchone()
     return None if row is None else int(row[0])
+
+
+def is_idle(execution_id: int) -> bool:
+    """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
+        return cursor.fetchone() is None
+
+
+def arn_of(execution_id: int) -> str:
+    """Return the ARN of an execution, "" if there is none of this number."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
+        row = cursor.fetchone()
+    return "" if row is None else str(row[0])
 
 
 def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
@@ -221,7 +244,8 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     """
     number, run = loaded.execution_id, loaded.run
     with connection.cursor() as cursor:
-        guard: list[Any] = [run.dumps(), run.next_event, bool(run.ready), number, loaded.version]
+        ready, version = bool(run.ready), loaded.version
+        guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
         cursor.execute(_GUARD, guard)
         if cursor.rowcount != 1:
             raise Fenced
@@ -255,6 +279,8 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
+                if arns.is_express(arn):  # somebody may wait for it
+                    hints.tell(("answered", execution_id))
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
@@ -269,8 +295,9 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         tasks.close_all(execution_id, now_ms)
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
-        cursor.execute("SELECT map_run_id FROM console_execution WHERE id = %s", [execution_id])
-        (map_run,) = cursor.fetchone()
+        cursor.execute(_BELONGS, [execution_id])
+        map_run, project = cursor.fetchone()
+    outbox.ended(execution_id, project)
     hints.tell(("ended",), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)

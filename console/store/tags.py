@@ -36,8 +36,16 @@ def check(tags: Mapping[str, str]) -> None:
         switches.check_tag(key, value)
 
 
-def put(arn: str, tags: Mapping[str, str]) -> None:
-    """Set tags; others stay. Raises ValidationException, TooManyTags above 50."""
+def put(
+    arn: str,
+    tags: Mapping[str, str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Set tags; others stay. ``project``: whose audit tells it.
+
+    Raises ValidationException, TooManyTags above 50.
+    """
     check(tags)
 
     def store() -> None:
@@ -45,12 +53,14 @@ def put(arn: str, tags: Mapping[str, str]) -> None:
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
         if Tag.objects.filter(arn=arn).count() > _MAX:
             raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+        if project is not None:
+            audit.record(project, actor, "TagResource", arn)
 
     write(store)
 
 
 def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
-    """Set tags that change what this server does, and record who did so.
+    """Set tags that change what this server does, and record who said what.
 
     Raises ValidationException, TooManyTags, ResourceNotFound.
     """
@@ -64,9 +74,20 @@ def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Ac
     write(store)
 
 
-def remove(arn: str, keys: Sequence[str]) -> None:
-    """Remove tags; missing ones do not matter."""
-    write(lambda: Tag.objects.filter(arn=arn, key__in=keys).delete())
+def remove(
+    arn: str,
+    keys: Sequence[str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Remove tags; missing ones do not matter. ``project``: whose audit tells it."""
+
+    def store() -> None:
+        Tag.objects.filter(arn=arn, key__in=keys).delete()
+        if project is not None:
+            audit.record(project, actor, "UntagResource", arn)
+
+    write(store)
 
 
 def of(arn: str) -> dict[str, str]:

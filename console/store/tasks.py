@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 BUILTIN_WORKER = "stepyard-builtin"
 """Name of the worker that works activities by registered callables, as its history has it."""
-_OWN = (
-    "\x01"  # starts the name in the rows of this server's own work; no caller's name has it there
-)
+OWN = "\x01"
+"""Starts the name in the rows of this server's own work; no caller's name has it there."""
 _CALLED = ("lambda", "service")  # kinds that this server calls itself
+_me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
 NESTED = ("states", "aws-sdk:sfn")
 """Services whose startExecution starts a child."""
 _TOKEN_LENGTH = 44
@@ -52,7 +52,7 @@ _OLDEST = (
 )
 _TAKE = (
     "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
-    " worker = CASE WHEN kind = 'activity' THEN %s ELSE '' END"
+    " worker = %s"
     " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
 )
 _TAKEN = (
@@ -221,7 +221,7 @@ def close_all(execution_id: int, now_ms: int) -> None:
 
 def claim(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
-    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, _OWN + BUILTIN_WORKER))
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
 
 def claim_map(execution_id: int, task: int) -> Work | None:
@@ -270,7 +270,7 @@ def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
 def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
     """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
-    mark = mark or storable(worker).replace(_OWN, "\ufffd")
+    mark = mark or storable(worker).replace(OWN, "\ufffd")
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, execution_id, task])
         if cursor.rowcount != 1:
@@ -312,36 +312,51 @@ def invocations_before(work: Work) -> int:
 # -- work that was lost ----------------------------------------------------------------------------
 
 
+def work_as(name: str) -> None:
+    """Take what this process works from now on under a name of its own."""
+    global _me  # noqa: PLW0603 - one a process
+    _me = name or BUILTIN_WORKER
+
+
 def held_here() -> list[tuple[int, int]]:
-    """Return (execution, task) of what this server has started to work and not ended."""
-    return list(_started_here().values_list("execution_id", "task"))
+    """Return (execution, task) of what this process has started to work and not ended."""
+    return list(started_here().values_list("execution_id", "task"))
 
 
-def _started_here() -> QuerySet[TaskRow]:
-    """Return what a server calls or works itself: all of it dies with its process."""
-    own = Q(kind__in=_CALLED) | Q(kind="activity", worker=_OWN + BUILTIN_WORKER)
-    return TaskRow.objects.filter(own, status="started")
+def started_here() -> QuerySet[TaskRow]:
+    """Return what this process calls or works itself."""
+    return in_hand().filter(worker=OWN + _me)
+
+
+def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
+    """Return what servers call or work themselves: all of it dies with their processes.
+
+    ``alive``: leave out what these processes have.
+    """
+    own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=OWN)
+    rows = TaskRow.objects.filter(own, status="started")
+    return rows if alive is None else rows.exclude(worker__in=[OWN + name for name in alive])
 
 
 def release_called() -> int:
-    """Offer again what a process that is gone had started to work; return how many tasks."""
-    return write(lambda: _started_here().update(status="scheduled"))
+    """Offer again whatever any process had started to work; return how many tasks."""
+    return write(lambda: in_hand().update(status="scheduled"))
+
+
+def release_lost(alive: Iterable[str]) -> int:
+    """Offer again what was started by processes other than these; return how many tasks."""
+    rows = in_hand(alive)
+    return write(lambda: rows.update(status="scheduled"))
 
 
 def release(execution_id: int, task: int) -> bool:
     """Offer a task again that was started here and lost; return whether it was still open."""
 
     def again() -> bool:
-        found = _started_here().filter(execution_id=execution_id, task=task)
+        found = started_here().filter(execution_id=execution_id, task=task)
         return found.update(status="scheduled") == 1
 
     return write(again)
-
-
-def close_lost(execution_id: int, task: int, now_ms: int) -> bool:
-    """Close a task that was started here and lost (inside a transaction); False if it was not."""
-    lost = _started_here().filter(execution_id=execution_id, task=task)
-    return lost.exists() and close(execution_id, task, now_ms)
 
 
 def put_back(work: Work) -> bool:

@@ -21,6 +21,8 @@ from django.db import (
     transaction,
 )
 
+from console.store import hints
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -69,13 +71,24 @@ def _write_here(fn: Callable[[], T]) -> T:
         drop_broken_connection()
         try:
             with transaction.atomic():
-                result = fn()
+                result = _with_hints(fn)
                 _check_transaction(None)
                 return result
         except (OperationalError, IntegrityError) as error:
             if _sqlstate(error) not in _NOT_COMMITTED or attempt == _RETRIES - 1:
                 raise
     raise AssertionError  # the loop returns or raises
+
+
+def _with_hints(fn: Callable[[], T]) -> T:
+    """Run ``fn``, and let what it hints to other processes be committed with it."""
+    carrier = hints.carrier()
+    if carrier is None:
+        return fn()
+    carrier.drop()
+    result = fn()
+    carrier.flush()
+    return result
 
 
 class _Writer:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from django.db.models.functions import Left, Length
+from django.db.models.functions import Left
 
 from console.models import HistoryEvent
 from console.web import jsonview, timeouts, words
@@ -18,44 +18,14 @@ from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
-    from django.http import QueryDict
 
     from console.models import Execution
+    from console.web.eventfilter import Filter
 
 PAGE = 50
 MOST_ROWS = 200
 """How far a live page grows before it points to the next page instead."""
 HEAD = 600  # characters of the details that are read for a row: the resource stands in them
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded."""
-
-    kind: str = ""
-    state: str = ""
-    newest_first: bool = False
-    page: int = 1
-    at: int = 0
-    opened: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, query: QueryDict) -> Filter:
-        """Read the query string; what makes no sense counts as not said."""
-        opened = re.findall(r"\d{1,6}", query.get("open", ""))
-        return cls(
-            kind=query.get("type", "")[:40],
-            state=query.get("state", "")[:80],
-            newest_first=query.get("order") == "newest",
-            page=max(1, _number(query.get("page", ""))),
-            at=_number(query.get("at", "")),
-            opened=tuple(int(one) for one in opened[:MOST_ROWS]),
-        )
-
-    @property
-    def active(self) -> bool:
-        """Tell whether rows are left out."""
-        return bool(self.kind or self.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +74,16 @@ class Page:
         return self.number + 1
 
     @property
+    def first(self) -> int:
+        """Return the place of the first row among those found, from 1; 0 if there is none."""
+        return (self.number - 1) * PAGE + 1 if self.rows else 0
+
+    @property
+    def final(self) -> int:
+        """Return the place of the last row among those found."""
+        return (self.number - 1) * PAGE + len(self.rows)
+
+    @property
     def follows(self) -> bool:
         """Tell whether new events belong at the end of this page."""
         return not self.wanted.newest_first and self.number == self.pages
@@ -112,7 +92,7 @@ class Page:
 def page(execution: Execution, wanted: Filter) -> Page:
     """Return the page asked for, or the one that holds event ``wanted.at``."""
     everything = HistoryEvent.objects.filter(execution_id=execution.pk)
-    rows = filtered(execution, wanted)
+    rows = wanted.rows(execution)
     total = everything.count()
     found = rows.count() if wanted.active else total
     pages = max(1, -(-found // PAGE))
@@ -123,19 +103,11 @@ def page(execution: Execution, wanted: Filter) -> Page:
     return Page(shown, wanted, number, pages, found, total, last(execution))
 
 
-def filtered(execution: Execution, wanted: Filter) -> QuerySet[HistoryEvent]:
-    """Return the events the filter lets through, without an order."""
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
-    if wanted.kind:
-        rows = rows.filter(type=wanted.kind)
-    return rows.filter(state=wanted.state) if wanted.state else rows
-
-
 def between(
     execution: Execution, wanted: Filter, cursor: int, upto: int, most: int
 ) -> tuple[Row, ...]:
     """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
-    rows = filtered(execution, wanted).filter(event_id__gt=cursor, event_id__lte=upto)
+    rows = wanted.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
     return tuple(_rows(execution, rows.order_by("event_id")[:most], set()))
 
 
@@ -164,7 +136,7 @@ def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:
 
 
 def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) -> list[Row]:
-    lean = rows.annotate(head=Left("details", HEAD), length=Length("details")).values_list(
+    lean = rows.annotate(head=Left("details", HEAD)).values_list(
         "event_id", "previous", "type", "state", "at_ms", "head"
     )
     texts = dict(
@@ -231,7 +203,3 @@ def _detail(number: int, text: str) -> Detail:
     if isinstance(assigned, dict):
         payloads += [(f"${name}", jsonview.payload(str(value))) for name, value in assigned.items()]
     return Detail(facts, tuple(payloads))
-
-
-def _number(text: str) -> int:
-    return int(text) if re.fullmatch(r"\d{1,9}", text) else 0

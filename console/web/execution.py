@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console import clock
 from console.metrics import cost
-from console.web import events, jsonview, panel, steps, svg, words
+from console.web import bars, dataflow, events, iterations, jsonview, panel, steps, svg, tree, words
+from console.web.causes import cause_of
+from console.web.eventfilter import Filter
 from console.web.history import traced
 
 if TYPE_CHECKING:
@@ -18,15 +22,24 @@ if TYPE_CHECKING:
 
 def history(one: Execution, query: QueryDict) -> dict[str, Any]:
     """Return the event table."""
-    wanted = events.Filter.of(query)
+    wanted = Filter.of(query)
     page = events.page(one, wanted)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": events.types(one),
+        "states": _states(one),
         "cursor": page.last,
     }
+
+
+def _states(one: Execution) -> list[str]:
+    """Return the states the event table can be filtered by."""
+    try:
+        return [box.node.name for box in svg.picture(one.definition.text).boxes]
+    except engine.DefinitionError:
+        return []
 
 
 def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
@@ -41,38 +54,65 @@ def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
 
 TABS = (
     ("io", "Input & output"),
+    ("flow", "Data flow"),
     ("details", "Details"),
     ("definition", "Definition"),
     ("tries", "Retries"),
     ("events", "Events"),
 )
-_KEPT = ("step", "visit", "tab", "view", "region")
+_KEPT = ("step", "visit", "iteration", "tab", "view", "status", "find", "sort", "region")
 
 
 def tab_of(query: QueryDict) -> dict[str, Any]:
     """Return which tab of the panel is open."""
     chosen = query.get("tab", "")
-    return {"tab": chosen if chosen in dict(TABS) else "io", "panel_tabs": TABS}
+    return {
+        "tab": chosen if chosen in dict(TABS) else "io",
+        "panel_tabs": TABS,
+        "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
+    }
+
+
+def panel_of(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
+    """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
+    iteration = query.get("iteration", "")
+    chosen = iterations.lead(trace, query.get("step", ""), iteration)
+    shown = panel.panel(one, trace, chosen, visit_of(query), iteration)
+    tab = tab_of(query)
+    flow = None
+    if tab["tab"] == "flow" and shown is not None and shown.number:
+        visit = trace.visits[shown.node.id][shown.number - 1]
+        flow = dataflow.flow(one, trace, shown.node, visit)
+    return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
+
+
+def visit_of(query: QueryDict) -> int:
+    """Return which visit the panel is about, 0 if that was not said."""
+    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
 
 
 def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     """Return what a trace says: summaries, ways taken, the panel, and where it failed."""
     summaries = steps.summaries(trace)
+    wanted = tree.Wanted.of(query)
+    rows = tree.rows(trace, summaries, wanted)
+    span, drawn = bars.bars(one, rows, clock.now_ms())
     culprit = trace.culprit
     failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
-    chosen = query.get("step", "")
-    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    shown = panel_of(one, trace, query)
     return {
         "graph": trace.graph,
         "summaries": summaries,
+        "tree": {"rows": rows, "wanted": wanted, "keys": words.STEP},
+        "timeline": {"span": span, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "transitions": trace.transitions,
         "cost": cost.of_execution(one, trace.transitions),
-        "panel": panel.panel(one, trace, chosen, int(visit) if visit.isdecimal() else 0),
-        "chosen": chosen,
-        **tab_of(query),
+        **shown,
         "failed_at": failed_at,
         "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
+        "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }
 
 
@@ -82,7 +122,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "status": words.EXECUTION[one.status],
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
-        "cause": panel.cause_of(one.cause),
+        "cause": cause_of(one.cause),
         "over": one.status != "RUNNING",
         "parked": one.runrow.parked if hasattr(one, "runrow") else "",
     }

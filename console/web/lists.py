@@ -1,11 +1,10 @@
-"""Which machines and executions does a list show?
+"""Which machines does a list show, and what changed in a list of executions?
 
 Pages are cut by key, not by number, so nothing repeats or is skipped while new executions start.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,19 +12,18 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from console import clock
 from console.models import Execution, StateMachine
-from console.web.words import DAY, EXECUTION
+from console.web.scan import BARE, PAGE
+from console.web.words import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.models import QuerySet
-    from django.http import QueryDict
 
     from console.web.page import Yard
 
-PAGE = 50
+_OFFERED = 200
 FAILURES = ("FAILED", "TIMED_OUT")
-_BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +69,12 @@ def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE)
     return Machines(shown, found.count(), shown[-1].machine.name if len(rows) > most else "")
 
 
+def names(here: Yard) -> list[str]:
+    """Return the names to offer where a machine is asked for, newest first."""
+    rows = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
+
+
 def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     pairs = (
         Execution.objects.filter(which, state_machine__in=[one.pk for one in rows])
@@ -81,59 +85,6 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     return {machine: count for machine, count in pairs if machine is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the reader asked of a list; ``before``: key of the page, "" for the newest."""
-
-    status: str = ""
-    search: str = ""
-    before: str = ""
-
-    @classmethod
-    def of(cls, query: QueryDict) -> Wanted:
-        """Read the query string; what makes no sense counts as not said."""
-        status = query.get("status", "")
-        before = query.get("before", "")
-        return cls(
-            status=status if status in EXECUTION else "",
-            search=query.get("q", "")[:80],
-            before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
-        )
-
-    @property
-    def active(self) -> bool:
-        """Tell whether executions are left out."""
-        return bool(self.status or self.search)
-
-
-@dataclass(frozen=True, slots=True)
-class Executions:
-    """A page of executions, newest first. ``newest``: the highest id in the whole list."""
-
-    rows: tuple[Execution, ...]
-    wanted: Wanted
-    before: str
-    newest: int
-
-
-def executions(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Executions:
-    """Return executions of one machine, or of all."""
-    every = _of(here, machine)
-    found = every
-    if wanted.status:
-        found = found.filter(status=wanted.status)
-    if wanted.search:
-        found = found.filter(name__icontains=wanted.search)
-    if wanted.before:
-        start, _, number = wanted.before.partition("-")
-        found = found.filter(Q(start_ms__lt=start) | Q(start_ms=start, pk__lt=number))
-    rows = list(found.defer(*_BARE).order_by("-start_ms", "-pk")[: PAGE + 1])
-    newest = every.order_by("-pk").values_list("pk", flat=True).first() or 0
-    last = rows[PAGE - 1] if len(rows) > PAGE else None
-    before = f"{last.start_ms}-{last.pk}" if last else ""
-    return Executions(tuple(rows[:PAGE]), wanted, before, newest)
-
-
 def newer(here: Yard, machine: StateMachine | None, than: int) -> int:
     """Count the executions that started since the list was drawn."""
     return _of(here, machine).filter(pk__gt=than).count()
@@ -142,7 +93,7 @@ def newer(here: Yard, machine: StateMachine | None, than: int) -> int:
 def ended(here: Yard, numbers: Sequence[int]) -> list[Execution]:
     """Return those of some executions that are no longer running."""
     rows = Execution.objects.filter(project=here.project, pk__in=list(numbers)[:PAGE])
-    return list(rows.exclude(status="RUNNING").defer(*_BARE))
+    return list(rows.exclude(status="RUNNING").defer(*BARE))
 
 
 def lately(here: Yard, statuses: Sequence[str], most: int) -> list[Execution]:

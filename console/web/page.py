@@ -18,8 +18,9 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from structlog.contextvars import bind_contextvars
 
-from console import access, clock
+from console import access, clock, journal
 from console.models import Execution, Project, StateMachine
 from console.store import audit
 from console.web import words
@@ -81,6 +82,7 @@ class Yard:
             execution = express.order_by("-pk").first()
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
+        bind_contextvars(execution=execution.arn)
         return execution
 
 
@@ -120,7 +122,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "now_ms": clock.now_ms(),
         "version": _version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
-        "statuses": words.EXECUTION,
+        "statuses": words.LISTED,
         "fine": words.Status("succeeded", "Fine"),
     }
     here = _reader(request)
@@ -145,11 +147,24 @@ def _common(request: HttpRequest) -> dict[str, Any]:
     return common
 
 
+_FILES = (
+    "console.css",
+    "charts.css",
+    "execution.css",
+    "machine.css",
+    "live.js",
+    "graph.js",
+    "history.js",
+    "keys.js",
+    "editor.js",
+)
+
+
 @lru_cache
 def _version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
-    for name in ("console.css", "charts.css", "live.js", "graph.js", "keys.js", "editor.js"):
+    for name in _FILES:
         path = finders.find(f"stepyard/{name}")
         if isinstance(path, str):
             digest.update(Path(path).read_bytes())
@@ -166,4 +181,4 @@ def _reader(request: HttpRequest) -> Yard | None:
 
 def actor(here: Yard) -> audit.Actor:
     """Return under which name a change is recorded."""
-    return audit.Actor(here.principal.user.get_username())
+    return audit.Actor(here.principal.user.get_username(), request_id=journal.request_id())

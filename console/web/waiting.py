@@ -14,7 +14,7 @@ from console.store.answers import answerable
 from console.web import timeouts, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from django.http import QueryDict
 
@@ -272,12 +272,19 @@ def _of_timers(one: Execution) -> Iterator[Line]:
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
     if armed:
-        run = engine.Run.loads(one.runrow.snapshot, _NoTexts())
-        for frame in run.frames.values():
+        for frame in _frames(one):
             if frame.timer in armed:
                 yield _of_timer(frame, armed[frame.timer])
     if limit is not None:
         yield Line("", "Execution", "Its time is limited", one.start_ms, limit, "it times out")
+
+
+def _frames(one: Execution) -> Iterable[Any]:
+    """Return the lines of control of an execution; of what a later version wrote, none."""
+    try:
+        return engine.Run.loads(one.runrow.snapshot, _NoTexts()).frames.values()
+    except engine.NewerFormat:
+        return ()
 
 
 def _of_timer(frame: Any, due_ms: int) -> Line:

@@ -28,6 +28,7 @@ EXECUTION = {
     "ABORTED": Status("aborted", "Aborted"),
     "PENDING_REDRIVE": Status("running", "Pending redrive"),
 }
+LISTED = tuple((key, one) for key, one in EXECUTION.items() if key != "PENDING_REDRIVE")
 STEP = {
     "": Status("idle", "Not entered"),
     "running": Status("running", "In progress"),

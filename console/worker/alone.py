@@ -1,7 +1,8 @@
-"""Is there one embedded worker on a database?
+"""Is there one embedded worker on a database, or a team of others?
 
-On PostgreSQL a lock says so that lives and dies with a connection of its own; on SQLite the lock on
-the data folder has said so before.
+On PostgreSQL a lock says so that lives and dies with a connection of its own: an embedded worker
+takes it alone, the workers of a team share it. On SQLite the lock on the data folder has said so
+before.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class NotAlone(CommandError):
 class Alone:
     """Holds the database for this worker: ``take``, now and then ``keep``, then ``leave``."""
 
-    def __init__(self) -> None:
-        """Nothing is held yet."""
+    def __init__(self, *, shared: bool = False) -> None:
+        """Nothing is held yet. ``shared``: others of the same kind may hold it, too."""
+        self._take = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
         self._connection: BaseDatabaseWrapper | None = None
         self._use = threading.RLock()  # of the connection: one thread at a time
 
@@ -78,7 +80,7 @@ class Alone:
             self._connection = connections.create_connection("default")
             self._connection.inc_thread_sharing()
             with self._connection.cursor() as cursor:
-                cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+                cursor.execute(f"SELECT {self._take}(%s)", [_LOCK])
                 (got,) = cursor.fetchone()
             if not got:
                 self.leave()

@@ -14,6 +14,8 @@ from console.worker.guard import survive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from console.store.workers import Share
+
 # (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
 Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
@@ -45,16 +47,18 @@ class Clockwork:
             if self._heap[0] == due:
                 self._change.notify()
 
-    def refill(self) -> None:
-        """Read from the rows what is due within the horizon, or overdue."""
+    def refill(self, share: Share) -> None:
+        """Read from the rows of a share what is due within the horizon, or overdue."""
         until = clock.now_ms() + HORIZON_MS
-        timers = Timer.objects.filter(due_ms__lte=until).values_list("due_ms", "execution_id")
-        for due_ms, execution_id in timers.iterator():
+        timers = share.part(Timer.objects.filter(due_ms__lte=until))
+        for due_ms, execution_id in timers.values_list("due_ms", "execution_id").iterator():
             self.add(due_ms, "timer", execution_id)
         for what in ("timeout", "heartbeat", "look"):
             column = f"{what}_due_ms"
             rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(status="closed")
-            for due_ms, execution_id, task in rows.values_list(column, "execution_id", "task"):
+            for due_ms, execution_id, task in share.part(rows).values_list(
+                column, "execution_id", "task"
+            ):
                 self.add(due_ms, what, execution_id, task)
 
     def run(self) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import structlog
 from django.conf import settings
+from structlog.contextvars import bound_contextvars
 
 from console import access, integrations
 from console.integrations import function, mocks
@@ -12,6 +15,9 @@ from console.store import children, jobs, tasks
 from console.worker.guard import insist
 
 import engine  # isort: skip
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 log = structlog.get_logger(__name__)
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
@@ -22,9 +28,15 @@ def deliver(execution_id: int, number: int) -> None:
     work = tasks.claim(execution_id, number)
     if work is None:
         return  # somebody else has it, or it was cancelled
-    if work.dispatches > 1:
-        log.info("task re-dispatched", execution=work.execution_arn, task=number)
-    _record(work, _outcome(work))
+    with _known(work):
+        if work.dispatches > 1:
+            log.info("task re-dispatched")
+        _record(work, _outcome(work))
+
+
+def _known(work: tasks.Work) -> AbstractContextManager[None]:
+    """Let every line that is logged meanwhile say for which task."""
+    return bound_contextvars(execution=work.execution_arn, task=work.task)
 
 
 def look(execution_id: int, number: int) -> None:
@@ -33,15 +45,16 @@ def look(execution_id: int, number: int) -> None:
     if found is None:
         return
     work, job, looks = found
-    try:
-        outcome = integrations.look(_task(work), job)
-    except Exception:
-        log.exception("looking at a job raised", execution=work.execution_arn, task=number)
-        outcome = None
-    if outcome is None:
-        jobs.later(execution_id, number, integrations.next_look_s(looks))
-    else:
-        _record(work, outcome)
+    with _known(work):
+        try:
+            outcome = integrations.look(_task(work), job)
+        except Exception:
+            log.exception("looking at a job raised")
+            outcome = None
+        if outcome is None:
+            jobs.later(execution_id, number, integrations.next_look_s(looks))
+        else:
+            _record(work, outcome)
 
 
 def cancel(execution_id: int, number: int) -> None:
@@ -52,9 +65,10 @@ def cancel(execution_id: int, number: int) -> None:
     work, job = found
     if work.service in tasks.NESTED and children.abandoned(execution_id):
         return
-    outcome = integrations.cancel(_task(work), job)
-    if isinstance(outcome, Failed):
-        log.info("a job could not be stopped", execution=work.execution_arn, cause=outcome.cause)
+    with _known(work):
+        outcome = integrations.cancel(_task(work), job)
+        if isinstance(outcome, Failed):
+            log.info("a job could not be stopped", service=work.service)
 
 
 def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
@@ -67,7 +81,7 @@ def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
         message = _message(work, outcome)
         recorded = insist(lambda: tasks.finish(number, message), _INSIST_S)
     if not recorded:
-        log.info("late outcome dropped", execution=work.execution_arn, task=work.task)
+        log.info("late outcome dropped")
 
 
 def builtin_activities() -> dict[str, str]:
@@ -93,7 +107,7 @@ def _outcome(work: tasks.Work) -> integrations.Outcome:
             return function.call_python(builtin_activities()[name], name, _task(work))
         return _mocked(work) or integrations.call(_task(work))
     except BaseException as error:
-        log.exception("a call raised", execution=work.execution_arn, task=work.task)
+        log.exception("a call raised")
         return Failed(type(error).__name__, str(error))
 
 
@@ -118,6 +132,7 @@ def _task(work: tasks.Work) -> Task:
         token=work.token,
         timeout_s=work.timeout_s,
         pattern=work.pattern,
+        losses=work.dispatches - 1,
         home=_home(work) if work.service in tasks.NESTED else None,
     )
 

@@ -6,7 +6,6 @@ sweeper, so a process that is killed at any moment continues where the rows stan
 
 from __future__ import annotations
 
-import queue
 import threading
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,15 +15,14 @@ from django.db import connections
 from django.db.models import Q
 
 from console import clock
-from console.models import Activity, RunRow, TaskRow, Timer
-from console.store import failures, hints, identity, inbox, losses, runs, tasks
-from console.store.writer import drop_broken_connection, is_outage
+from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
+from console.store import epoch, hints, identity, inbox, losses, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
 from console.worker.guard import survive
 from console.worker.pool import Pool
-from console.worker.suspects import Suspects
+from console.worker.stepping import Stepping
 from console.worker.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ ENGINE_THREADS = 2
 TASK_THREADS = 64
 SWEEP_EVERY_S = 1.0
 HUNG_AFTER_S = 5.0  # a call that lasts longer than this and longer than its task hangs
-_STOP = -1
+_ALL = workers.Share()
 _AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes more
 
 
@@ -44,20 +42,16 @@ class Embedded:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._ready: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._queued: set[int] = set()
-        self._stepping: set[int] = set()
-        self._again: set[int] = set()
+        self._ended = threading.Event()
+        self._steps = Stepping(self._ended, self._outdated)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
         self._upkeep = Upkeep()
         self._alone = Alone()
-        self._suspects = Suspects()
         self._offered: set[tuple[int, int]] = set()
         self._looking: set[tuple[str, int, int]] = set()
         self._activities = delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
-        self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
 
@@ -69,24 +63,23 @@ class Embedded:
         Raises ``WrongSecret`` or ``NotAlone`` if this process must not work on the database.
         """
         identity.claim()
-        self._alone.take()
-        self._suspects.watch(_runnable())
-        failed, released = losses.take_up_all()
-        if failed or released:
-            log.info("tasks of an earlier process", called_again=released, failed=failed)
+        epoch.forget()
+        self._take_over()
         self._listeners = [
             hints.listen(("wake",), self.wake),
+            hints.listen(("born",), self.wake),
             hints.listen(("task",), self._offer),
             hints.listen(("offered",), self._activity_offered),
-            hints.listen(("due",), self._clockwork.add),
+            hints.listen(("due",), self._near),
             hints.listen(("cancel",), self._cancel),
             hints.listen(("map",), self._upkeep.map_scheduled),
             hints.listen(("map-run",), self._upkeep.map_run_changed),
+            hints.listen(("event",), self._events),
         ]
         self._threads = [
             threading.Thread(target=_closing(target), name=name, daemon=True)
             for name, target in [
-                *[(f"engine-{n}", self._step_loop) for n in range(ENGINE_THREADS)],
+                *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
                 ("clock", self._clockwork.run),
                 ("sweeper", self._sweep_loop),
             ]
@@ -94,59 +87,36 @@ class Embedded:
         for thread in self._threads:
             thread.start()
 
+    def _take_over(self) -> None:
+        """Take the database, and what a process that is gone had in hand."""
+        self._alone.take()
+        self._steps.suspects.watch(runnable(_ALL))
+        failed, released = losses.take_up_all()
+        if failed or released:
+            log.info("tasks of an earlier process", called_again=released, failed=failed)
+
+    def wake(self, execution_id: int) -> None:
+        """Queue an execution that can go on."""
+        self._steps.wake(execution_id)
+
+    def _outdated(self) -> None:
+        """End: the database was restored, and what this process remembers is not its past."""
+        log.error("the database has begun a new epoch; this worker ends")
+        threading.Thread(target=self.stop, name="end", daemon=True).start()
+
     def stop(self, seconds: float = 5.0) -> None:
         """Finish the steps under way and end; calls under way are left to the next start."""
         self._ended.set()
         for end in self._listeners:
             end()
         self._clockwork.stop()
-        for _ in range(ENGINE_THREADS):
-            self._ready.put(_STOP)
+        self._steps.stop(ENGINE_THREADS)
         for thread in self._threads:
-            thread.join(seconds)
+            if thread is not threading.current_thread():
+                thread.join(seconds)
         self._calls.stop(0.2)
         self._upkeep.stop(0.2)
         self._alone.leave()
-
-    # -- steps -------------------------------------------------------------------------------------
-
-    def wake(self, execution_id: int) -> None:
-        """Queue an execution once; one that is being stepped is queued again afterwards."""
-        with self._lock:
-            if execution_id in self._stepping:
-                self._again.add(execution_id)
-            elif execution_id not in self._queued:
-                self._queued.add(execution_id)
-                self._ready.put(execution_id)
-
-    def _step_loop(self) -> None:
-        while (number := self._ready.get()) != _STOP and not self._ended.is_set():
-            with self._lock:
-                self._queued.discard(number)
-                self._stepping.add(number)
-            again = self._step(number)
-            with self._lock:
-                self._stepping.discard(number)
-                again = again or number in self._again
-                self._again.discard(number)
-            if again:
-                self.wake(number)
-
-    def _step(self, number: int) -> bool:
-        """Step once; whatever happens to one execution must not stop the thread."""
-        suspected = self._suspects.take(number)
-        try:
-            return self._suspects.step(number) if suspected else runs.step(number)
-        except runs.Fenced:
-            return True
-        except Exception as error:
-            drop_broken_connection()
-            if is_outage(error):
-                log.warning("a step found the database out", error=str(error).strip())
-                return False  # the sweeper comes back to it
-            log.exception("a step failed", execution_id=number)
-            note = partial(failures.note, number, error, counted=suspected)
-            return survive("noting the failure failed", note, otherwise=False)
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -190,6 +160,14 @@ class Embedded:
 
     # -- time and repair ---------------------------------------------------------------------------
 
+    def _events(self) -> None:
+        """Hear that there are events to deliver."""
+        self._upkeep.events()
+
+    def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
+        """Hear that something will be due."""
+        self._clockwork.add(due_ms, what, execution_id, task)
+
     def _due(self, what: str, execution_id: int, task: int) -> None:
         if what == "timer":
             self.wake(execution_id)
@@ -200,7 +178,7 @@ class Embedded:
 
     def _sweep_loop(self) -> None:
         while True:
-            if not survive("the worker's lock is out of reach", self._alone.keep, otherwise=True):
+            if not survive("the worker's lease is out of reach", self._keep, otherwise=True):
                 log.error("another worker has taken this database over; this one ends")
                 threading.Thread(target=self.stop, name="end", daemon=True).start()
                 return
@@ -208,17 +186,30 @@ class Embedded:
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 
+    def _keep(self) -> bool:
+        """Stay the one who may work here; return whether this still is."""
+        return self._alone.keep()
+
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
-        inbox.drop_stale()
-        for number in _runnable():
-            self.wake(number)
-        self._clockwork.refill()
-        self._sweep_tasks()
-        self._upkeep.sweep()
+        share = self._share()
+        if share.leads:
+            inbox.drop_stale()
+        self._sweep_runs(share)
+        self._clockwork.refill(share)
+        self._sweep_tasks(share)
+        self._upkeep.sweep(share)
         self._replace_hung()
 
-    def _sweep_tasks(self) -> None:
+    def _share(self) -> workers.Share:
+        """Return what this worker sweeps: here all."""
+        return _ALL
+
+    def _sweep_runs(self, share: workers.Share) -> None:
+        for number in runnable(share):
+            self.wake(number)
+
+    def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
         for execution_id, task in tasks.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
@@ -228,7 +219,7 @@ class Embedded:
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
-        scheduled = TaskRow.objects.filter(worked, status="scheduled")
+        scheduled = share.part(TaskRow.objects.filter(worked, status="scheduled"))
         for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
             self._offer(execution_id, task)
 
@@ -238,14 +229,17 @@ class Embedded:
             self._calls.replace(key)
 
 
-def _runnable() -> list[int]:
-    """Return executions that have something to do."""
-    found = inbox.waiting(_AT_ONCE)
+def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
+    """Return executions that have something to do, and have had it for so long."""
+    before = clock.now_ms() - age_ms
+    ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
+    found: list[int] = []
     for rows in (
-        RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING"),
-        Timer.objects.filter(due_ms__lte=clock.now_ms()),
+        InboxMessage.objects.filter(created_ms__lte=before).distinct(),
+        ready.filter(execution__start_ms__lte=before) if age_ms else ready,
+        Timer.objects.filter(due_ms__lte=before),
     ):
-        found += rows.values_list("execution_id", flat=True)[:_AT_ONCE]
+        found += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
     return found
 
 

@@ -31,6 +31,10 @@ class Suspects:
         """Suspect these executions."""
         self._numbers = set(numbers)
 
+    def add(self, numbers: Iterable[int]) -> None:
+        """Suspect these, too."""
+        self._numbers |= set(numbers)
+
     def take(self, number: int) -> bool:
         """Return whether an execution is suspected, once."""
         suspected = number in self._numbers
@@ -40,6 +44,8 @@ class Suspects:
     def step(self, number: int) -> bool:
         """Step a suspect, or end it if that has killed the process too often."""
         with self._alone():
+            if runs.is_idle(number):  # somebody else has taken it on meanwhile
+                return False
             return failures.may_try(number) and runs.step(number)
 
     @contextlib.contextmanager

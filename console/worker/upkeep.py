@@ -1,4 +1,4 @@
-"""Who does what is neither a step nor a call?  Map Runs, deletions and deadlines.
+"""Who does what is neither a step nor a call?  Map Runs, bulk jobs, deletions, deadlines, events.
 
 On threads of their own: no call, however long it hangs, keeps them waiting.
 """
@@ -11,19 +11,41 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+import structlog
+from django.conf import settings
+
+import engine
+from console import clock
 from console.metrics import rollups
-from console.store import children, deadlines, machines, map_runs, map_tasks
+from console.store import (
+    bulk,
+    children,
+    deadlines,
+    deliveries,
+    machines,
+    map_runs,
+    map_tasks,
+    retention,
+)
+from console.store.audit import Actor
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker import map_data
+from console.worker.couriers import Couriers
 from console.worker.guard import survive
 from console.worker.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from console.store.workers import Share
+
+log = structlog.get_logger(__name__)
 THREADS = 4
 DELETIONS_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
+RETENTION_EVERY_S = 3600.0
+RETENTION_BATCH = 100
+RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -34,32 +56,55 @@ class Upkeep:
         """Nothing runs yet."""
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
+        self._couriers = Couriers()
+        self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
         self._moving: set[int] = set()
+        self._jobs: set[int] = set()
         self._deleting = threading.Lock()
         self._deletions_at = 0.0
         self._metrics_at = 0.0
+        self._pruning = threading.Lock()
+        self._retention_at = 0.0
+        self._stopped = threading.Event()
 
-    def sweep(self) -> None:
-        """Find in the rows what there is to do."""
+    def sweep(self, share: Share) -> None:
+        """Find in the rows of a share what there is to do; who leads does what one does for all."""
         for execution_id, task in map_tasks.scheduled():
-            self.map_scheduled(execution_id, task)
-        for number in map_runs.running():
+            if share.has(execution_id):
+                self.map_scheduled(execution_id, task)
+        for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
-        for number in children.to_end():
+        for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end, number))
+        if share.leads:
+            self._lead()
+
+    def _lead(self) -> None:
+        """Do what one does for all."""
+        for number in bulk.running():
+            self._bulk_job(number)
         if time.monotonic() >= self._deletions_at:
             self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
             self._once("deletions", self._finish_deletions)
+            self._once("events", deliveries.clean)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
+        days = settings.STEPYARD_RETENTION_DAYS
+        if days is not None and time.monotonic() >= self._retention_at:
+            self._retention_at = time.monotonic() + RETENTION_EVERY_S
+            self._once("retention", partial(self._prune, days))
+        self.events()
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
+        self._stopped.set()
         self._expiry.stop(seconds)
+        self._couriers.stop(seconds)
+        self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
     def _once(self, key: Hashable, job: Callable[[], None]) -> None:
@@ -74,6 +119,28 @@ class Upkeep:
             self._asked.discard(key)  # what changes from here on asks again
         # what fails here the sweeper comes back to
         survive("a background job failed", job, None)
+
+    def events(self) -> None:
+        """Take events to their targets."""
+        self._couriers.look()
+
+    # -- bulk jobs ---------------------------------------------------------------------------------
+
+    def _bulk_job(self, number: int) -> None:
+        """Take a bulk job further, unless that is under way; Map Runs do not wait for it."""
+        with self._lock:
+            if number in self._jobs:
+                return
+            self._jobs.add(number)
+        self._bulk.submit(partial(self._work, number))
+
+    def _work(self, number: int) -> None:
+        # what fails here the sweeper comes back to
+        if survive("a bulk job failed", partial(bulk.work, number), False):
+            self._bulk.submit(partial(self._work, number))
+            return
+        with self._lock:
+            self._jobs.discard(number)
 
     # -- Map Runs ----------------------------------------------------------------------------------
 
@@ -124,6 +191,26 @@ class Upkeep:
             finally:
                 self._deleting.release()
 
+    # -- retention ---------------------------------------------------------------------------------
+
+    def _prune(self, days: float) -> None:
+        """Remove what ended longer ago than it is kept; not what the metrics have not seen."""
+        if not self._pruning.acquire(blocking=False):
+            return
+        try:
+            kept_ms = int(days * 24 * 3600 * 1000)
+            before_ms = min(clock.now_ms() - kept_ms, rollups.summed_until())
+            pruned = retention.prune(
+                retention.Scope(before_ms),
+                batch=RETENTION_BATCH,
+                actor=Actor("retention"),
+                go_on=lambda _: not self._stopped.wait(RETENTION_PAUSE_S),
+            )
+            if pruned.executions:
+                log.info("old executions were removed", executions=pruned.executions)
+        finally:
+            self._pruning.release()
+
     # -- deadlines ---------------------------------------------------------------------------------
 
     def late(self, execution_id: int, task: int) -> None:
@@ -149,5 +236,5 @@ class Upkeep:
 def _note(error: Exception, execution_id: int, task: int) -> None:
     """Count a failure of a Map Run, unless it is the database's."""
     drop_broken_connection()
-    if not is_outage(error):
+    if not is_outage(error) and not isinstance(error, engine.NewerFormat):
         map_runs.note(execution_id, task, error)

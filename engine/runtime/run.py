@@ -13,6 +13,8 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from engine.errors import NewerFormat
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -20,7 +22,11 @@ if TYPE_CHECKING:
     from engine.runtime.events import Event
 
 FORMAT = 1
-"""Version of the snapshot text; every format ever written must load."""
+"""Version of the snapshot text; every format ever written must load.
+
+Whatever an earlier version could not read or would lose is a new format: a field more, too. Those
+written so far are in ``tests/engine/runtime/formats``.
+"""
 INLINE = 1024
 """Inputs longer than this many characters are kept as values, so that no step writes them again."""
 
@@ -158,11 +164,12 @@ class Run:
 
     @classmethod
     def loads(cls, text: str, values: Values) -> Run:
-        """Read a snapshot back; raise ``ValueError`` on a format this version does not know."""
+        """Read a snapshot back.
+
+        Raise ``NewerFormat`` if a later version wrote it, ``ValueError`` if it is none at all.
+        """
         raw = json.loads(text)
-        if raw.pop("format") != FORMAT:
-            msg = f"snapshot format: got {json.loads(text)['format']}, wanted {FORMAT}"
-            raise ValueError(msg)
+        _check_format(raw.pop("format"))
         _restore_inputs([raw["about"], *raw["frames"]], values)
         frames = [_frame(one) for one in raw.pop("frames")]
         groups = [Group(**one) for one in raw.pop("groups")]
@@ -219,6 +226,16 @@ def _restore_inputs(records: list[dict[str, Any]], values: Values) -> None:
         texts = values.many([input_key(record.pop("input_at")) for record in long])
         for record, text in zip(long, texts, strict=True):
             record["input"] = text
+
+
+def _check_format(number: object) -> None:
+    """Refuse formats that this version does not know."""
+    if number == FORMAT:
+        return
+    msg = f"snapshot format: got {number}, wanted {FORMAT}"
+    if isinstance(number, int) and number > FORMAT:
+        raise NewerFormat(f"{msg} or less: a later version wrote it")
+    raise ValueError(msg)
 
 
 def _frame(raw: dict[str, Any]) -> Frame:

@@ -1,4 +1,4 @@
-// The execution's page: one selection for graph, table and panel; zoom; the event table.
+// The execution's page: one selection for graph, table and panel; zoom.
 // Every press follows a real link; here it only becomes a smaller request that keeps the page.
 "use strict";
 (() => {
@@ -75,7 +75,7 @@
       if (box.dataset.step === step) box.setAttribute("aria-current", "true");
       else box.removeAttribute("aria-current");
     }
-    for (const row of document.querySelectorAll("[data-row]")) {
+    for (const row of document.querySelectorAll("[data-row][aria-selected], [data-bar]")) {
       row.setAttribute("aria-selected", String(row.dataset.step === step));
     }
   }
@@ -83,7 +83,8 @@
   async function showPanel(address) {
     mark(address.searchParams.get("step") ?? "");
     const source = `${address.pathname}_step${address.search}`;
-    await htmx.ajax("GET", source, { target: "#panel", swap: "innerHTML" });
+    await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
+    mark(document.querySelector("#panel > header")?.dataset.of ?? "");
   }
 
   async function select(changes, focus) {
@@ -103,20 +104,41 @@
   }
 
   addEventListener("popstate", (event) => {
-    if (document.getElementById("panel") && !event.state?.htmx) {
-      showPanel(here());
-      load(here(), false);
-    }
+    if (!document.getElementById("panel") || event.state?.htmx) return;
+    showPanel(here());
+    const source = location.pathname + location.search;
+    htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
   });
 
   function pressed(link) {
-    const { node, step, select: chosen, selectVisit, tab, show } = link.dataset;
-    if (node) select({ step, visit: "" }, true);
-    else if (chosen !== undefined) select({ step: chosen, visit: selectVisit ?? "" }, true);
+    const { node, step, select: chosen, selectVisit, selectIteration, tab, show } = link.dataset;
+    if (node) select({ step, visit: "", iteration: "" }, true);
+    else if (selectVisit) select({ step: chosen, visit: selectVisit }, true);
+    else if (chosen !== undefined) {
+      select({ step: chosen, visit: "", iteration: selectIteration ?? "" }, true);
+    }
     else if (tab) select({ tab }, false);
     else if (show) view(link, show);
+    else if (link.dataset.treeLink !== undefined) loadTree(new URL(link.href));
     else return false;
     return true;
+  }
+
+  // The table of steps is filtered and sorted by the server; nothing else of the page changes.
+  async function loadTree(address) {
+    history.pushState({}, "", address);
+    const source = address.pathname + address.search;
+    await htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
+  }
+
+  function filterTree(form) {
+    const address = here();
+    for (const [key, value] of new FormData(form)) {
+      if (key === "view") continue;
+      if (value) address.searchParams.set(key, value);
+      else address.searchParams.delete(key);
+    }
+    loadTree(address);
   }
 
   function view(link, name) {
@@ -130,83 +152,24 @@
     if (name === "graph" && !fitted) fit(0.55);
   }
 
-  // -- the event table --------------------------------------------------------------------------
-
-  async function load(address, push = true) {
-    const table = document.getElementById("history");
-    if (!table) return;
-    if (push) history.pushState({}, "", address);
-    const source = address.pathname + address.search;
-    await htmx.ajax("GET", source, { target: "#history", select: "#history", swap: "outerHTML" });
-    if (address.searchParams.get("at")) goTo(address.searchParams.get("at"));
-  }
-
-  function goTo(id) {
-    const row = document.getElementById(`e${id}`);
-    if (!row) return false;
-    for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
-    row.classList.add("here");
-    row.tabIndex = -1;
-    row.scrollIntoView({ block: "center" });
-    row.focus({ preventScroll: true });
-    return true;
-  }
-
-  function open(link) {
-    const row = link.closest("tr");
-    const unfolded = link.getAttribute("aria-expanded") === "true";
-    link.setAttribute("aria-expanded", String(!unfolded));
-    if (unfolded) {
-      row.nextElementSibling.remove();
-    } else {
-      const detail = document.createElement("tr");
-      detail.className = "detail";
-      detail.id = `d${link.dataset.open}`;
-      const cell = detail.insertCell();
-      cell.colSpan = 6;
-      row.after(detail);
-      htmx.ajax("GET", link.getAttribute("href"), { target: cell, swap: "innerHTML" });
-    }
-    const ids = [...document.querySelectorAll('[data-open][aria-expanded="true"]')];
-    const address = here();
-    address.searchParams.set("open", ids.map((one) => one.dataset.open).join("."));
-    if (!ids.length) address.searchParams.delete("open");
-    history.replaceState(history.state, "", address);
-  }
-
-  function filter(form) {
-    const address = here();
-    for (const [key, value] of new FormData(form)) {
-      if (value) address.searchParams.set(key, value);
-      else address.searchParams.delete(key);
-    }
-    for (const key of ["page", "at", "open"]) address.searchParams.delete(key);
-    address.hash = "";
-    load(address);
-  }
-
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");
-    if (!link || !plain(event)) return;
-    const { open: opened, event: number } = link.dataset;
-    if (opened) open(link);
-    else if (number && goTo(number)) event.preventDefault();
-    else if (link.dataset.history !== undefined || number) load(new URL(link.href));
-    else if (!document.getElementById("panel") || !pressed(link)) return;
+    if (!link || !plain(event) || !document.getElementById("panel") || !pressed(link)) return;
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form[data-history]")) {
+    if (event.target.matches("form[data-tree]")) {
       event.preventDefault();
-      filter(event.target);
-    } else if (event.target.matches("form.go")) {
-      event.preventDefault();
-      select({ visit: new FormData(event.target).get("visit") }, true);
+      filterTree(event.target);
     }
+    if (!event.target.matches("form[data-go]")) return;
+    event.preventDefault();
+    select({ visit: "", ...Object.fromEntries(new FormData(event.target)) }, true);
   });
+
   document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-history]");
-    if (form) filter(form);
+    const form = event.target.closest("form[data-tree]");
+    if (form && event.target.matches("select")) filterTree(form);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -217,7 +180,5 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     fit(0.55);
-    const at = here().searchParams.get("at");
-    if (at) goTo(at);
   });
 })();

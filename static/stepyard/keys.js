@@ -76,6 +76,8 @@
     s: () => press('[data-key="s"]'),
     c: () => press('[data-key="c"]'),
     f: () => press('[data-key="f"]'),
+    "[": () => press('[data-key="["]'),
+    "]": () => press('[data-key="]"]'),
     p: () => press("[data-pause]"),
     z: () => press('[data-zoom-by="0"]'),
     t: () => prefer("clock", root.dataset.clock === "local" ? "utc" : "local"),

@@ -71,7 +71,7 @@
       box.setAttribute("aria-label", node.label);
       box.querySelector(".under").textContent = node.under;
     }
-    const row = document.querySelector(`[data-row="${id}"]`);
+    const row = document.querySelector(`.of-steps [data-row="${id}"]`);
     if (!row) return;
     const cell = (name) => row.querySelector(`[data-cell="${name}"]`);
     const status = cell("status").firstElementChild;

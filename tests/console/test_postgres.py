@@ -27,7 +27,8 @@ def test_store_and_worker_on_postgresql() -> None:
         if os.environ.get("STEPYARD_REQUIRE_POSTGRES"):
             raise
         pytest.skip(f"no PostgreSQL can be started here: {error}")
-    places = [f"tests/console/{name}" for name in ("store", "worker", "awsapi", "metrics", "web")]
+    names = ("store", "worker", "awsapi", "logs", "metrics", "web", "test_invariants.py")
+    places = [f"tests/console/{name}" for name in names]
     done = run_again(url, *places)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout

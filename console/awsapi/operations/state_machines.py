@@ -11,12 +11,11 @@ from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import (
-    InvalidLoggingConfiguration,
     StateMachineDoesNotExist,
     StateMachineTypeNotSupported,
     ValidationException,
 )
-from console.store import executions, machines, tags, versions
+from console.store import executions, logs, machines, tags, versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -40,7 +39,7 @@ def create(call: Call) -> dict[str, Any]:
         role_arn=params["roleArn"],
         type=params.get("type") or "STANDARD",
         actor=call.actor,
-        **_configurations(params),
+        **_configurations(call),
     )
     if given:
         tags.put(machine.arn, given)
@@ -65,11 +64,12 @@ def _check_description(params: dict[str, Any]) -> None:
         raise ValidationException("Version description can only be set when publish is true")
 
 
-def _configurations(params: dict[str, Any]) -> dict[str, str]:
+def _configurations(call: Call) -> dict[str, str]:
     """Return the configurations as JSON texts; one that says the default is the empty text."""
+    params = call.params
     logging = params.get("loggingConfiguration")
     if logging is not None:
-        _check_logging(logging)
+        logs.check(call.project, call.region, logging)
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
@@ -81,19 +81,12 @@ def _text(value: Any, default: Any) -> str:
     return "" if not value or value == default else json.dumps(value, sort_keys=True)
 
 
-def _check_logging(logging: dict[str, Any]) -> None:
-    destinations = logging.get("destinations") or []
-    if logging.get("level", "OFF") != "OFF" and len(destinations) != 1:
-        msg = "Invalid Logging Configuration: Must specify exactly one Log Destination."
-        raise InvalidLoggingConfiguration(msg)
-
-
 def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
     _check_description(params)
     machine = machines.get(call.project, params["stateMachineArn"])
-    texts = _configurations(params)
+    texts = _configurations(call)
     before = machine.revision_id
     changed = machines.update(
         machine,

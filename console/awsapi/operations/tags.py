@@ -20,14 +20,15 @@ def as_mapping(given: Iterable[dict[str, Any]]) -> dict[str, str]:
 def tag(call: Call) -> dict[str, Any]:
     """TagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    tags.put(call.params["resourceArn"], as_mapping(call.params["tags"]))
+    given = as_mapping(call.params["tags"])
+    tags.put(call.params["resourceArn"], given, call.project, call.actor)
     return {}
 
 
 def untag(call: Call) -> dict[str, Any]:
     """UntagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    tags.remove(call.params["resourceArn"], call.params["tagKeys"])
+    tags.remove(call.params["resourceArn"], call.params["tagKeys"], call.project, call.actor)
     return {}
 
 

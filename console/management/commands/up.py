@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import fcntl
-import logging
 import os
-import socket
-import warnings
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
 from console.data_folder import write_private
-from console.samples import MACHINES
-from console.store import activities, identity, machines
-from console.store.audit import Actor
+from console.management.serving import allow, listen, load_samples, serve
+from console.store import identity
 from console.worker import Embedded
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from pathlib import Path
 
-    from console.models import AccessKey, Project
-
-_ROLE = "arn:aws:iam::{account}:role/stepyard-samples"
+    from console.models import AccessKey
 
 
 class Command(BaseCommand):
@@ -57,9 +48,9 @@ class Command(BaseCommand):
         _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
-        listener = _listen(options["host"], options["port"])
+        listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
-        _allow(host)
+        allow(host)
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
@@ -68,7 +59,7 @@ class Command(BaseCommand):
         worker = Embedded()
         worker.start()
         try:
-            _serve(listener)
+            serve(listener)
         finally:
             worker.stop()
             os.close(lock)
@@ -81,7 +72,7 @@ class Command(BaseCommand):
         if not credentials.exists():
             write_private(credentials, _profile(access.new_key(user, project)))
         if not (folder / "samples-loaded").exists():
-            _load_samples(project)
+            load_samples(project)
             (folder / "samples-loaded").touch()
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.new_login_link(user)}/"
@@ -119,69 +110,9 @@ def _lock(folder: Path) -> int:
     return handle
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else is done."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            msg = f"--port {port}: something else is listening there; choose another, or 0"
-            raise CommandError(msg) from None
-        raise CommandError(f"--host {host} --port {port}: {error.strerror}") from None
-    return listener
-
-
-def _allow(host: str) -> None:
-    """Accept the name people reach this server by."""
-    if host not in ("0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):  # noqa: S104
-        settings.ALLOWED_HOSTS.append(host)
-
-
-def _serve(listener: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM."""
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    # static files are sent by WhiteNoise, which reads them synchronously; they are small
-    warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
-    config = uvicorn.Config(
-        "console.asgi:application",
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        date_header=True,
-        timeout_graceful_shutdown=3,
-        backlog=2048,
-    )
-    server = uvicorn.Server(config)
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
-        server.run(sockets=[listener])
-
-
 def _profile(key: AccessKey) -> str:
     return (
         "[stepyard]\n"
         f"aws_access_key_id = {key.key_id}\n"
         f"aws_secret_access_key = {access.secret_for(key.key_id)}\n"
     )
-
-
-def _load_samples(project: Project) -> None:
-    actor = Actor("stepyard")
-    region = settings.STEPYARD_REGION
-    for name in settings.STEPYARD_FUNCTIONS:
-        if name.startswith("activity:"):
-            activities.create(project, region, name.removeprefix("activity:"), actor)
-    for sample in MACHINES:
-        machines.create(
-            project,
-            region,
-            name=sample.name,
-            definition=sample.definition,
-            role_arn=_ROLE.format(account=project.account_id),
-            actor=actor,
-        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -14,13 +16,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
+from console.models import StateMachine
 from console.store import redrive
-from console.web import words
+from console.web import commands, words
+from console.web.page import yard
 
 if TYPE_CHECKING:
     from django.template import Context
 
-    from console.models import Execution
+    from console.models import BulkJob, Execution
+    from console.web.bars import Span
 
 register = template.Library()
 
@@ -47,10 +52,24 @@ def query(context: Context, **changes: Any) -> str:
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
     asked = {
-        key: value for key, value in context["request"].GET.items() if key not in _PASSING
+        key: [value for value in values if value]
+        for key, values in context["request"].GET.lists()
+        if key not in _PASSING
     } | changes
     kept = {key: value for key, value in asked.items() if value is not None}
-    return f"?{urlencode(kept)}"
+    return f"?{urlencode(kept, doseq=True)}"
+
+
+@register.inclusion_tag("parts/commands.html", takes_context=True)
+def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
+    """Show the commands of the AWS CLI that a machine or an execution is reached by."""
+    request = context["request"]
+    here = yard(request)
+    if isinstance(what, StateMachine):
+        given = context.get("input")
+        text = given if isinstance(given, str) else "{}"
+        return {"commands": commands.of_machine(request, here, what, text)}
+    return {"commands": commands.of_execution(request, here, what)}
 
 
 @register.simple_tag
@@ -97,6 +116,12 @@ def duration(milliseconds: int | None) -> str:
 
 
 @register.filter
+def span_length(span: Span) -> int:
+    """Return how long a span of time is, in milliseconds."""
+    return span.end - span.begin
+
+
+@register.filter
 def name(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
     return format_html("<bdi>{}</bdi>", words.visible(text))
@@ -113,6 +138,18 @@ def resource(arn: str) -> SafeString:
     """Show what an ARN names without region and account, which every ARN here shares."""
     parts = arn.split(":", 5)
     return name(parts[5] if len(parts) == 6 else arn)  # noqa: PLR2004 - arn:p:s:region:account:rest
+
+
+@register.filter
+def last_name(arn: str) -> str:
+    """Return the name of an execution's ARN."""
+    return arn.split(":")[7] if arn.count(":") > 6 else arn  # noqa: PLR2004 - express ARNs go on
+
+
+@register.filter
+def bulk_verb(job: BulkJob) -> str:
+    """Return what a bulk job does."""
+    return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]
 
 
 @register.filter
@@ -156,6 +193,21 @@ def lasted(execution: Execution) -> int | None:
 
 
 @register.filter
+def pickable(moment: str) -> bool:
+    """Tell whether a browser's own field for moments can show this: empty, or without a zone."""
+    return (
+        not moment
+        or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?", moment) is not None
+    )
+
+
+@register.filter
+def grouped(count: int) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{count:,}"
+
+
+@register.filter
 def px(value: float, plus: float = 0) -> str:
     """Write a coordinate of the picture, moved by ``plus``."""
     return f"{value + plus:.1f}"
@@ -164,4 +216,4 @@ def px(value: float, plus: float = 0) -> str:
 @register.filter
 def get(values: Any, key: str) -> Any:
     """Look a key up; None where there is no such thing."""
-    return values.get(key) if isinstance(values, dict) else None
+    return values.get(key) if isinstance(values, Mapping) else None

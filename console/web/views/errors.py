@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponse
 from django.template import loader
 
+from console import journal
 from console.web.page import render
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """500: ours. Nothing that could fail again is used to say so."""
-    return _plain("500", "Something went wrong on the server", "The server's log has the details.")
+    where = f"The server's log has the details, under {journal.request_id()}."
+    return _plain("500", "Something went wrong on the server", where)
 
 
 def _plain(code: str, title: str, reason: str) -> HttpResponse:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import events, lists, waiting, words
+from console.web import events, lists, scan, waiting, words
 from console.web.execution import facts, history, picture
 from console.web.page import render, yard
 from console.web.views.live import list_news
+from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -20,14 +21,27 @@ if TYPE_CHECKING:
 @require_safe
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
-    found = lists.executions(yard(request), None, lists.Wanted.of(request.GET))
+    here = yard(request)
+    found = scan.executions(here, None, Wanted.of(request.GET))
     context = {
         "here": "executions",
         "executions": found,
         "news_url": reverse("executions-news"),
         "with_machine": True,
+        "machine_names": lists.names(here),
     }
-    return render(request, "execution/list.html", context)
+    return listed(request, "execution/list.html", context)
+
+
+def listed(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
+    wanted: Wanted = context["executions"].wanted
+    response = render(request, template, context, status=422 if wanted.problems else 200)
+    if request.headers.get("HX-Request"):
+        region = yard(request).region if yard(request).elsewhere else ""
+        said = "&".join(part for part in (wanted.address, region and f"region={region}") if part)
+        response["HX-Push-Url"] = f"{request.path}?{said}" if said else request.path
+    return response
 
 
 @require_safe
@@ -40,15 +54,14 @@ def news(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer the page of one execution."""
     one = yard(request).execution(machine, execution)
+    view = request.GET.get("view", "")
     context = {
         "here": "executions",
         "execution": one,
         "machine_name": machine,
         "base": reverse("execution", args=[machine, one.name]),
         "legend": words.LEGEND,
-        "view": request.GET.get("view", "")
-        if request.GET.get("view") in ("graph", "steps")
-        else "",
+        "view": view if view in ("graph", "steps", "timeline") else "",
         **history(one, request.GET),
         **picture(one, request.GET),
         **facts(one),

@@ -16,8 +16,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import events, lists, panel, steps, waiting
-from console.web.execution import facts, painted, tab_of
+from console.web import events, lists, steps, waiting
+from console.web.eventfilter import Filter
+from console.web.execution import facts, painted, panel_of
 from console.web.history import traced
 from console.web.page import Yard, render, yard
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
 
     from console.models import Execution, StateMachine
+    from console.web.panel import Panel
     from engine import Trace
 
 
@@ -47,9 +49,9 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
             context |= painted(one, trace, request.GET)
             context["paint"] = _paint(trace, cursor, events.types(one))
             context["cursor"] = trace.last
-            context["step_changed"] = trace.graph.by_name.get(
-                request.GET.get("step", "")
-            ) in trace.changes(cursor)
+            context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in trace.changes(
+                cursor
+            )
     except engine.DefinitionError:
         context["cursor"] = events.last(one)
     rows = _new_rows(one, cursor, context["cursor"], request.GET)
@@ -57,6 +59,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more(rows, context, request.GET)
     context["other_visit"] = _other_visit(context.get("panel"), request.GET)
+    context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts(one) if over else {}
     context |= waiting.panel(one)
     response = render(request, "execution/_delta.html", context)
@@ -70,7 +73,7 @@ def _new_rows(one: Execution, cursor: int, last: int, query: QueryDict) -> tuple
     if query.get("follow") != "1" or room <= 0:
         return ()
     seen = max(cursor, _number(query.get("seen", "")))
-    return events.between(one, events.Filter.of(query), seen, last, room)
+    return events.between(one, Filter.of(query), seen, last, room)
 
 
 def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDict) -> str:
@@ -105,7 +108,7 @@ def _paint(trace: Trace, cursor: int, types: list[str]) -> str:
     return json.dumps({"nodes": nodes, "taken": taken, "types": types})
 
 
-def _other_visit(shown: panel.Panel | None, query: QueryDict) -> bool:
+def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
     """Tell whether the panel moved on to another visit of its state."""
     return shown is not None and query.get("seen_visit", "") != str(shown.number)
 
@@ -114,21 +117,19 @@ def _other_visit(shown: panel.Panel | None, query: QueryDict) -> bool:
 def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with the panel of a step."""
     one = yard(request).execution(machine, execution)
-    name, visit = request.GET.get("step", ""), request.GET.get("visit", "")
+    name = request.GET.get("step", "")
     try:
         with traced(one) as trace:
-            shown = panel.panel(one, trace, name, _number(visit))
+            shown = panel_of(one, trace, request.GET)
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    if name and shown is None:
+    if name and shown["panel"] is None:
         raise Http404(f"The definition has no state “{name}”.")
     context = {
         "execution": one,
         "machine_name": machine,
         "base": reverse("execution", args=[machine, one.name]),
-        "panel": shown,
-        "chosen": name,
-        **tab_of(request.GET),
+        **shown,
     }
     return render(request, "execution/_panel.html", context)
 

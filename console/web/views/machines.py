@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -15,12 +14,14 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
-from console.web import lists, svg
+from console.web import lists, scan, source, svg
 from console.web.page import actor, render, require, yard
+from console.web.views.executions import listed
 from console.web.views.live import list_news
+from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
 
@@ -41,11 +42,11 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     context = about(one) | {
         "tab": "executions",
-        "executions": lists.executions(here, one, lists.Wanted.of(request.GET)),
+        "executions": scan.executions(here, one, Wanted.of(request.GET)),
         "news_url": reverse("machine-news", args=[one.name]),
         "input": suggested(one.name),
     }
-    return render(request, "machine/page.html", context)
+    return listed(request, "machine/page.html", context)
 
 
 @require_safe
@@ -59,16 +60,15 @@ def news(request: HttpRequest, machine: str) -> HttpResponse:
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     one = yard(request).machine(machine)
-    return render(request, "machine/definition.html", about(one) | {"tab": "definition"})
-
-
-@require_safe
-def download(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer with the definition's text, exactly as it was given."""
-    one = yard(request).machine(machine)
-    return HttpResponse(
-        one.definition.text, content_type="application/json", headers={"Cache-Control": "no-store"}
-    )
+    context = about(one) | {"tab": "definition"}
+    text = source.readable(one.definition.text)
+    picture = context["picture"]
+    ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    context |= {
+        "text": source.marked(text, ids) if ids else text,
+        "reformatted": text != one.definition.text,
+    }
+    return render(request, "machine/definition.html", context)
 
 
 @require_http_methods(["GET", "POST"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import engine
-from console.models import HistoryEvent, InboxMessage, Project, RunRow, RunValue
+from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
 from console.store import executions, failures, inbox, runs
 from console.store.texts import storable
 from console.store.writer import write
@@ -124,4 +126,47 @@ def test_messages_to_ended_executions_are_dropped(project: Project) -> None:
     for execution in (ended, waits):
         write(lambda number=execution.pk: inbox.post(number, engine.Stop()))
     inbox.drop_stale()
-    assert inbox.waiting(10) == [waits.pk]
+    assert list(InboxMessage.objects.values_list("execution_id", flat=True)) == [waits.pk]
+
+
+def write_newer(execution: Execution) -> str:
+    """Let a later version of this program have stepped an execution; return its snapshot."""
+    row = RunRow.objects.get(pk=execution.pk)
+    later = json.loads(row.snapshot) | {"format": 1_000_000, "lanes": []}
+    RunRow.objects.filter(pk=execution.pk).update(snapshot=json.dumps(later))
+    runs.kept_runs.forget(execution.pk)
+    return json.dumps(later)
+
+
+def test_what_a_later_version_wrote_is_left_alone(project: Project) -> None:
+    """However often this version comes by: it neither counts nor ends it (G16)."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    snapshot = write_newer(execution)
+    write(lambda: inbox.post(execution.pk, engine.Stop()))
+    for _ in range(5):
+        with pytest.raises(engine.NewerFormat) as caught:
+            runs.step(execution.pk)
+        assert failures.note(execution.pk, caught.value) is False
+        assert failures.may_try(execution.pk)
+        assert failures.note(execution.pk, caught.value, counted=True) is False
+    row = RunRow.objects.get()
+    assert (row.snapshot, row.failures, row.version) == (snapshot, 0, 1)
+    execution.refresh_from_db()
+    assert execution.status == "RUNNING"
+    assert InboxMessage.objects.count() == 1
+    assert_nothing_wrong()
+
+
+def test_what_failed_before_is_not_ended_in_a_later_versions_place(project: Project) -> None:
+    """Even where this version had failed at it twice."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    write_newer(execution)
+    write(lambda: inbox.post(execution.pk, engine.Stop()))
+    RunRow.objects.update(failures=failures.MAX_FAILURES - 1)
+    with pytest.raises(engine.NewerFormat) as caught:
+        failures.may_try(execution.pk)
+    failures.note(execution.pk, caught.value, counted=True)
+    execution.refresh_from_db()
+    assert (execution.status, RunRow.objects.get().failures) == ("RUNNING", 2)

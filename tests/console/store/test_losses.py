@@ -25,14 +25,24 @@ from tests.console.store.helpers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from console.models import Project
 
 RETRY = [{"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 1, "MaxAttempts": 1}]
 
 
+@pytest.fixture(autouse=True)
+def own_name() -> Iterator[None]:
+    """Give the process its usual name back."""
+    yield
+    tasks.work_as("")
+
+
 def called(project: Project, policy: str, **more: Any) -> Execution:
     """Return an execution whose one call is under way."""
-    machine = create(project, one("T", **function("pay", **more)), f"m-{policy}")
+    machine = project.statemachine_set.filter(name=f"m-{policy}").first()
+    machine = machine or create(project, one("T", **function("pay", **more)), f"m-{policy}")
     if policy:
         tags.put(machine.arn, {switches.ON_WORKER_LOSS: policy})
     execution = start(machine)
@@ -133,3 +143,30 @@ def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
 
 
 ENDS = ("LambdaFunctionSucceeded", "LambdaFunctionFailed")
+
+
+def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None:
+    """Who is buried loses its calls, by each machine's switch; the living keep theirs."""
+    held = {}
+    for name in ("dead", "living"):
+        tasks.work_as(name)
+        held[name] = [called(project, policy) for policy in ("redispatch", "fail")]
+    tasks.work_as("")
+    assert losses.take_up_from(["living"]) == 2
+    assert losses.take_up_from(["living"]) == 0
+    again, never = held["dead"]
+    assert TaskRow.objects.get(execution=again).status == "scheduled"
+    assert drain(never).cause == losses.UNKNOWN
+    assert {TaskRow.objects.get(execution=one).status for one in held["living"]} == {"started"}
+
+
+def test_two_who_bury_the_same_process_fail_its_call_once(project: Project) -> None:
+    """The second finds it ended, and a history has one failure."""
+    tasks.work_as("dead")
+    execution = called(project, "fail")
+    tasks.work_as("")
+    results = crowd(4, lambda _: losses.take_up_from([]))
+    assert sorted(results) == [0, 0, 0, 1]
+    drain(execution)
+    assert types(execution).count("LambdaFunctionFailed") == 1
+    assert_nothing_wrong()

@@ -76,7 +76,8 @@ def test_retries_of_a_parallel_are_told(project: Project, client: Client) -> Non
     shown = text(client.get(page(execution, "_step?step=P&tab=tries")))
     assert "Attempt 1: Failed" in shown
     assert "Attempt 2: Failed" in shown
-    assert "then waited" in shown
+    assert shown.count("<tr>") == 3  # the heading and two attempts
+    assert "Then waited" in shown
 
 
 def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> None:

@@ -11,8 +11,9 @@ from django.http import QueryDict
 
 import engine
 from console.samples import MACHINES
-from console.web import events, jsonview, svg, words
-from console.web.panel import cause_of
+from console.web import jsonview, svg, words
+from console.web.causes import cause_of
+from console.web.eventfilter import Filter
 from console.web.problems import problems_in
 
 if TYPE_CHECKING:
@@ -227,5 +228,5 @@ def test_a_query_that_makes_no_sense_counts_as_not_said(
     query: str, page: int, at: int, opened: tuple[int, ...]
 ) -> None:
     """Whatever stands in the address, the page answers."""
-    wanted = events.Filter.of(QueryDict(query))
+    wanted = Filter.of(QueryDict(query))
     assert (wanted.page, wanted.at, wanted.opened) == (page, at, opened)

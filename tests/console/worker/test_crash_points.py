@@ -14,8 +14,9 @@ import pytest
 
 from console.models import Execution, HistoryEvent, Project, StateMachine, TaskRow, Timer
 from console.store import caches, runs, tasks, writer
+from console.store.workers import Share
 from console.worker import delivery
-from console.worker.embedded import _runnable
+from console.worker.embedded import runnable
 from console.worker.suspects import Suspects
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
@@ -149,8 +150,8 @@ def test_what_kills_its_process_each_time_is_ended(
     def begin() -> None:
         """Begin as a worker does: with what the rows say, in their order."""
         suspects = Suspects()
-        suspects.watch(_runnable())
-        for number in _runnable():
+        suspects.watch(runnable(Share()))
+        for number in runnable(Share()):
             assert suspects.take(number)
             suspects.step(number)
 

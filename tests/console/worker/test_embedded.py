@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import Execution, InboxMessage, Project, TaskRow, Timer
+from console.models import Execution, InboxMessage, Project, RunRow, TaskRow, Timer
 from console.store import activities, runs
 from console.worker import Embedded
 from tests.console.store.helpers import REGION, create, ended, function, one, start, types
@@ -184,3 +184,27 @@ def test_function_behind_http(
     assert json.loads(str(ended(start(machine, 5)).output)) == {"got": 5}
     failed: Execution = ended(start(machine, {"fail": 1}))
     assert (failed.error, json.loads(str(failed.cause))["errorMessage"]) == ("Custom", "no")
+
+
+def test_what_a_later_version_wrote_waits_for_it(project: Project) -> None:
+    """Three starts of this version and a stop do nothing to it; the later version goes on."""
+    execution = start(create(project, one("W", Type="Wait", Seconds=1)))
+    while runs.step(execution.pk):
+        pass
+    kept = RunRow.objects.get(pk=execution.pk).snapshot
+    RunRow.objects.update(snapshot=json.dumps({**json.loads(kept), "format": 1_000_000}))
+    runs.kept_runs.forget(execution.pk)
+    Timer.objects.update(due_ms=1)
+    for _ in range(4):
+        worker = Embedded()
+        worker.start()
+        worker.sweep()
+        time.sleep(0.2)
+        worker.stop()
+    execution.refresh_from_db()
+    assert (execution.status, RunRow.objects.get().failures) == ("RUNNING", 0)
+    RunRow.objects.update(snapshot=kept)  # as the later version reads it
+    worker = Embedded()
+    worker.start()
+    assert ended(execution).status == "SUCCEEDED"
+    worker.stop()

@@ -1,0 +1,294 @@
+"""How do SDKs set up rules and put events?  The service ``events``: EventBridge's default bus."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from console import clock
+from console.awsapi import paging
+from console.awsapi.operations.call import present
+from console.errors import (
+    InvalidToken,
+    ResourceNotFoundException,
+    ValidationException,
+)
+from console.events import body, patterns
+from console.store import outbox, rules
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.awsapi.operations.call import Call
+    from console.models import EventRule, EventTarget
+
+_BUS = "default"
+_PAGE = 100
+_MOST_BYTES = 256 * 1024
+_EVENT = ("id", "account", "source", "time", "region", "resources", "detail-type")
+
+
+def _check_bus(call: Call) -> None:
+    """Raise unless the bus is the one there is, by its name or ARN."""
+    if not _is_default(call, call.params.get("EventBusName")):
+        name = call.params["EventBusName"]
+        raise ResourceNotFoundException(f"Event bus {name} does not exist.")
+
+
+def _is_default(call: Call, bus: str | None) -> bool:
+    arn = f"arn:aws:events:{call.region}:{call.project.account_id}:event-bus/{_BUS}"
+    return bus in (None, _BUS, arn)
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+def put_events(call: Call) -> dict[str, Any]:
+    """PutEvents: each entry by itself; what nobody may want to know is taken, and forgotten."""
+    entries = call.params["Entries"]
+    if sum(_size(entry) for entry in entries) > _MOST_BYTES:
+        msg = "Total size of the entries in the request is over the limit."
+        raise ValidationException(msg)
+    answers = [_answer(entry) for entry in entries]
+    good = [
+        (answer["EventId"], _event(call, entry, answer["EventId"]))
+        for entry, answer in zip(entries, answers, strict=True)
+        if "EventId" in answer and _is_default(call, entry.get("EventBusName"))
+    ]
+
+    def store() -> None:
+        for event_id, text in good:
+            outbox.put(call.project.pk, event_id, text)
+
+    if good and outbox.wanted(call.project.pk):
+        write(store)
+    failed = sum("ErrorCode" in one for one in answers)
+    return {"FailedEntryCount": failed, "Entries": answers}
+
+
+def _size(entry: dict[str, Any]) -> int:
+    """Return what an entry counts. Source: "Calculating PutEvents event entry size"."""
+    texts = [entry.get(name) or "" for name in ("Source", "DetailType", "Detail")]
+    texts += entry.get("Resources") or []
+    return sum(len(one.encode()) for one in texts) + (14 if entry.get("Time") else 0)
+
+
+def _answer(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the id of an entry's event, or what is wrong with the entry."""
+    for name in ("Source", "DetailType", "Detail"):
+        if not entry.get(name):
+            return _refused(
+                "InvalidArgument",
+                f"Parameter {name} is not valid. Reason: {name} is a required argument.",
+            )
+    if entry["Source"].startswith("aws."):
+        return _refused("NotAuthorizedForSourceException", "Not authorized for the source.")
+    try:
+        detail = json.loads(entry["Detail"])
+    except (ValueError, RecursionError):
+        detail = None
+    if not isinstance(detail, dict):
+        return _refused("MalformedDetail", "Detail is malformed.")
+    return {"EventId": str(uuid.uuid4())}
+
+
+def _refused(code: str, message: str) -> dict[str, Any]:
+    return {"ErrorCode": code, "ErrorMessage": message}
+
+
+def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
+    given = entry.get("Time")
+    return body.envelope(
+        event_id,
+        call.project.account_id,
+        call.region,
+        source=entry["Source"],
+        detail_type=entry["DetailType"],
+        at_ms=clock.now_ms() if given is None else _ms(given),
+        resources=entry.get("Resources") or [],
+        detail=json.loads(entry["Detail"]),
+    )
+
+
+def _ms(seconds: float) -> int:
+    """Return epoch milliseconds of an entry's time, within what a date can say."""
+    if not 0 <= seconds < 253_402_300_800:  # noqa: PLR2004 - the year 10000
+        raise ValidationException("Time: wanted seconds from 1970 to 9999")
+    return int(seconds * 1000)
+
+
+def check_pattern(call: Call) -> dict[str, Any]:
+    """TestEventPattern."""
+    pattern = rules.check_pattern(call.params["EventPattern"])
+    try:
+        event = json.loads(call.params["Event"])
+    except (ValueError, RecursionError) as error:
+        raise ValidationException(f"Parameter Event is not valid. Reason: {error}") from None
+    missing = [name for name in _EVENT if not isinstance(event, dict) or name not in event]
+    if missing:
+        reason = f"The event lacks {', '.join(missing)}"
+        raise ValidationException(f"Parameter Event is not valid. Reason: {reason}")
+    try:
+        return {"Result": pattern.matches(call.params["Event"])}
+    except patterns.PatternError as error:
+        raise ValidationException(f"Parameter Event is not valid. Reason: {error}") from None
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def put_rule(call: Call) -> dict[str, Any]:
+    """PutRule."""
+    _check_bus(call)
+    params = call.params
+    rule = rules.put(
+        call.project,
+        call.region,
+        params["Name"],
+        pattern=params.get("EventPattern") or "",
+        schedule=params.get("ScheduleExpression") or "",
+        state=params.get("State") or "ENABLED",
+        description=params.get("Description") or "",
+        role_arn=params.get("RoleArn") or "",
+        actor=call.actor,
+    )
+    return {"RuleArn": rule.arn}
+
+
+def _shown(rule: EventRule) -> dict[str, Any]:
+    return present(
+        Name=rule.name,
+        Arn=rule.arn,
+        EventPattern=rule.pattern or None,
+        ScheduleExpression=rule.schedule or None,
+        State=rule.state,
+        Description=rule.description or None,
+        RoleArn=rule.role_arn or None,
+        EventBusName=_BUS,
+    )
+
+
+def describe_rule(call: Call) -> dict[str, Any]:
+    """DescribeRule."""
+    _check_bus(call)
+    rule = rules.get(call.project, call.region, call.params["Name"])
+    return {**_shown(rule), "CreatedBy": call.project.account_id}
+
+
+def list_rules(call: Call) -> dict[str, Any]:
+    """ListRules: by name."""
+    _check_bus(call)
+    limit = call.params.get("Limit") or _PAGE
+    found = rules.listed(
+        call.project,
+        call.region,
+        prefix=call.params.get("NamePrefix") or "",
+        after=_position(call) or "",
+        limit=limit + 1,
+    )
+    return _page(call, "Rules", [(one.name, _shown(one)) for one in found], limit)
+
+
+def list_names_by_target(call: Call) -> dict[str, Any]:
+    """ListRuleNamesByTarget."""
+    _check_bus(call)
+    limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
+    names = rules.rules_of_target(call.project, call.region, call.params["TargetArn"])
+    return _page(call, "RuleNames", [(one, one) for one in names if one > after], limit)
+
+
+def _position(call: Call) -> Any:
+    params = call.params
+    if params.get("NextToken") is None:
+        return None
+    try:
+        return paging.position(call.action, {**_query(call), "nextToken": params["NextToken"]})
+    except InvalidToken:
+        raise ValidationException("Parameter NextToken is not valid.") from None
+
+
+def _query(call: Call) -> dict[str, Any]:
+    return {name: one for name, one in call.params.items() if name not in ("NextToken", "Limit")}
+
+
+def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> dict[str, Any]:
+    answer: dict[str, Any] = {member: [shown for _, shown in rows[:limit]]}
+    if len(rows) > limit:
+        answer["NextToken"] = paging.token(call.action, _query(call), rows[limit - 1][0])
+    return answer
+
+
+def enable_rule(call: Call) -> dict[str, Any]:
+    """EnableRule."""
+    _check_bus(call)
+    rules.switch(call.project, call.region, call.params["Name"], on=True, actor=call.actor)
+    return {}
+
+
+def disable_rule(call: Call) -> dict[str, Any]:
+    """DisableRule."""
+    _check_bus(call)
+    rules.switch(call.project, call.region, call.params["Name"], on=False, actor=call.actor)
+    return {}
+
+
+def delete_rule(call: Call) -> dict[str, Any]:
+    """DeleteRule."""
+    _check_bus(call)
+    rules.delete(call.project, call.region, call.params["Name"], actor=call.actor)
+    return {}
+
+
+# -- targets ---------------------------------------------------------------------------------------
+
+
+def put_targets(call: Call) -> dict[str, Any]:
+    """PutTargets: each by itself."""
+    _check_bus(call)
+    params = call.params
+    ids = [one["Id"] for one in params["Targets"]]
+    if len(set(ids)) < len(ids):
+        raise ValidationException("The same Id stands twice among the targets.")
+    wrong = rules.put_targets(
+        call.project, call.region, params["Rule"], params["Targets"], call.actor
+    )
+    return {"FailedEntryCount": len(wrong), "FailedEntries": wrong}
+
+
+def remove_targets(call: Call) -> dict[str, Any]:
+    """RemoveTargets: those that are not there are removed already."""
+    _check_bus(call)
+    params = call.params
+    rules.remove_targets(call.project, call.region, params["Rule"], params["Ids"], call.actor)
+    return {"FailedEntryCount": 0, "FailedEntries": []}
+
+
+def list_targets(call: Call) -> dict[str, Any]:
+    """ListTargetsByRule."""
+    _check_bus(call)
+    rule = rules.get(call.project, call.region, call.params["Rule"])
+    limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
+    found = rule.targets.filter(target_id__gt=after).order_by("target_id")[: limit + 1]
+    return _page(call, "Targets", [(one.target_id, _target(one)) for one in found], limit)
+
+
+def _target(target: EventTarget) -> dict[str, Any]:
+    return {"Id": target.target_id, "Arn": target.address, **json.loads(target.settings)}
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {
+    "PutEvents": put_events,
+    "PutRule": put_rule,
+    "DeleteRule": delete_rule,
+    "DescribeRule": describe_rule,
+    "ListRules": list_rules,
+    "ListRuleNamesByTarget": list_names_by_target,
+    "EnableRule": enable_rule,
+    "DisableRule": disable_rule,
+    "PutTargets": put_targets,
+    "RemoveTargets": remove_targets,
+    "ListTargetsByRule": list_targets,
+    "TestEventPattern": check_pattern,
+}

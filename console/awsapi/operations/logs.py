@@ -1,0 +1,246 @@
+"""How are logs read?  CloudWatch Logs: groups, and the streams and lines of executions in them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from console.awsapi import paging
+from console.awsapi.operations.call import present
+from console.errors import InvalidToken, ServiceError
+from console.logs import patterns, read, streams
+from console.store import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from console.awsapi.operations.call import Call, Later
+    from console.logs.read import Line
+    from console.logs.streams import Stream
+    from console.models import LogGroup
+
+_PAGE = 50
+_LINES = 10_000
+_NO_STREAM = "The specified log stream does not exist."
+_LAST = 2**31 - 1
+
+
+class InvalidParameter(ServiceError):
+    """A parameter is bad, or does not go with another."""
+
+    code = "InvalidParameterException"
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def create_group(call: Call) -> dict[str, Any]:
+    """CreateLogGroup."""
+    logs.create_group(call.project, call.region, call.params["logGroupName"], call.actor)
+    return {}
+
+
+def delete_group(call: Call) -> dict[str, Any]:
+    """DeleteLogGroup."""
+    logs.delete_group(call.project, call.region, call.params["logGroupName"], call.actor)
+    return {}
+
+
+def describe_groups(call: Call) -> dict[str, Any]:
+    """DescribeLogGroups, by name."""
+    params = call.params
+    if params.get("logGroupNamePrefix") and params.get("logGroupNamePattern"):
+        raise InvalidParameter(
+            "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
+        )
+    limit = params.get("limit") or _PAGE
+    rows = logs.groups_page(
+        call.project,
+        call.region,
+        prefix=params.get("logGroupNamePrefix") or "",
+        part=params.get("logGroupNamePattern") or "",
+        after=_position(call) or "",
+        limit=limit + 1,
+    )
+    return {
+        "logGroups": [_group(call, row) for row in rows[:limit]],
+        **present(nextToken=_token(call, rows[limit - 1].name) if len(rows) > limit else None),
+    }
+
+
+def _group(call: Call, group: LogGroup) -> dict[str, Any]:
+    arn = _arn(call, group)
+    return {
+        "logGroupName": group.name,
+        "creationTime": group.created_ms,
+        "metricFilterCount": 0,
+        "arn": f"{arn}:*",
+        "storedBytes": 0,
+        "logGroupClass": "STANDARD",
+        "logGroupArn": arn,
+    }
+
+
+def _arn(call: Call, group: LogGroup) -> str:
+    return f"arn:aws:logs:{call.region}:{call.project.account_id}:log-group:{group.name}"
+
+
+def _wanted_group(call: Call) -> LogGroup:
+    """Return the group that a request names, by its name or its ARN."""
+    name, identifier = (call.params.get(key) for key in ("logGroupName", "logGroupIdentifier"))
+    if bool(name) == bool(identifier):
+        raise InvalidParameter("Exactly one of logGroupName and logGroupIdentifier must be given.")
+    text = name or str(identifier).rpartition(":log-group:")[2].removesuffix(":*")
+    return logs.get_group(call.project, call.region, text)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def describe_streams(call: Call) -> dict[str, Any]:
+    """DescribeLogStreams, by name or, as LastEventTime, by the starts of the executions."""
+    group, limit = _wanted_group(call), call.params.get("limit") or _PAGE
+    found = list(islice(_streams(call, group), limit + 1))
+    token = None
+    if len(found) > limit:
+        last = found[limit - 1]
+        token = _token(call, [last.span.machine_arn, *last.place])
+    return {
+        "logStreams": [_stream(call, group, one) for one in found[:limit]],
+        **present(nextToken=token),
+    }
+
+
+def _streams(call: Call, group: LogGroup) -> Iterator[Stream]:
+    params, after = call.params, _position(call)
+    prefix, descending = params.get("logStreamNamePrefix") or "", bool(params.get("descending"))
+    if params.get("orderBy") != "LastEventTime":
+        place = tuple(after) if after else None
+        return streams.page(group, prefix=prefix, after=place, descending=descending)
+    if prefix:
+        raise InvalidParameter("Cannot order by LastEventTime with a logStreamNamePrefix.")
+    place = (after[1], after[2]) if after else None
+    return streams.by_time(group, streams.spans(group), None, place, descending=descending)
+
+
+def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
+    return {
+        "logStreamName": stream.name,
+        "creationTime": stream.execution.start_ms,
+        "firstEventTimestamp": stream.first_ms,
+        "lastEventTimestamp": stream.last_ms,
+        "lastIngestionTime": stream.last_ms,
+        "uploadSequenceToken": str(stream.execution.pk),
+        "arn": f"{_arn(call, group)}:log-stream:{stream.name}",
+        "storedBytes": 0,
+    }
+
+
+def _wanted_stream(group: LogGroup, name: str) -> Stream:
+    found = streams.find(group, name)
+    if found is None:
+        raise logs.GroupMissing(_NO_STREAM)
+    return found
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def get_events(call: Call) -> dict[str, Any]:
+    """GetLogEvents: a page of one stream, with a token for either direction."""
+    params, group = call.params, _wanted_group(call)
+    stream = _wanted_stream(group, params["logStreamName"])
+    limit = params.get("limit") or _LINES
+    span = read.Range(params.get("startTime"), params.get("endTime"))
+    direction, place = _position(call) or ("f" if params.get("startFromHead") else "b", None)
+    if direction == "f":
+        found = read.of_stream(group, stream, span, limit, after=place or 0)
+    else:
+        found = read.of_stream(group, stream, span, limit, before=_LAST if place is None else place)
+    return {
+        "events": [_line(one) for one in found],
+        **_tokens(call, found, direction, place),
+    }
+
+
+def _tokens(call: Call, found: list[Line], direction: str, place: int | None) -> dict[str, str]:
+    """Return both tokens; at an end, the one that was given comes back."""
+    given = call.params.get("nextToken")
+    if found:
+        first, last = found[0].number, found[-1].number
+    elif direction == "f":
+        first, last = (place or 0) + 1, place or 0
+    else:
+        first, last = (place or 1), (place or 1) - 1
+    ends = {"f": _token(call, ["f", last]), "b": _token(call, ["b", first])}
+    if not found and given:
+        ends[direction] = given
+    return {"nextForwardToken": ends["f"], "nextBackwardToken": ends["b"]}
+
+
+def filter_events(call: Call) -> dict[str, Any]:
+    """FilterLogEvents: the lines of a group, or of some of its streams, that match a pattern."""
+    params, group = call.params, _wanted_group(call)
+    names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix") or ""
+    if names and prefix:
+        raise InvalidParameter("logStreamNames and logStreamNamePrefix are mutually exclusive.")
+    matches = patterns.compiled(params.get("filterPattern") or "")
+    last, position = params.get("endTime"), _position(call)
+    span = read.Range(params.get("startTime"), None if last is None else last + 1)
+    after = None if position is None else (position[0], position[1], position[2])
+    if names:
+        ways = iter(_named(group, names, after))
+    else:
+        ways = read.streams_from(group, span, prefix, after)
+    page = read.search(group, ways, span, matches, params.get("limit") or _LINES, after)
+    return {
+        "events": [_found(one) for one in page.found],
+        "searchedLogStreams": [],
+        **present(nextToken=_token(call, list(page.cursor)) if page.cursor else None),
+    }
+
+
+def _named(group: LogGroup, names: list[str], after: read.Cursor | None) -> list[Stream]:
+    found = [_wanted_stream(group, name) for name in dict.fromkeys(names)]
+    found.sort(key=lambda one: one.place)
+    return [one for one in found if after is None or one.place >= after[:2]]
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {"timestamp": line.at_ms, "message": line.text, "ingestionTime": line.at_ms}
+
+
+def _found(line: Line) -> dict[str, Any]:
+    return {"logStreamName": line.stream.name, **_line(line), "eventId": line.event_id}
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def _bound(call: Call) -> dict[str, Any]:
+    """Return what a token is bound to: the caller's project and the request, whatever its page."""
+    loose = ("nextToken", "limit", "startFromHead", "interleaved")
+    asked = {name: value for name, value in call.params.items() if name not in loose}
+    return {**asked, "project": call.project.pk, "region": call.region}
+
+
+def _token(call: Call, position: Any) -> str:
+    return paging.token(call.action, _bound(call), position)
+
+
+def _position(call: Call) -> Any:
+    bound = _bound(call) | {"nextToken": call.params.get("nextToken")}
+    try:
+        return paging.position(call.action, bound)
+    except InvalidToken:
+        raise InvalidParameter("The specified nextToken is invalid.") from None
+
+
+HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+    "CreateLogGroup": create_group,
+    "DeleteLogGroup": delete_group,
+    "DescribeLogGroups": describe_groups,
+    "DescribeLogStreams": describe_streams,
+    "FilterLogEvents": filter_events,
+    "GetLogEvents": get_events,
+}

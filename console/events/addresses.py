@@ -1,0 +1,51 @@
+"""Which kinds of targets can a rule send to, and what are they called?"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+KINDS = {
+    "machine": "State machine",
+    "lambda": "Lambda function",
+    "webhook": "Webhook",
+    "email": "E-mail",
+    "sns": "SNS topic",
+    "sqs": "SQS queue",
+    "events": "Event bus",
+}
+_ARN = re.compile(r"arn:aws[a-z-]*:(states|lambda|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
+_MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")
+
+
+class AddressError(ValueError):
+    """Nothing can be sent there; says what was wanted."""
+
+
+def kind(address: str) -> str:
+    """Return which of ``KINDS`` an address is; raise ``AddressError``."""
+    match = _ARN.fullmatch(address)
+    if match is not None:
+        return _kind_of_arn(match[1], match[2], address)
+    if address.startswith(("http://", "https://")):
+        parts = urlsplit(address)
+        if parts.hostname and not parts.username and not parts.fragment:
+            return "webhook"
+    if _MAIL.fullmatch(address):
+        return "email"
+    raise AddressError(
+        f"got '{address[:100]}', wanted the ARN of a state machine, topic, queue, event bus "
+        "or function, an https address, or mailto: and an address"
+    )
+
+
+def _kind_of_arn(service: str, rest: str, address: str) -> str:
+    if service == "states" and rest.startswith("stateMachine:"):
+        return "machine"
+    if service == "events" and rest.startswith("event-bus/"):
+        return "events"
+    if service == "lambda" and rest.startswith("function:"):
+        return "lambda"
+    if service in ("sns", "sqs"):
+        return service
+    raise AddressError(f"got '{address[:100]}', which is no target of a rule")

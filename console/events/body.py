@@ -1,0 +1,150 @@
+"""What does an event say?  The envelope of EventBridge, and what Step Functions tell in it.
+
+Source: "Automating Step Functions event delivery with EventBridge" of the Developer Guide.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SOURCE = "aws.states"
+DETAIL_TYPE = "Step Functions Execution Status Change"
+MOST_BYTES = 248 * 1024
+"""How long the escaped input and output may be together; then the input is left out."""
+
+_IDS = uuid.UUID("5b0c6d7e-8a3f-4f61-9d2c-1e7a40b95c33")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is told of an execution at the moment its status changed."""
+
+    execution_arn: str
+    state_machine_arn: str
+    name: str
+    status: str
+    start_ms: int
+    stop_ms: int | None
+    input: str
+    output: str | None
+    error: str | None
+    cause: str | None
+    version_arn: str = ""
+    alias_arn: str = ""
+    redrive_count: int = 0
+    redrive_ms: int | None = None
+    child_of_map: bool = False
+
+    @property
+    def event_id(self) -> str:
+        """Return the id of the event: the same whenever this change is told."""
+        return stable_id(self.execution_arn, self.start_ms, self.redrive_count, self.status)
+
+    @property
+    def at_ms(self) -> int:
+        """Return when the status changed."""
+        return self.stop_ms or self.redrive_ms or self.start_ms
+
+
+def stable_id(*what: object) -> str:
+    """Return an event id that says the same for the same."""
+    return str(uuid.uuid5(_IDS, " ".join(map(str, what))))
+
+
+def envelope(
+    event_id: str,
+    account: str,
+    region: str,
+    *,
+    source: str,
+    detail_type: str,
+    at_ms: int,
+    resources: Sequence[str],
+    detail: Any,
+) -> str:
+    """Return the text of an event."""
+    event = {
+        "version": "0",
+        "id": event_id,
+        "detail-type": detail_type,
+        "source": source,
+        "account": account,
+        "time": datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": region,
+        "resources": list(resources),
+        "detail": detail,
+    }
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def status_change(change: Change) -> str:
+    """Return the event "Step Functions Execution Status Change"."""
+    _, _, _, region, account, _ = change.execution_arn.split(":", 5)
+    return envelope(
+        change.event_id,
+        account,
+        region,
+        source=SOURCE,
+        detail_type=DETAIL_TYPE,
+        at_ms=change.at_ms,
+        resources=[change.execution_arn],
+        detail=_detail(change),
+    )
+
+
+def _detail(change: Change) -> dict[str, Any]:
+    with_input, with_output = _included(change)
+    redrivable, reason = _redrive(change)
+    timed_out = change.status == "TIMED_OUT"
+    return {
+        "executionArn": change.execution_arn,
+        "stateMachineArn": change.state_machine_arn,
+        "name": change.name,
+        "status": change.status,
+        "startDate": change.start_ms,
+        "stopDate": change.stop_ms,
+        "input": change.input if with_input else None,
+        "output": change.output if with_output else None,
+        "stateMachineVersionArn": change.version_arn or None,
+        "stateMachineAliasArn": change.alias_arn or None,
+        "redriveCount": change.redrive_count,
+        "redriveDate": change.redrive_ms,
+        "redriveStatus": redrivable,
+        "redriveStatusReason": reason,
+        "inputDetails": {"included": with_input},
+        "outputDetails": None if change.output is None else {"included": with_output},
+        "error": change.error or ("States.Timeout" if timed_out else None),
+        "cause": change.cause,
+    }
+
+
+def _included(change: Change) -> tuple[bool, bool]:
+    """Tell whether input and output are short enough to be told."""
+    output = 0 if change.output is None else _escaped(change.output)
+    with_output = output <= MOST_BYTES
+    return _escaped(change.input) + output <= MOST_BYTES, with_output
+
+
+def _escaped(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")) - 2
+
+
+def _redrive(change: Change) -> tuple[str, str]:
+    status = change.status
+    if status == "RUNNING" and change.redrive_count:
+        return "REDRIVE_IN_PROGRESS", "Execution is RUNNING and cannot be redriven"
+    if status in ("RUNNING", "SUCCEEDED"):
+        return "NOT_REDRIVABLE", f"Execution is {status} and cannot be redriven"
+    if change.execution_arn.split(":", 6)[5] == "express":
+        reason = "Execution belongs to an Express state machine and cannot be redriven"
+        return "NOT_REDRIVABLE", reason
+    if change.child_of_map:
+        return "NOT_REDRIVABLE", f"Execution is {status} and is redriven by its Map Run"
+    return "REDRIVABLE", f"Execution is {status} and is redrivable"

@@ -1,0 +1,172 @@
+"""Which days and minutes does a cron expression of EventBridge mean?  Its six fields, read.
+
+Source: "Setting a schedule pattern for scheduled rules" of the EventBridge User Guide.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Days = Callable[[int, int], set[int]]  # (year, month) -> days of the month
+
+_MONTHS = {name.upper(): at for at, name in enumerate(calendar.month_abbr) if name}
+_WEEKDAYS = {"SUN": 1, "MON": 2, "TUE": 3, "WED": 4, "THU": 5, "FRI": 6, "SAT": 7}
+_FIELDS = 6
+_SUNDAY, _SATURDAY = 1, 7
+_ITEM = re.compile(r"(\*|(?P<low>\w+)(-(?P<high>\w+))?)(/(?P<step>\d+))?")
+
+
+class ScheduleError(ValueError):
+    """The expression is no schedule; says which field, what was found, what was wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A read cron expression. ``days``: (year, month) -> the days of that month, ascending."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    months: frozenset[int]
+    years: tuple[int, ...]
+    days: Callable[[int, int], list[int]]
+
+
+def read(fields: str) -> Cron:
+    """Read what stands between the brackets of ``cron(...)``; raise ``ScheduleError``."""
+    given = fields.upper().split()
+    if len(given) != _FIELDS:
+        names = "minutes, hours, day of month, month, day of week, year"
+        raise ScheduleError(f"cron: got {len(given)} fields, wanted six: {names}")
+    minutes, hours, day, month, weekday, year = given
+    if (day == "?") == (weekday == "?"):
+        raise ScheduleError("cron: one of day of month and day of week, and only one, is ?")
+    return Cron(
+        _numbers(minutes, "minutes", 0, 59),
+        _numbers(hours, "hours", 0, 23),
+        frozenset(_numbers(month, "month", 1, 12, _MONTHS)),
+        _numbers(year, "year", 1970, 2199),
+        _days(day) if weekday == "?" else _weekdays(weekday),
+    )
+
+
+def _numbers(
+    text: str, what: str, least: int, most: int, names: dict[str, int] | None = None
+) -> tuple[int, ...]:
+    """Return the numbers that a field lists, ascending."""
+    found: set[int] = set()
+    for item in text.split(","):
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise ScheduleError(f"{what}: got '{item}', wanted * or numbers with , - /")
+        low, high = _bounds(match, what, least, most, names or {})
+        step = int(match["step"] or 1)
+        if step < 1:
+            raise ScheduleError(f"{what}: got the step 0, wanted 1 or more")
+        found.update(range(low, high + 1, step))
+    return tuple(sorted(found))
+
+
+def _bounds(
+    match: re.Match[str], what: str, least: int, most: int, names: dict[str, int]
+) -> tuple[int, int]:
+    if match["low"] is None:
+        return least, most
+    low = _number(match["low"], what, least, most, names)
+    if match["high"] is None:
+        return low, most if match["step"] else low
+    high = _number(match["high"], what, least, most, names)
+    if high < low:
+        raise ScheduleError(f"{what}: got '{match[0]}', wanted the lower end first")
+    return low, high
+
+
+def _number(text: str, what: str, least: int, most: int, names: dict[str, int]) -> int:
+    number = names.get(text, int(text) if text.isascii() and text.isdecimal() else -1)
+    if not least <= number <= most:
+        raise ScheduleError(f"{what}: got '{text}', wanted {least} to {most}")
+    return number
+
+
+# -- days of the month -----------------------------------------------------------------------------
+
+
+def _days(text: str) -> Callable[[int, int], list[int]]:
+    return _together([_day(item) for item in text.split(",")])
+
+
+def _together(parts: list[Days]) -> Callable[[int, int], list[int]]:
+    def days(year: int, month: int) -> list[int]:
+        return sorted(set().union(*(part(year, month) for part in parts)))
+
+    return days
+
+
+def _last(year: int, month: int) -> int:
+    return calendar.monthrange(year, month)[1]
+
+
+def _day(item: str) -> Days:
+    if item == "L":
+        return lambda year, month: {_last(year, month)}
+    if item.endswith("W"):
+        wanted = _number(item[:-1], "day of month", 1, 31, {})
+        return lambda year, month: _workday(year, month, wanted)
+    numbers = set(_numbers(item, "day of month", 1, 31))
+    return lambda year, month: {one for one in numbers if one <= _last(year, month)}
+
+
+def _workday(year: int, month: int, wanted: int) -> set[int]:
+    """Return the weekday (Monday to Friday) of the month that is nearest to a day."""
+    last = _last(year, month)
+    if wanted > last:
+        return set()
+    weekday = _weekday(year, month, wanted)
+    if weekday == _SATURDAY:
+        return {wanted - 1 if wanted > 1 else wanted + 2}
+    if weekday == _SUNDAY:
+        return {wanted + 1 if wanted < last else wanted - 2}
+    return {wanted}
+
+
+def _weekday(year: int, month: int, day: int) -> int:
+    """Return 1 for Sunday to 7 for Saturday."""
+    return (calendar.weekday(year, month, day) + 1) % 7 + 1
+
+
+# -- days of the week ------------------------------------------------------------------------------
+
+
+def _weekdays(text: str) -> Callable[[int, int], list[int]]:
+    return _together([_some_weekdays(item) for item in text.split(",")])
+
+
+def _some_weekdays(item: str) -> Days:
+    if item == "L":
+        item = "SAT"
+    name, hash_, place = item.partition("#")
+    if hash_:
+        nth = _number(place, "day of week", 1, 5, {})
+        return _of_weekdays({_number(name, "day of week", 1, 7, _WEEKDAYS)}, nth - 1)
+    if item.endswith("L"):
+        return _of_weekdays({_number(item[:-1], "day of week", 1, 7, _WEEKDAYS)}, -1)
+    return _of_weekdays(set(_numbers(item, "day of week", 1, 7, _WEEKDAYS)))
+
+
+def _of_weekdays(wanted: set[int], place: int | None = None) -> Days:
+    """Return the days of a month that are one of the weekdays: all, or the one at a place."""
+
+    def days(year: int, month: int) -> set[int]:
+        found = [
+            day for day in range(1, _last(year, month) + 1) if _weekday(year, month, day) in wanted
+        ]
+        if place is None:
+            return set(found)
+        return {found[place]} if place < len(found) else set()
+
+    return days

@@ -1,0 +1,118 @@
+"""What does a target get of an event?  All of it, a part, a text of its own, or a template.
+
+Source: "Amazon EventBridge input transformation" of the EventBridge User Guide.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_STEP = re.compile(r"\.([^.\[\]'\"*]+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]")
+_VARIABLE = re.compile(r"<([\w.-]+)>")
+_MISSING = object()
+
+
+class InputError(ValueError):
+    """The settings of a target's input are none; says which."""
+
+
+def check(settings: dict[str, Any]) -> None:
+    """Raise ``InputError`` for an input, path or template that is none."""
+    given = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
+    if len(given) > 1:
+        raise InputError(f"Only one of Input, InputPath and InputTransformer: got {given}")
+    if settings.get("Input"):
+        try:
+            json.loads(settings["Input"])
+        except ValueError as error:
+            raise InputError(f"Input: wanted JSON: {error}") from None
+    paths = dict((settings.get("InputTransformer") or {}).get("InputPathsMap") or {})
+    if settings.get("InputPath"):
+        paths["InputPath"] = settings["InputPath"]
+    for name, path in paths.items():
+        _steps(path, name)
+
+
+def made(event: str, settings: dict[str, Any], rule_arn: str, rule_name: str) -> str:
+    """Return what is sent of an event (JSON text) by a target's checked settings."""
+    if settings.get("Input"):
+        return str(settings["Input"])
+    if settings.get("InputPath"):
+        found = _at(json.loads(event), _steps(settings["InputPath"], "InputPath"))
+        return "null" if found is _MISSING else _dumps(found)
+    transformer = settings.get("InputTransformer")
+    if transformer:
+        return _filled(event, transformer, {"rule-arn": rule_arn, "rule-name": rule_name})
+    return event
+
+
+def _filled(event: str, transformer: dict[str, Any], about: dict[str, str]) -> str:
+    value = json.loads(event)
+    variables: dict[str, Any] = {f"aws.events.{name}": text for name, text in about.items()}
+    variables["aws.events.event.ingestion-time"] = value.get("time")
+    variables["aws.events.event.json"] = value
+    variables["aws.events.event"] = {k: one for k, one in value.items() if k != "detail"}
+    for name, path in (transformer.get("InputPathsMap") or {}).items():
+        found = _at(value, _steps(path, name))
+        if found is not _MISSING:
+            variables[name] = found
+    template = str(transformer["InputTemplate"])
+    quoted = _quoted(template)
+
+    def fill(match: re.Match[str]) -> str:
+        found = variables.get(match[1], _MISSING)
+        inside = quoted[match.start()]
+        if found is _MISSING:
+            return "" if inside else '""'
+        return _inside(found) if inside else _dumps(found)
+
+    return _VARIABLE.sub(fill, template)
+
+
+def _quoted(template: str) -> list[bool]:
+    """Tell of each character whether it stands between quotation marks."""
+    found, inside, escaped = [], False, False
+    for one in template:
+        if one == '"' and not escaped:
+            inside = not inside
+        escaped = one == "\\" and not escaped
+        found.append(inside)
+    return found
+
+
+def _inside(value: Any) -> str:
+    """Return a value as it stands inside a JSON string."""
+    return _dumps(value if isinstance(value, str) else _dumps(value))[1:-1]
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _steps(path: Any, name: str) -> list[str | int]:
+    """Read a path as ``$.detail.items[0]``."""
+    if not isinstance(path, str) or not path.startswith("$"):
+        raise InputError(f"{name}: got {path!r}, wanted a path as $.detail")
+    steps: list[str | int] = []
+    at = 1
+    while at < len(path):
+        match = _STEP.match(path, at)
+        if match is None:
+            raise InputError(f"{name}: got {path!r}, wanted a path as $.detail")
+        steps.append(int(match[2]) if match[2] else match[1] or match[3])
+        at = match.end()
+    return steps
+
+
+def _at(value: Any, steps: list[str | int]) -> Any:
+    for step in steps:
+        here = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
+        try:
+            value = value[step] if here else _MISSING
+        except (KeyError, IndexError):
+            value = _MISSING
+        if value is _MISSING:
+            return _MISSING
+    return value

@@ -1,0 +1,237 @@
+"""What may a single value of an event be?  One test for each operator of the pattern language."""
+
+from __future__ import annotations
+
+import ipaddress
+import operator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Test = Callable[[Any], bool]
+
+_MOST = Decimal(5_000_000_000)
+_COMPARE = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_PAIR, _TWO_PAIRS = 2, 4
+
+
+class PatternError(ValueError):
+    """The pattern, or the event, is not what EventBridge takes; says where and what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it was written: 300 and 300.0 are not equal to EventBridge."""
+
+    text: str
+    value: Decimal = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", Decimal(self.text))
+
+
+def make(wanted: Any, path: str) -> Test:
+    """Return the test for one item of a field's array; raise ``PatternError``."""
+    if isinstance(wanted, list):
+        raise PatternError(f"{path}: an array cannot stand in an array of values")
+    if not isinstance(wanted, dict):
+        return _equal(wanted)
+    if len(wanted) != 1:
+        raise PatternError(f"{path}: got {len(wanted)} operators in one object, wanted one")
+    ((name, value),) = wanted.items()
+    maker = _MAKERS.get(name)
+    if maker is None:
+        known = ", ".join(_MAKERS)
+        raise PatternError(f"{path}: got the operator '{name}', wanted one of {known}")
+    return maker(value, f"{path}.{name}")
+
+
+def wants_absence(wanted: Any) -> bool:
+    """Tell whether an item is ``{"exists": false}``."""
+    return isinstance(wanted, dict) and wanted.get("exists") is False
+
+
+def _equal(wanted: Any) -> Test:
+    def test(value: Any) -> bool:
+        return type(value) is type(wanted) and bool(value == wanted)
+
+    return test
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise PatternError(f"{path}: wanted a string")
+    return value
+
+
+def _on_texts(check: Callable[[str], bool]) -> Test:
+    return lambda value: isinstance(value, str) and check(value)
+
+
+def _ignoring_case(wanted: Any, path: str) -> Test:
+    folded = _text(wanted, path).casefold()
+    return _on_texts(lambda value: value.casefold() == folded)
+
+
+def _end_of(check: Callable[[str, str], bool]) -> Callable[[Any, str], Test]:
+    """Make the maker of ``prefix`` or ``suffix``: both also take ``equals-ignore-case``."""
+
+    def maker(wanted: Any, path: str) -> Test:
+        if isinstance(wanted, dict):
+            if set(wanted) != {"equals-ignore-case"}:
+                raise PatternError(f"{path}: wanted a string or equals-ignore-case")
+            folded = _text(wanted["equals-ignore-case"], path).casefold()
+            return _on_texts(lambda value: check(value.casefold(), folded))
+        text = _text(wanted, path)
+        return _on_texts(lambda value: check(value, text))
+
+    return maker
+
+
+_prefix, _suffix = _end_of(str.startswith), _end_of(str.endswith)
+
+
+def _wildcard(wanted: Any, path: str) -> Test:
+    first, *rest = _pieces(_text(wanted, path), path)
+    return _on_texts(lambda value: _fits(value, first, rest))
+
+
+def _pieces(text: str, path: str) -> list[str]:
+    r"""Split at each ``*`` that no backslash stands before; ``\*`` and ``\\`` are themselves."""
+    pieces, at = [""], 0
+    while at < len(text):
+        one = text[at]
+        if one == "\\":
+            at += 1
+            if text[at : at + 1] not in ("*", "\\") or at == len(text):
+                raise PatternError(f"{path}: a backslash stands before * or another one only")
+            pieces[-1] += text[at]
+        elif one == "*":
+            if text[at + 1 : at + 2] == "*":
+                raise PatternError(f"{path}: two * beside each other")
+            pieces.append("")
+        else:
+            pieces[-1] += one
+        at += 1
+    return pieces
+
+
+def _fits(value: str, first: str, rest: list[str]) -> bool:
+    """Find the pieces in their order, the last one at the end: linear, whatever they are."""
+    if not rest:
+        return value == first
+    *middle, last = rest
+    if not value.startswith(first) or len(value) < len(first) + len(last):
+        return False
+    at = len(first)
+    end = len(value) - len(last)
+    for piece in middle:
+        found = value.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return value.endswith(last)
+
+
+# -- numbers, addresses, presence ------------------------------------------------------------------
+
+
+def _numeric(wanted: Any, path: str) -> Test:
+    if not isinstance(wanted, list) or len(wanted) not in (_PAIR, _TWO_PAIRS):
+        raise PatternError(f"{path}: wanted one or two pairs of operator and number")
+    checks = [_comparison(*pair, path) for pair in zip(wanted[::2], wanted[1::2], strict=True)]
+    if len(checks) > 1:
+        _check_range(wanted, path)
+    return lambda value: isinstance(value, Number) and all(one(value.value) for one in checks)
+
+
+def _comparison(name: Any, number: Any, path: str) -> Callable[[Decimal], bool]:
+    compare = _COMPARE.get(name) if isinstance(name, str) else None
+    if compare is None:
+        raise PatternError(f"{path}: wanted an operator, one of {', '.join(_COMPARE)}")
+    if not isinstance(number, Number) or not -_MOST <= number.value <= _MOST:
+        raise PatternError(f"{path}: wanted a number from -{_MOST} to {_MOST}")
+    limit = number.value
+    return lambda value: bool(compare(value, limit))
+
+
+def _check_range(wanted: list[Any], path: str) -> None:
+    low, bottom, high, top = wanted
+    if low not in (">", ">=") or high not in ("<", "<="):
+        raise PatternError(f"{path}: a range begins with > or >= and ends with < or <=")
+    if bottom.value >= top.value:
+        raise PatternError(f"{path}: the bottom of the range is not below its top")
+
+
+def _cidr(wanted: Any, path: str) -> Test:
+    try:
+        network = ipaddress.ip_network(_text(wanted, path), strict=False)
+    except ValueError:
+        raise PatternError(f"{path}: wanted addresses as 10.0.0.0/24 or 2001:db8::/32") from None
+
+    def inside(value: str) -> bool:
+        try:
+            return ipaddress.ip_address(value) in network
+        except ValueError:
+            return False
+
+    return _on_texts(inside)
+
+
+def _exists(wanted: Any, path: str) -> Test:
+    if not isinstance(wanted, bool):
+        raise PatternError(f"{path}: wanted true or false")
+    return lambda value: wanted  # noqa: ARG005 - there is a value, whatever it is
+
+
+# -- anything but ----------------------------------------------------------------------------------
+
+
+def _anything_but(wanted: Any, path: str) -> Test:
+    tests = _refused(wanted, path)
+    return lambda value: not any(test(value) for test in tests)
+
+
+def _refused(wanted: Any, path: str) -> list[Test]:
+    if isinstance(wanted, dict):
+        (name, value), *more = wanted.items() or [("", None)]
+        if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard") or more:
+            known = "prefix, suffix, equals-ignore-case or wildcard"
+            raise PatternError(f"{path}: got '{name}', wanted {known}")
+        values = value if isinstance(value, list) else [value]
+        return _some([_MAKERS[name](_text(one, path), path) for one in values], path)
+    values = wanted if isinstance(wanted, list) else [wanted]
+    kinds = {type(one) for one in values}
+    if not kinds <= {str} and not kinds <= {Number}:
+        raise PatternError(f"{path}: wanted strings only or numbers only")
+    return _some([_equal(one) for one in values], path)
+
+
+def _some(tests: list[Test], path: str) -> list[Test]:
+    if not tests:
+        raise PatternError(f"{path}: the list is empty")
+    return tests
+
+
+_MAKERS: dict[str, Callable[[Any, str], Test]] = {
+    "prefix": _prefix,
+    "suffix": _suffix,
+    "equals-ignore-case": _ignoring_case,
+    "wildcard": _wildcard,
+    "anything-but": _anything_but,
+    "numeric": _numeric,
+    "cidr": _cidr,
+    "exists": _exists,
+}

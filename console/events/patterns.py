@@ -1,0 +1,145 @@
+"""Which events does an event pattern of EventBridge let through?
+
+``parse(text).matches(text)``: both are JSON texts, because EventBridge compares numbers by how they
+are written. Source: "Creating Amazon EventBridge event patterns" of the EventBridge User Guide.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console.events import operators
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PatternError = operators.PatternError
+_MAX_CHARACTERS = 4_096
+_OR = "$or"
+_FEWEST_ALTERNATIVES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """What one field may be: any of the tests, or ``absent``."""
+
+    tests: tuple[operators.Test, ...]
+    absent: bool
+
+    def matches(self, found: list[Any]) -> bool:
+        scalars = list(_scalars(found))
+        if not scalars:
+            return self.absent
+        return any(test(one) for test in self.tests for one in scalars)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """Fields that must all match, and groups of which one alternative must."""
+
+    fields: tuple[tuple[str, _Leaf | _Node], ...]
+    groups: tuple[tuple[_Node, ...], ...]
+
+    def matches(self, found: list[Any]) -> bool:
+        """Match one of the objects found; where there is none, what may be absent still does."""
+        objects = list(_objects(found)) or [{}]
+        return any(self.fits(one) for one in objects)
+
+    def fits(self, value: dict[str, Any]) -> bool:
+        """Match one object."""
+        return all(
+            rule.matches([value[name]] if name in value else []) for name, rule in self.fields
+        ) and all(any(one.fits(value) for one in group) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A checked event pattern."""
+
+    root: _Node
+
+    def matches(self, event: str) -> bool:
+        """Tell whether an event (JSON text of an object) matches; raise ``PatternError``."""
+        return self.fits(loads(event))
+
+    def fits(self, event: dict[str, Any]) -> bool:
+        """Tell whether an event matches that was read by ``loads``."""
+        return self.root.matches([event])
+
+
+def loads(event: str) -> dict[str, Any]:
+    """Read an event for ``Pattern.fits``; raise ``PatternError``."""
+    value = _loads(event, "the event")
+    if not isinstance(value, dict):
+        raise PatternError("the event: wanted a JSON object")
+    return value
+
+
+def parse(text: str) -> Pattern:
+    """Read and check an event pattern; raise ``PatternError``."""
+    if len(text) > _MAX_CHARACTERS:
+        msg = f"the pattern: got {len(text)} characters, wanted at most {_MAX_CHARACTERS}"
+        raise PatternError(msg)
+    return Pattern(_node(_loads(text, "the pattern"), ""))
+
+
+def _loads(text: str, what: str) -> Any:
+    try:
+        return json.loads(text, parse_int=operators.Number, parse_float=operators.Number)
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise PatternError(f"{what}: no JSON: {error}") from None
+
+
+def _scalars(values: list[Any]) -> Iterator[Any]:
+    """Yield the values themselves: an array counts as each of its items, an object as none."""
+    for one in values:
+        if isinstance(one, list):
+            yield from _scalars(one)
+        elif not isinstance(one, dict):
+            yield one
+
+
+def _objects(values: list[Any]) -> Iterator[dict[str, Any]]:
+    for one in values:
+        if isinstance(one, list):
+            yield from _objects(one)
+        elif isinstance(one, dict):
+            yield one
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _node(value: Any, path: str) -> _Node:
+    if not isinstance(value, dict):
+        raise PatternError(f"{path or 'the pattern'}: wanted a JSON object")
+    if not value:
+        raise PatternError(f"{path or 'the pattern'}: an empty object matches nothing")
+    fields = tuple(
+        (name, _rule(rule, f"{path}.{name}" if path else name))
+        for name, rule in value.items()
+        if name != _OR
+    )
+    groups = (_alternatives(value[_OR], f"{path}.{_OR}" if path else _OR),) if _OR in value else ()
+    return _Node(fields, groups)
+
+
+def _rule(value: Any, path: str) -> _Leaf | _Node:
+    if isinstance(value, dict):
+        return _node(value, path)
+    if not isinstance(value, list):
+        raise PatternError(f'"{path}" must be an object or an array')
+    if not value:
+        raise PatternError(f"{path}: an empty array matches nothing")
+    return _Leaf(
+        tuple(operators.make(one, path) for one in value),
+        any(operators.wants_absence(one) for one in value),
+    )
+
+
+def _alternatives(value: Any, path: str) -> tuple[_Node, ...]:
+    if not isinstance(value, list) or len(value) < _FEWEST_ALTERNATIVES:
+        raise PatternError(f"{path}: wanted an array of at least two objects")
+    return tuple(_node(one, f"{path}[{number}]") for number, one in enumerate(value))

@@ -1,0 +1,103 @@
+"""When is a schedule due next?  ``cron(...)`` in a time zone, or ``rate(...)`` from its beginning.
+
+Source: the User Guides of EventBridge (expressions) and of EventBridge Scheduler (daylight saving
+time: what falls into the gap of spring is skipped, what autumn repeats happens once).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from console.events import cron
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ScheduleError = cron.ScheduleError
+_MOST_CHARACTERS = 256
+_FORM = re.compile(r"(cron|rate)\((.*)\)", re.DOTALL)
+_RATE = re.compile(r"\s*(\d{1,9})\s+(minute|hour|day)(s?)\s*")
+_UNIT_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A checked schedule: a cron expression in a zone, or a period in milliseconds."""
+
+    cron: cron.Cron | None
+    zone: tzinfo
+    period_ms: int = 0
+
+    def next(self, after_ms: int, began_ms: int) -> int | None:
+        """Return the first moment after one (epoch ms), None if there is none any more.
+
+        ``began_ms``: when the schedule was made; rates count from there.
+        """
+        if self.cron is None:
+            passed = max(after_ms - began_ms, 0) // self.period_ms
+            return began_ms + (passed + 1) * self.period_ms
+        after = datetime.fromtimestamp(after_ms / 1000, UTC)
+        for moment in self._moments(after.astimezone(self.zone).date()):
+            if moment > after:
+                return int(moment.timestamp() * 1000)
+        return None
+
+    def _moments(self, first: date) -> Iterator[datetime]:
+        """Yield the moments (UTC) from a day of the zone on, as far as clocks show them."""
+        assert self.cron is not None  # noqa: S101 - for the type checker
+        for day in _days(self.cron, first):
+            for hour in self.cron.hours:
+                for minute in self.cron.minutes:
+                    local = datetime.combine(day, time(hour, minute), self.zone)
+                    moment = local.astimezone(UTC)
+                    shown = moment.astimezone(self.zone)
+                    if shown.replace(tzinfo=None) == local.replace(tzinfo=None):
+                        yield moment
+
+
+def _days(wanted: cron.Cron, first: date) -> Iterator[date]:
+    for year in wanted.years:
+        if year < first.year:
+            continue
+        for month in sorted(wanted.months):
+            if (year, month) < (first.year, first.month):
+                continue
+            for number in wanted.days(year, month):
+                day = date(year, month, number)
+                if day >= first:
+                    yield day
+
+
+def parse(text: str, zone: str = "UTC") -> Schedule:
+    """Read a schedule expression; raise ``ScheduleError``."""
+    match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
+    if match is None:
+        raise ScheduleError(f"got '{text[:80]}', wanted cron(...) or rate(...)")
+    place = _zone(zone)
+    if match[1] == "cron":
+        return Schedule(cron.read(match[2]), place)
+    return Schedule(None, place, _period_ms(match[2]))
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ScheduleError(f"time zone: got '{name}', wanted one as Europe/Rome") from None
+
+
+def _period_ms(text: str) -> int:
+    match = _RATE.fullmatch(text)
+    if match is None or int(match[1]) < 1:
+        raise ScheduleError(f"rate: got '{text}', wanted a number and minutes, hours or days")
+    number, unit, plural = int(match[1]), match[2], match[3]
+    if (number == 1) == bool(plural):
+        raise ScheduleError("rate: 1 takes the singular, as 1 minute; more take the plural")
+    period = number * _UNIT_MS[unit]
+    if timedelta(milliseconds=period) > timedelta(days=366 * 100):
+        raise ScheduleError("rate: wanted a hundred years at most")
+    return period

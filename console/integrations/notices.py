@@ -1,0 +1,213 @@
+"""How does a notice leave?  As a web request, an e-mail, or a call to a function or an AWS service.
+
+Only where the operator has said: web addresses among ``"http": {"endpoints": [...]}`` of
+``targets.json``, AWS services by their entry there, e-mail by ``STEPYARD_MAIL``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from dataclasses import dataclass, field
+from smtplib import SMTPException
+from typing import Any
+
+import httpx
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from django.conf import settings
+from django.core.mail import EmailMessage
+
+from console.events import addresses
+from console.integrations import invoke, targets, web
+from console.integrations.outcome import Failed, Task
+
+SIGNATURE = "X-Stepyard-Signature"
+EVENT_ID = "X-Stepyard-Event-Id"
+_LIMIT_S = 15.0
+_TRANSIENT = (401, 407, 408, 409, 425, 429)  # as EventBridge retries them, and every 5xx
+_SERVER_ERROR = 500
+_GONE = 400
+_SUBJECT = 150
+
+
+class Undelivered(Exception):
+    """It did not arrive; ``final``: trying again would not help."""
+
+    def __init__(self, problem: str, *, final: bool = False) -> None:
+        super().__init__(problem)
+        self.final = final
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What is sent. ``event``: the whole event; ``body``: what the target gets of it.
+
+    ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target.
+    """
+
+    event_id: str
+    event: str
+    body: str
+    address: str
+    region: str
+    secret: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def secret_for(rule_arn: str, target_id: str) -> str:
+    """Return the secret that a target's web requests are signed with: derived, stored nowhere."""
+    what = f"webhook {rule_arn} {target_id}".encode()
+    return hmac.new(settings.STEPYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
+
+
+def signature(secret: str, moment_s: int, body: str) -> str:
+    """Return the header that proves who sent a body and when: HMAC-SHA256 of ``t.body``."""
+    signed = hmac.new(secret.encode(), f"{moment_s}.{body}".encode(), hashlib.sha256)
+    return f"t={moment_s},v1={signed.hexdigest()}"
+
+
+def send(notice: Notice) -> None:
+    """Send a notice; return once it was taken, raise ``Undelivered``."""
+    kind = addresses.kind(notice.address)
+    if kind == "webhook":
+        _post(notice)
+    elif kind == "email":
+        _mail(notice)
+    elif kind == "lambda":
+        _invoke(notice)
+    else:
+        _call(kind, notice)
+
+
+# -- the web ---------------------------------------------------------------------------------------
+
+
+def _post(notice: Notice) -> None:
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Stepyard",
+        EVENT_ID: notice.event_id,
+        SIGNATURE: signature(notice.secret, int(time.time()), notice.body),
+    }
+    try:
+        status = web.post(notice.address, notice.body.encode(), headers, _LIMIT_S)
+    except web.BadRequestError as error:
+        raise Undelivered(str(error), final=True) from None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise Undelivered(f"{type(error).__name__}: {error}") from None
+    if not httpx.codes.is_success(status):
+        final = status < _SERVER_ERROR and status not in _TRANSIENT
+        raise Undelivered(f"The address answered {status}", final=final)
+
+
+# -- e-mail ----------------------------------------------------------------------------------------
+
+
+def _mail(notice: Notice) -> None:
+    if not settings.STEPYARD_MAIL:
+        raise Undelivered("No mail server is configured: set STEPYARD_MAIL", final=True)
+    message = EmailMessage(
+        subject=_subject(notice.event),
+        body=_readable(notice.body),
+        to=[notice.address.removeprefix("mailto:")],
+        headers={"Message-ID": f"<{notice.event_id}@stepyard>", EVENT_ID: notice.event_id},
+    )
+    try:
+        message.send()
+    except (OSError, SMTPException) as error:
+        raise Undelivered(f"{type(error).__name__}: {error}") from None
+
+
+def _subject(event: str) -> str:
+    """Name what happened in one line."""
+    told = json.loads(event)
+    detail = told.get("detail")
+    words = [str(told.get("detail-type", "Event"))]
+    if isinstance(detail, dict) and told.get("source") == "aws.states":
+        words = [f"{detail.get('name')} is {detail.get('status')}"]
+    return " ".join(" ".join(words).split())[:_SUBJECT]
+
+
+def _readable(body: str) -> str:
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+    except ValueError:
+        return body
+
+
+# -- AWS services ----------------------------------------------------------------------------------
+
+
+def _call(kind: str, notice: Notice) -> None:
+    try:
+        client = targets.client(kind, None, notice.region)
+        _CALLS[kind](client, notice)
+    except (targets.NoTargetError, ParamValidationError) as error:
+        raise Undelivered(str(error), final=True) from None
+    except ClientError as error:
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        final = _GONE <= status < _SERVER_ERROR and "Thrott" not in code
+        raise Undelivered(str(error), final=final) from None
+    except BotoCoreError as error:
+        raise Undelivered(str(error)) from None
+
+
+def _invoke(notice: Notice) -> None:
+    """Call a function as a state names it by its ARN: registered, or at the target of Lambda."""
+    task = Task(
+        kind="lambda",
+        resource=notice.address,
+        service="",
+        action="",
+        input=notice.body,
+        idempotency_key=notice.event_id,
+        execution_arn="",
+        token="",
+    )
+    outcome = invoke.by_arn(task)
+    if isinstance(outcome, Failed):
+        missing = outcome.error == "Lambda.ResourceNotFoundException"
+        raise Undelivered(f"{outcome.error}: {outcome.cause}", final=missing)
+
+
+def _publish(client: Any, notice: Notice) -> None:
+    more = {}
+    if notice.address.endswith(".fifo"):
+        more = {"MessageGroupId": _group(notice), "MessageDeduplicationId": notice.event_id}
+    client.publish(TopicArn=notice.address, Message=notice.body, **more)
+
+
+def _enqueue(client: Any, notice: Notice) -> None:
+    name, account = notice.address.split(":")[5], notice.address.split(":")[4]
+    url = client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+    more = {}
+    if name.endswith(".fifo"):
+        more = {"MessageGroupId": _group(notice), "MessageDeduplicationId": notice.event_id}
+    client.send_message(QueueUrl=url, MessageBody=notice.body, **more)
+
+
+def _group(notice: Notice) -> str:
+    given = notice.settings.get("SqsParameters") or {}
+    return str(given.get("MessageGroupId") or "stepyard")
+
+
+def _put_event(client: Any, notice: Notice) -> None:
+    told = json.loads(notice.event)
+    entry = {
+        "Time": told["time"],
+        "Source": told["source"],
+        "DetailType": told["detail-type"],
+        "Resources": told["resources"],
+        "Detail": json.dumps(told["detail"], ensure_ascii=False),
+        "EventBusName": notice.address,
+    }
+    answer = client.put_events(Entries=[entry])
+    if answer.get("FailedEntryCount"):
+        wrong = answer["Entries"][0]
+        raise Undelivered(f"{wrong.get('ErrorCode')}: {wrong.get('ErrorMessage')}")
+
+
+_CALLS = {"sns": _publish, "sqs": _enqueue, "events": _put_event}

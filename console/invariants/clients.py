@@ -1,0 +1,156 @@
+"""Does the database have what its clients were told?  I2, I10, I12, I13 and I16, from their logs.
+
+A log is a file of JSON objects, one a line, each of one thing a client saw:
+
+* ``{"start": <execution ARN>}``: a StartExecution that was answered;
+* ``{"send": "success" | "failure", "token": ..., "output": ... | "error": ..., "cause": ...}``: a
+  SendTaskSuccess or SendTaskFailure that was answered with 200;
+* ``{"expect": <execution ARN>, "output": <text>}``: what the execution must yield;
+* ``{"call": <idempotency key>, "execution": <ARN>}``: a request that came to an endpoint;
+* ``{"poll": <execution ARN>, "events": [[id, previous, type], ...]}``: a history as it was read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from console.invariants.found import Found
+from console.invariants.violation import Violation
+from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
+from console.store import tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_COLUMNS = ("event_id", "previous", "type")
+_ENDED = {"success": "Succeeded", "failure": "Failed"}
+
+
+class Log:
+    """What clients saw, line by line; only keys and digests are kept."""
+
+    def __init__(self) -> None:
+        """Nothing was seen yet."""
+        self._calls: dict[str, Counter[str]] = {}
+        self._sent: set[str] = set()
+
+    def check(self, lines: Iterable[str]) -> Iterator[Violation]:
+        """Yield what the lines of a log and the database disagree about."""
+        for line in lines:
+            if line.strip():
+                seen = json.loads(line)
+                yield from self._of(seen)(seen)
+
+    def end(self) -> Iterator[Violation]:
+        """Yield what can be told only once all lines were read."""
+        for arn, calls in self._calls.items():
+            yield from _calls(arn, calls)
+
+    def _of(self, seen: dict[str, Any]) -> Callable[[dict[str, Any]], Iterator[Violation]]:
+        kinds = {"start": _started, "expect": _expected, "poll": _polled}
+        kinds |= {"send": self._sent_once, "call": self._called}
+        return next(check for kind, check in kinds.items() if kind in seen)
+
+    def _sent_once(self, seen: dict[str, Any]) -> Iterator[Violation]:
+        digest = hashlib.sha256(seen["token"].encode()).hexdigest()
+        task = TaskRow.objects.select_related("execution").filter(token_hash=digest).first()
+        if task is None:
+            yield Violation("I10", "", f"a send was answered for a token that is none: {seen}")
+        elif digest in self._sent:
+            yield Violation("I10", task.execution.arn, f"task {task.task}: two sends were answered")
+        else:
+            yield from _sent(task, seen)
+        self._sent.add(digest)
+
+    def _called(self, seen: dict[str, Any]) -> Iterator[Violation]:
+        self._calls.setdefault(seen["execution"], Counter())[seen["call"]] += 1
+        yield from ()
+
+
+def _started(seen: dict[str, Any]) -> Iterator[Violation]:
+    if not Execution.objects.filter(arn=seen["start"]).exists():
+        yield Violation("I2", seen["start"], "its start was answered, and it is not there")
+
+
+def _expected(seen: dict[str, Any]) -> Iterator[Violation]:
+    row = Execution.objects.filter(arn=seen["expect"]).values_list("status", "output").first()
+    status, output = row or ("absent", None)
+    if output is None or json.loads(output) != json.loads(seen["output"]):
+        yield Violation("I12", seen["expect"], f"{status}: its output is not the expected one")
+
+
+def _polled(seen: dict[str, Any]) -> Iterator[Violation]:
+    rows = HistoryEvent.objects.filter(execution__arn=seen["poll"]).order_by("event_id")
+    stored = [list(one) for one in rows.values_list(*_COLUMNS)[: len(seen["events"])]]
+    if stored != seen["events"]:
+        yield Violation("I16", seen["poll"], "what was read is not the beginning of its history")
+
+
+# -- outcomes --------------------------------------------------------------------------------------
+
+
+def _sent(task: TaskRow, seen: dict[str, Any]) -> Iterator[Violation]:
+    """The outcome in the history, if there is one, is the one that was answered."""
+    arn = task.execution.arn
+    if task.status != "closed":
+        yield Violation("I10", arn, f"task {task.task} is open after a send that was answered")
+        return
+    told = _told(task) or _coming(task)
+    if told is None:
+        if task.execution.status == "RUNNING" and _awaited(task):
+            yield Violation("I10", arn, f"task {task.task}: the outcome that was sent is lost")
+        return
+    kind, details = told
+    names = ("output",) if seen["send"] == "success" else ("error", "cause")
+    same = all(details.get(name) == seen.get(name) for name in names)
+    if not kind.endswith(_ENDED[seen["send"]]) or not same:
+        yield Violation("I10", arn, f"task {task.task} has an outcome that is not the one sent")
+
+
+def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
+    """Return the outcome in the history: the first event of the task's chain that is one."""
+    rows = HistoryEvent.objects.filter(execution_id=task.execution_id, state=task.state)
+    chain = {task.task}
+    later = rows.filter(event_id__gt=task.task).order_by("event_id")
+    for number, previous, kind in later.values_list(*_COLUMNS):
+        if previous not in chain:
+            continue
+        if kind.endswith(("Started", "Submitted")):
+            chain.add(number)
+        elif kind.endswith(("Succeeded", "Failed", "TimedOut")):
+            return kind, json.loads(rows.values_list("details", flat=True).get(event_id=number))
+    return None
+
+
+def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
+    """Return the outcome that waits in the inbox."""
+    for one in InboxMessage.objects.filter(execution_id=task.execution_id).order_by("pk"):
+        body = json.loads(one.body)
+        if body.get("task") == task.task and one.kind.startswith("Task"):
+            return one.kind, body
+    return None
+
+
+def _awaited(task: TaskRow) -> bool:
+    """Tell whether a line of control still waits for a task."""
+    frames = Found(task.execution).snapshot().frames.values()
+    return any(one.phase == "task" and one.waits_for == task.task for one in frames)
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def _calls(arn: str, calls: Counter[str]) -> Iterator[Violation]:
+    """Each request was one dispatch of an attempt, and bore the key of that attempt."""
+    dispatches: dict[str, int] = {}
+    for row in TaskRow.objects.select_related("execution").filter(execution__arn=arn):
+        key = tasks.work_of(row.execution_id, row.task).idempotency_key
+        dispatches[key] = dispatches.get(key, 0) + row.dispatches
+    for key, number in calls.items():
+        if key not in dispatches:
+            yield Violation("I13", arn, f"a request bore the key {key}, which no attempt has")
+        elif number > dispatches[key]:
+            yield Violation("I13", arn, f"{number} requests with key {key}, {dispatches[key]} sent")

@@ -1,0 +1,182 @@
+"""What do the rows say of some executions?  Read in batches, each as of one instant."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db import connection
+
+import engine
+from console.models import (
+    Definition,
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    MapRun,
+    RunRow,
+    TaskRow,
+    Timer,
+)
+from console.store.values import StoredValues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from django.db.models import QuerySet
+
+_EXECUTIONS = 200  # at most so many at a time, and
+_EVENTS = 50_000  # about so many events of theirs
+_DETAILS = 500
+_LARGE = ("input", "output", "error", "cause")
+_TASK_PAYLOADS = ("input", "credentials", "job")
+
+
+class Event(NamedTuple):
+    """A line of a history, without its payloads."""
+
+    id: int
+    previous: int
+    at_ms: int
+    type: str
+    state: str
+
+
+@dataclass(slots=True)
+class Found:
+    """An execution with all that belongs to it but payloads; those are read when asked for."""
+
+    execution: Execution
+    run: RunRow | None = None
+    events: list[Event] = field(default_factory=list)
+    tasks: dict[int, TaskRow] = field(default_factory=dict)
+    timers: list[Timer] = field(default_factory=list)
+    inbox: list[InboxMessage] = field(default_factory=list)
+    map_runs: dict[int, MapRun] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Tell whether the execution has not ended."""
+        return self.execution.status == "RUNNING"
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """Return the definition as a JSON value."""
+        return _definition(self.execution.definition_id)
+
+    def has_message(self, kind: str) -> bool:
+        """Tell whether a message of a kind waits."""
+        return any(one.kind == kind for one in self.inbox)
+
+    def messages_of(self) -> dict[int, list[InboxMessage]]:
+        """Return task -> the messages that wait for it."""
+        of: dict[int, list[InboxMessage]] = defaultdict(list)
+        for one in self.inbox:
+            of[json.loads(one.body).get("task", 0)].append(one)
+        return of
+
+    def snapshot(self) -> engine.Run:
+        """Return the run as it stands."""
+        text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
+        return engine.Run.loads(text, StoredValues(self.execution.pk))
+
+    def details(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return event -> its details."""
+        wanted = list(numbers)
+        rows = HistoryEvent.objects.filter(execution_id=self.execution.pk)
+        texts: dict[int, str] = {}
+        for start in range(0, len(wanted), _DETAILS):
+            some = rows.filter(event_id__in=wanted[start : start + _DETAILS])
+            texts.update(some.values_list("event_id", "details"))
+        return {number: json.loads(text) if text else {} for number, text in texts.items()}
+
+
+@lru_cache(maxsize=200)
+def _definition(sha256: str) -> Mapping[str, Any]:
+    text = Definition.objects.values_list("text", flat=True).get(pk=sha256)
+    value: Mapping[str, Any] = json.loads(text)
+    return value
+
+
+def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return name -> state at any depth, but for names that stand for several."""
+    found: dict[str, Mapping[str, Any]] = {}
+    twice: set[str] = set()
+    blocks = [definition]
+    while blocks:
+        for name, state in blocks.pop()["States"].items():
+            (twice.add(name) if name in found else found.update({name: state}))
+            blocks += state.get("Branches", ())
+            blocks += [state[key] for key in ("ItemProcessor", "Iterator") if key in state]
+    return {name: state for name, state in found.items() if name not in twice}
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def batches(wanted: QuerySet[Execution]) -> Iterator[list[Found]]:
+    """Yield the executions some at a time; while a batch is looked at, its rows stand still."""
+    after = 0
+    while True:
+        with one_instant():
+            batch = _batch(wanted.filter(pk__gt=after))
+            yield batch
+        if not batch:
+            return
+        after = batch[-1].execution.pk
+
+
+@contextlib.contextmanager
+def one_instant() -> Iterator[None]:
+    """Let all reads see the database as of one moment, and hold nobody up who writes."""
+    if connection.in_atomic_block:
+        yield
+        return
+    postgres = connection.vendor == "postgresql"
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN" + (" ISOLATION LEVEL REPEATABLE READ, READ ONLY" * postgres))
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def _batch(wanted: QuerySet[Execution]) -> list[Found]:
+    rows = wanted.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
+    found = {one.pk: Found(one) for one in rows}
+    for run in RunRow.objects.defer("snapshot").filter(pk__in=found):
+        found[run.pk].run = run
+    chosen = _some(list(found.values()))
+    _fill({one.execution.pk: one for one in chosen})
+    return chosen
+
+
+def _some(found: Sequence[Found]) -> list[Found]:
+    """Return the first of them, with about so many events that a batch may have."""
+    events = 0
+    for place, one in enumerate(found):
+        events += one.run.next_event if one.run is not None else 0
+        if events > _EVENTS:
+            return list(found[: place + 1])
+    return list(found)
+
+
+def _fill(found: dict[int, Found]) -> None:
+    events = HistoryEvent.objects.filter(execution_id__in=found).order_by(
+        "execution_id", "event_id"
+    )
+    columns = ("execution_id", "event_id", "previous", "at_ms", "type", "state")
+    for number, *event in events.values_list(*columns):
+        found[number].events.append(Event(*event))
+    for task in TaskRow.objects.filter(execution_id__in=found).defer(*_TASK_PAYLOADS):
+        found[task.execution_id].tasks[task.task] = task
+    for timer in Timer.objects.filter(execution_id__in=found):
+        found[timer.execution_id].timers.append(timer)
+    for message in InboxMessage.objects.filter(execution_id__in=found).order_by("pk"):
+        found[message.execution_id].inbox.append(message)
+    for run in MapRun.objects.filter(parent_id__in=found):
+        found[run.parent_id].map_runs[run.task] = run

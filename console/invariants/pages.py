@@ -1,0 +1,37 @@
+"""Is a history told page by page the whole history, from either end?  I14."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.store import history
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.invariants.found import Found
+    from console.invariants.walk import Walk
+
+_PAGE = 100
+_MOST = 1_000  # longer ones are told the same way, and reading each three times costs
+
+
+def stitched(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I14: the pages of GetExecutionHistory, put together, are what is stored."""
+    del walk
+    if len(found.events) > _MOST:
+        return
+    wanted = [one.id for one in found.events]
+    if list(_told(found.execution.pk, reverse=False)) != wanted:
+        yield "I14", "the pages of its history are not its history"
+    if list(_told(found.execution.pk, reverse=True)) != wanted[::-1]:
+        yield "I14", "the pages of its history from the end are not its history backwards"
+
+
+def _told(execution_id: int, *, reverse: bool) -> Iterator[int]:
+    after = 0
+    while rows := history.page(execution_id, after=after, limit=_PAGE, reverse=reverse):
+        yield from (one.event_id for one in rows)
+        after = rows[-1].event_id
+        if len(rows) < _PAGE:
+            return

@@ -1,0 +1,104 @@
+"""Are the results of Maps and Parallels in the order of their inputs?  I9.
+
+Told where the state passes its result on as it is; what a selector makes of it nobody can tell.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from console.invariants.found import states_of
+from console.models import Execution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from console.invariants.found import Found
+    from console.invariants.walk import Walk
+
+_SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "ResultWriter")
+
+
+def in_order(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I9: result i is that of item i, or of branch i, whatever finished first."""
+    groups = [one for one in walk.exits if _is_group(walk, one)]
+    states = states_of(found.definition) if groups else {}
+    for visit in groups:
+        state = states.get(walk.by_id[visit].state)
+        if state is None or any(key in state for key in _SHAPING):
+            continue
+        left = _left(walk, visit)
+        if left is not None:
+            yield from _compare(found, walk, state, visit, left)
+
+
+def _is_group(walk: Walk, visit: int) -> bool:
+    return walk.by_id[visit].type in ("MapStateEntered", "ParallelStateEntered")
+
+
+def _left(walk: Walk, visit: int) -> int | None:
+    """Return the event with the result of a visit, None if it has none or an error was caught."""
+    if not walk.exits[visit] or not walk.starts[visit]:
+        return None
+    joined = walk.joined.get(walk.starts[visit][-1])
+    left = walk.exits[visit][0]
+    if joined is None:
+        return None
+    before = walk.by_id[joined].previous
+    plain = walk.by_id[left].previous in (before, joined) or _of_map_run(walk, before)
+    return left if plain else None
+
+
+def _of_map_run(walk: Walk, event: int) -> bool:
+    return event in walk.by_id and walk.by_id[event].type == "MapRunSucceeded"
+
+
+def _compare(
+    found: Found, walk: Walk, state: Mapping[str, Any], visit: int, left: int
+) -> Iterator[tuple[str, str]]:
+    attempt = walk.starts[visit][-1]
+    if state["Type"] == "Parallel":
+        lines = dict(enumerate(_branches(walk, state, attempt)))
+    elif _of_map_run(walk, walk.by_id[walk.joined[attempt]].previous):
+        yield from _children(found, walk, visit, left)
+        return
+    else:
+        lines = _iterations(found, walk, attempt)
+    details = found.details([left, *lines.values()])
+    wanted = [json.loads(details[lines[index]]["output"]) for index in sorted(lines)]
+    if json.loads(details[left]["output"]) != wanted:
+        yield "I9", f"event {left}: the result is not that of the {len(lines)} lines, in order"
+
+
+def _iterations(found: Found, walk: Walk, attempt: int) -> dict[int, int]:
+    """Return index -> the event with the output of that iteration."""
+    ended = [
+        one.id
+        for one in found.events
+        if one.type == "MapIterationSucceeded"
+        and walk.visit.get(one.id) == walk.visit[attempt]
+        and one.id > attempt
+    ]
+    details = found.details(ended)
+    return {details[one]["index"]: walk.by_id[one].previous for one in ended}
+
+
+def _branches(walk: Walk, state: Mapping[str, Any], attempt: int) -> Iterator[int]:
+    """Yield the event with the output of each branch: the last that left one of its states."""
+    inside = [visit for visit, home in walk.home.items() if home == attempt]
+    for branch in state["Branches"]:
+        own = [one for one in inside if walk.by_id[one].state in branch["States"]]
+        yield max(event for visit in own for event in walk.exits[visit])
+
+
+def _children(found: Found, walk: Walk, visit: int, left: int) -> Iterator[tuple[str, str]]:
+    """Compare the result of a Map Run with its children's."""
+    run = max(
+        (one for task, one in found.map_runs.items() if walk.visit.get(task) == visit),
+        key=lambda one: one.task,
+    )
+    rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
+    wanted = [json.loads(text or "null") for text in rows.values_list("output", flat=True)]
+    if json.loads(found.details([left])[left]["output"]) != wanted:
+        yield "I9", f"event {left}: the result is not that of the Map Run's children, in order"

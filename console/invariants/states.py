@@ -1,0 +1,65 @@
+"""Was each state that was entered left once, and each task ended once?  I5 and I6."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.invariants.walk import SCHEDULED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.invariants.found import Found
+    from console.invariants.walk import Walk
+
+
+def visits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I5: a state is left at most once a visit, and once if the execution succeeded."""
+    succeeded = found.execution.status == "SUCCEEDED"
+    for visit, exits in walk.exits.items():
+        name = f"state {walk.by_id[visit].state!r} (event {visit})"
+        if len(exits) > 1:
+            yield "I5", f"{name} was left {len(exits)} times: {exits}"
+        elif succeeded and not exits and not walk.died(visit):
+            yield "I5", f"{name} was never left"
+    for one in walk.strays:
+        if one.type.endswith("StateExited"):
+            yield "I5", f"event {one.id} leaves state {one.state!r}, which was not entered"
+
+
+def outcomes(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I6: what was scheduled has one outcome; none only if it, or its group, ended before."""
+    for task, ended in walk.outcomes.items():
+        if len(ended) > 1:
+            yield "I6", f"task {task} has {len(ended)} outcomes: {ended}"
+        elif not ended and not _excused(found, walk, task):
+            yield "I6", f"task {task} has no outcome and will have none"
+    for one in walk.strays:
+        if not one.type.endswith("StateExited"):
+            yield "I6", f"event {one.id} ({one.type}) is the outcome of nothing"
+    yield from _rows(found, walk)
+
+
+def _excused(found: Found, walk: Walk, task: int) -> bool:
+    """Tell why a task may have no outcome (yet)."""
+    end = walk.next_end(task)
+    if end not in ("", "SUCCEEDED"):
+        return True  # the execution ended before it
+    if walk.died(walk.visit.get(task, 0)):
+        return True  # a sibling failed before it, or its group goes on: then I1 watches it
+    row = found.tasks.get(task)
+    opened = row is not None and row.status != "closed"
+    coming = found.has_message("Stop") or bool(found.messages_of().get(task))
+    return not end and (opened or coming)
+
+
+def _rows(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """Compare the tasks' rows with their events."""
+    kinds = {*SCHEDULED, "MapRunStarted"}
+    told = {one.id for one in found.events if one.type in kinds}
+    for task in sorted(told ^ set(found.tasks)):
+        missing = "row" if task in told else "event"
+        yield "I6", f"task {task} has no {missing}"
+    for task, row in found.tasks.items():
+        if row.status != "closed" and walk.outcomes.get(task):
+            yield "I6", f"task {task} has its outcome and is open"

@@ -1,0 +1,79 @@
+"""Did nothing come before its time?  I8."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from console import arns
+from console.invariants.found import states_of
+from console.invariants.walk import REDRIVEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from console.invariants.found import Event, Found
+    from console.invariants.walk import Walk
+
+CLOCKS_APART_MS = 20
+"""So far may two processes be apart that measured the database's clock at different times."""
+
+
+def never_early(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    """I8: Wait states, task timeouts and the execution's own timeout take the time they say."""
+    yield from _waits(found, walk)
+    for task in walk.outcomes:
+        for outcome in walk.outcomes[task]:
+            if walk.by_id[outcome].type.endswith("TimedOut"):
+                yield from _timeout(found, walk, task, outcome)
+    yield from _execution(found)
+
+
+def _waits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
+    waits = [one for one in walk.exits if walk.by_id[one].type == "WaitStateEntered"]
+    states = states_of(found.definition) if waits else {}
+    for visit in waits:
+        entered = walk.by_id[visit]
+        due_ms = _due_ms(entered, states.get(entered.state, {}))
+        for left in walk.exits[visit]:
+            yield from _early(walk.by_id[left], due_ms)
+
+
+def _due_ms(entered: Event, state: Mapping[str, Any]) -> int:
+    """Return when a Wait may be over at the earliest, as far as its literals tell."""
+    seconds, timestamp = state.get("Seconds"), state.get("Timestamp")
+    if isinstance(seconds, int):
+        return entered.at_ms + seconds * 1000
+    if isinstance(timestamp, str) and timestamp[:1].isdigit():
+        return int(datetime.fromisoformat(timestamp).timestamp()) * 1000
+    return entered.at_ms
+
+
+def _timeout(found: Found, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
+    """Compare a task's timeout with its row; the clocks of an activity begin with its start."""
+    row = found.tasks.get(task)
+    if row is None:
+        return
+    limits = [one for one in (row.timeout_s, row.heartbeat_s) if one is not None]
+    begun = walk.by_id[task].at_ms if row.kind != "activity" else row.started_ms
+    if limits and begun is not None:
+        yield from _early(walk.by_id[outcome], begun + min(limits) * 1000)
+    if not limits:
+        yield "I8", f"event {outcome}: a timeout of task {task}, which has none"
+
+
+def _execution(found: Found) -> Iterator[tuple[str, str]]:
+    seconds = found.definition.get("TimeoutSeconds")
+    if not isinstance(seconds, int) or arns.is_express(found.execution.arn):
+        return
+    begun = 0
+    for event in found.events:
+        if event.type in ("ExecutionStarted", REDRIVEN):
+            begun = event.at_ms
+        elif event.type == "ExecutionTimedOut":
+            yield from _early(event, begun + seconds * 1000)
+
+
+def _early(event: Event, due_ms: int) -> Iterator[tuple[str, str]]:
+    if event.at_ms + CLOCKS_APART_MS < due_ms:
+        yield "I8", f"event {event.id} ({event.type}) came {due_ms - event.at_ms} ms early"

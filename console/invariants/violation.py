@@ -1,0 +1,17 @@
+"""What is wrong, and with which execution?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One invariant that does not hold. ``id``: I1 to I16."""
+
+    id: str
+    execution_arn: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.id}\t{self.execution_arn}\t{self.what}"

@@ -1,0 +1,139 @@
+"""Which visit of which state does each event belong to?  A history, read once from its beginning.
+
+Events are chained: each points back at the event it followed. A *visit* is one stay in a state,
+named by its ...StateEntered event; its *home* is the event that began the branch or iteration it
+lies in (0: the execution itself); an *attempt* is one start of a task, a Parallel or a Map.
+
+(Written without the engine's own fold of a history: it is to find its mistakes.)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.invariants.found import Event
+
+ENDS = {
+    "ExecutionSucceeded": "SUCCEEDED",
+    "ExecutionFailed": "FAILED",
+    "ExecutionAborted": "ABORTED",
+    "ExecutionTimedOut": "TIMED_OUT",
+}
+REDRIVEN = "ExecutionRedriven"
+_FAMILIES = ("LambdaFunction", "Activity", "Task")
+_OUTCOMES = ("Succeeded", "Failed", "TimedOut", "StartFailed", "SubmitFailed")
+OUTCOMES = {family + outcome: family for family in _FAMILIES for outcome in _OUTCOMES}
+SCHEDULED = {family + "Scheduled": family for family in _FAMILIES}
+_HOMES = ("ParallelStateStarted", "MapIterationStarted")
+_STARTS = {*SCHEDULED, "ParallelStateStarted", "MapStateStarted"}
+
+
+class Walk:
+    """The visits of a history and what became of them."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        """Walk through the events; a broken chain breaks nothing here."""
+        self.by_id = {one.id: one for one in events}
+        self.visit: dict[int, int] = {}  # event -> visit
+        self.home: dict[int, int] = {}  # visit -> event
+        self.exits: dict[int, list[int]] = {}  # visit -> events
+        self.starts: dict[int, list[int]] = {}  # visit -> attempts
+        self.joined: dict[int, int] = {}  # attempt of a Parallel or Map -> its ...StateSucceeded
+        self.attempt: dict[int, int] = {}  # home -> the attempt it belongs to
+        self.outcomes: dict[int, list[int]] = {}  # ...Scheduled event -> events
+        self.strays: list[Event] = []  # outcomes of nothing, exits from nowhere
+        self.ends = [one.id for one in events if one.type in ENDS]
+        self.redrives = [one.id for one in events if one.type == REDRIVEN]
+        self._open: dict[str, int] = {}  # state -> its last visit
+        self._entry: dict[tuple[int, str], int] = {}  # (event before, state) -> visit
+        for one in events:
+            self._take(one)
+
+    def died(self, visit: int) -> bool:
+        """Tell whether a visit lies in a branch or iteration whose group has not been joined."""
+        home = self.home.get(visit, 0)
+        return home != 0 and self.attempt.get(home, home) not in self.joined
+
+    def next_end(self, event: int) -> str:
+        """Return how the execution ended next after an event, "" if it has not."""
+        after = next((one for one in self.ends if one > event), None)
+        return "" if after is None else ENDS[self.by_id[after].type]
+
+    def redrive_before(self, event: int) -> int:
+        """Return the last redrive before an event, 0 if there was none."""
+        return max((one for one in self.redrives if one < event), default=0)
+
+    # -- one event ---------------------------------------------------------------------------------
+
+    def _take(self, event: Event) -> None:
+        kind = event.type
+        if kind.endswith("StateEntered"):
+            self._enter(event)
+            return
+        if not event.state or kind.endswith("Aborted"):  # of a sibling: it points elsewhere
+            return
+        visit = self.visit[event.id] = self._find(event)
+        if kind.endswith("StateExited"):
+            self._exit(event, visit)
+        elif kind in _STARTS:
+            self.starts[visit].append(event.id) if visit else self.strays.append(event)
+        elif kind == "MapIterationStarted" and self.starts.get(visit):
+            self.attempt[event.id] = self.starts[visit][-1]
+        elif kind in ("MapStateSucceeded", "ParallelStateSucceeded") and self.starts.get(visit):
+            self.joined[self.starts[visit][-1]] = event.id
+        if kind in SCHEDULED:
+            self.outcomes[event.id] = []
+        elif kind in OUTCOMES:
+            self._outcome(event)
+
+    def _enter(self, event: Event) -> None:
+        number, before = event.id, self.by_id.get(event.previous)
+        if before is not None and before.type in _HOMES:
+            self.home[number] = before.id
+        else:
+            self.home[number] = self.home.get(self.visit.get(event.previous, 0), 0)
+        self.visit[number] = number
+        self.exits[number], self.starts[number] = [], []
+        self._open[event.state] = number
+        self._entry[event.previous, event.state] = number
+
+    def _exit(self, event: Event, visit: int) -> None:
+        if visit:
+            self.exits[visit].append(event.id)
+        else:
+            self.strays.append(event)
+
+    def _outcome(self, event: Event) -> None:
+        """Go back from an outcome to what was scheduled: over its start, and its submission."""
+        before = self.by_id.get(event.previous)
+        while before is not None and before.type.endswith(("Started", "Submitted")):
+            before = self.by_id.get(before.previous) if before.previous < before.id else None
+        if before is None or SCHEDULED.get(before.type) != OUTCOMES[event.type]:
+            self.strays.append(event)
+        else:
+            self.outcomes.setdefault(before.id, []).append(event.id)
+
+    def _find(self, event: Event) -> int:
+        """Go back along the chain to the visit of the event's own state."""
+        if event.type == "EvaluationFailed":  # on entry it points before the entry
+            found = self._entry.get((event.previous, event.state))
+            if found is not None:
+                return found
+        visit = self.visit.get(event.previous, 0)
+        while visit and self.by_id[visit].state != event.state:
+            before = self.by_id[visit].previous
+            visit = self.visit.get(before, 0) if before < visit else 0
+        # a redrive cuts the chain of the execution's own line
+        return visit or self._open.get(event.state, 0)
+
+
+def between(numbers: Sequence[int], cuts: Sequence[int]) -> list[list[int]]:
+    """Return the numbers in groups: those before the first cut, between cuts, after the last."""
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number in numbers:
+        groups[sum(cut < number for cut in cuts)].append(number)
+    return list(groups.values())

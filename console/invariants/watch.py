@@ -1,0 +1,82 @@
+"""Does what runs have something to move it at every instant, and only go forward?  I1, I11, I16.
+
+Sampled once a second while workers are busy, killed, or started again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.invariants import progress
+from console.invariants.found import Found, batches
+from console.invariants.violation import Violation
+from console.invariants.walk import Walk
+from console.models import Execution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WATCHED = 1_000  # executions whose histories are compared from sample to sample
+_EVERY_S = 1.0
+
+
+class Seen(NamedTuple):
+    """How far an execution was: its version, and the beginning of its history."""
+
+    version: int
+    events: int
+    digest: str
+
+
+class Watch:
+    """Samples of what runs."""
+
+    def __init__(self) -> None:
+        """Nothing was seen yet."""
+        self._seen: dict[int, Seen] = {}
+        self.samples = 0
+
+    def run(self, seconds: float) -> Iterator[Violation]:
+        """Sample once a second for so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            begun = time.monotonic()
+            yield from self.sample()
+            time.sleep(max(0.0, _EVERY_S - (time.monotonic() - begun)))
+
+    def sample(self) -> Iterator[Violation]:
+        """Look once at all that runs, and again at what was seen before."""
+        self.samples += 1
+        for batch in batches(Execution.objects.filter(status="RUNNING")):
+            for found in batch:
+                for number, what in progress.witness(found, Walk(())):
+                    yield Violation(number, found.execution.arn, what)
+                self._note(found)
+        for batch in batches(Execution.objects.filter(pk__in=list(self._seen))):
+            for found in batch:
+                yield from self._compare(found)
+
+    def _note(self, found: Found) -> None:
+        if len(self._seen) < _WATCHED and found.run is not None:
+            self._seen.setdefault(found.execution.pk, _seen(found, len(found.events)))
+
+    def _compare(self, found: Found) -> Iterator[Violation]:
+        """Whatever was seen is still there, and the version only grew."""
+        before = self._seen[found.execution.pk]
+        now = _seen(found, before.events)
+        arn = found.execution.arn
+        if now.version < before.version:
+            yield Violation("I11", arn, f"version {before.version} became {now.version}")
+        if now.digest != before.digest:
+            yield Violation("I16", arn, f"the first {before.events} events are others than before")
+        if found.running:
+            self._seen[found.execution.pk] = _seen(found, len(found.events))
+        else:
+            del self._seen[found.execution.pk]
+
+
+def _seen(found: Found, events: int) -> Seen:
+    digest = hashlib.sha256(repr(found.events[:events]).encode()).hexdigest()
+    return Seen(0 if found.run is None else found.run.version, events, digest)

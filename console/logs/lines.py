@@ -1,0 +1,57 @@
+"""Which events does a level log, and what does a log line say?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.store import history
+
+if TYPE_CHECKING:
+    from console.models import HistoryEvent
+
+FATAL = frozenset({"ExecutionAborted", "ExecutionFailed", "ExecutionTimedOut"})
+_ERROR_ENDS = ("Failed", "TimedOut", "Aborted")
+ERROR = frozenset(
+    {name for name in engine.DETAILS if name.endswith(_ERROR_ENDS)} | {"FailStateEntered"}
+)
+_LONGEST = 248 * 1024
+_PAYLOADS = ("input", "output", "parameters")
+
+
+def types(level: str) -> frozenset[str]:
+    """Return the event types that a level logs, as the table in AWS's guide has them."""
+    return {"ALL": frozenset(engine.DETAILS), "ERROR": ERROR, "FATAL": FATAL}.get(
+        level, frozenset()
+    )
+
+
+def line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data: bool) -> str:
+    """Return the log line of an event: JSON, where every number is a text, as AWS writes it.
+
+    ``redrives``: how often the execution had been redriven when it happened.
+    """
+    event = history.aws_event(row, include_data=with_data)
+    member = engine.DETAILS[row.type]
+    answer = {
+        "id": str(row.event_id),
+        "type": row.type,
+        "details": _shortened(event[member]) if member else {},
+        "redrive_count": str(redrives),
+        "previous_event_id": str(row.previous),
+        "event_timestamp": str(row.at_ms),
+        "execution_arn": execution_arn,
+    }
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shortened(details: dict[str, Any]) -> dict[str, Any]:
+    """Cut payloads to the 248 KB that AWS's lines take, and say so."""
+    for name in _PAYLOADS:
+        text = details.get(name)
+        if isinstance(text, str) and len(text.encode()) > _LONGEST:
+            details[name] = text.encode()[:_LONGEST].decode(errors="ignore")
+            if f"{name}Details" in details:
+                details[f"{name}Details"] = {"truncated": True}
+    return details

@@ -1,0 +1,191 @@
+"""Which log lines are there?  Of one stream from either end, or of a group by a pattern."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from console.logs import lines, streams
+from console.models import HistoryEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from django.db.models import QuerySet
+
+    from console.logs.streams import Stream
+    from console.models import LogGroup
+
+PAGE_BYTES = 1024 * 1024
+_OVERHEAD = 26
+_MOST_READ = 20_000
+_MOST_STREAMS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a stream. ``number``: the event's id."""
+
+    stream: Stream
+    number: int
+    at_ms: int
+    text: str
+
+    @property
+    def event_id(self) -> str:
+        """Return what tells this line from every other."""
+        return f"{self.at_ms:014d}{self.stream.execution.pk:020d}{self.number:08d}"
+
+    @property
+    def size(self) -> int:
+        """Return what it counts for in a page."""
+        return len(self.text.encode()) + _OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which lines by time: from ``since`` to before ``until`` (epoch ms); None: no bound."""
+
+    since: int | None = None
+    until: int | None = None
+
+    def condition(self) -> Q:
+        """Return the same for events in the database."""
+        found = Q() if self.since is None else Q(at_ms__gte=self.since)
+        return found if self.until is None else found & Q(at_ms__lt=self.until)
+
+    def executions(self) -> Q:
+        """Return the executions that may have such lines."""
+        found = Q() if self.since is None else Q(stop_ms=None) | Q(stop_ms__gte=self.since)
+        return found if self.until is None else found & Q(start_ms__lt=self.until)
+
+
+def of_stream(
+    group: LogGroup, stream: Stream, span: Range, limit: int, *, after: int = 0, before: int = 0
+) -> list[Line]:
+    """Return up to ``limit`` lines and a page's bytes, in order.
+
+    The first ones after event ``after``, or with ``before`` the last ones before that event.
+    """
+    events = _events(group, stream, span)
+    if before:
+        rows = events.filter(event_id__lt=before).order_by("-event_id")
+    else:
+        rows = events.filter(event_id__gt=after).order_by("event_id")
+    found = _fitting(_lines(stream, rows[:limit]))
+    return found[::-1] if before else found
+
+
+def _fitting(found: Iterator[Line]) -> list[Line]:
+    """Return the first lines that a page has room for, at least one."""
+    kept: list[Line] = []
+    size = 0
+    for line in found:
+        size += line.size
+        if kept and size > PAGE_BYTES:
+            break
+        kept.append(line)
+    return kept
+
+
+def _events(group: LogGroup, stream: Stream, span: Range) -> QuerySet[HistoryEvent]:
+    events = HistoryEvent.objects.filter(
+        span.condition(), execution_id=stream.execution.pk, at_ms__gte=group.created_ms
+    )
+    level = stream.span.level
+    return events if level == "ALL" else events.filter(type__in=lines.types(level))
+
+
+def _lines(stream: Stream, rows: QuerySet[HistoryEvent]) -> Iterator[Line]:
+    redriven = _redriven(stream)
+    for row in rows.iterator(chunk_size=500):
+        count = bisect_right(redriven, row.event_id)
+        text = lines.line(row, stream.execution.arn, count, with_data=stream.span.with_data)
+        yield Line(stream, row.event_id, row.at_ms, text)
+
+
+def _redriven(stream: Stream) -> list[int]:
+    """Return the ids of an execution's redrives."""
+    if not stream.execution.redrive_count:
+        return []
+    events = HistoryEvent.objects.filter(execution_id=stream.execution.pk, type="ExecutionRedriven")
+    return list(events.order_by("event_id").values_list("event_id", flat=True))
+
+
+# -- of a group ------------------------------------------------------------------------------------
+
+Cursor = tuple[int, int, int]
+"""Start and key of an execution, and the id of its last event that was looked at."""
+
+
+@dataclass(slots=True)
+class Search:
+    """One page of a search: what was found, and where to go on if there may be more."""
+
+    found: list[Line]
+    cursor: Cursor | None = None
+    read: int = 0
+    size: int = 0
+
+
+def search(
+    group: LogGroup,
+    ways: Iterator[Stream],
+    span: Range,
+    matches: Callable[[str], bool],
+    limit: int,
+    after: Cursor | None = None,
+) -> Search:
+    """Search streams in order of their starts, some thousands of lines a call.
+
+    Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
+    """
+    page = Search([])
+    for seen, stream in enumerate(ways):
+        begun = after[2] if after and stream.place == after[:2] else 0
+        if not _search_one(page, group, stream, span, matches, limit, begun):
+            break
+        if seen >= _MOST_STREAMS:
+            page.cursor = (*stream.place, 2**31 - 1)
+            break
+    page.found.sort(key=lambda line: (line.at_ms, line.stream.place, line.number))
+    return page
+
+
+def _search_one(
+    page: Search,
+    group: LogGroup,
+    stream: Stream,
+    span: Range,
+    matches: Callable[[str], bool],
+    limit: int,
+    begun: int,
+) -> bool:
+    """Add a stream's lines to a page; tell whether there is room for more."""
+    last = begun
+    rows = _events(group, stream, span).filter(event_id__gt=begun).order_by("event_id")
+    for line in _lines(stream, rows):
+        fits = not page.found or page.size + line.size <= PAGE_BYTES
+        hit = matches(line.text)
+        if page.read >= _MOST_READ or (hit and (len(page.found) >= limit or not fits)):
+            page.cursor = (*stream.place, last)
+            return False
+        page.read += 1
+        last = line.number
+        if hit:
+            page.found.append(line)
+            page.size += line.size
+    return True
+
+
+def streams_from(
+    group: LogGroup, span: Range, prefix: str, after: Cursor | None
+) -> Iterator[Stream]:
+    """Yield the streams that may have lines in a range, from the one of a cursor on."""
+    known = [one for one in streams.spans(group) if streams.may_begin(one, prefix)]
+    place = None if after is None else (after[0], after[1] - 1)
+    found = streams.by_time(group, known, span.executions(), place)
+    return (one for one in found if one.name.startswith(prefix))

@@ -1,0 +1,239 @@
+"""Which streams and lines has a log group?  Computed from executions and their histories.
+
+One stream an execution, ``states/<machine>/<minute>/<key>``. Which executions log to a group, and
+what of them, is settled by the route of their machine when they started. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from django.db.models import OuterRef, Q, Subquery
+
+from console.logs import lines
+from console.models import Execution, HistoryEvent, LogRoute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import LogGroup
+
+Place = tuple[int, int]
+"""Where an execution stands in order of time: start and key."""
+
+_KEY = re.compile(r"([0-9a-f]{11})([0-9a-f]{10})")
+_NAME = re.compile(r"states/(.+)/(\d{4}-\d\d-\d\d-\d\d-\d\d)/([0-9a-f]{21})")
+_BATCH = 100
+_DAY_MS = 24 * 3600 * 1000
+_COLUMNS = ("arn", "state_machine_arn", "start_ms", "stop_ms", "redrive_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Executions of one machine that log in one way: started in ``[since, until)``."""
+
+    machine_arn: str
+    since: int
+    until: int | None
+    level: str
+    with_data: bool
+
+    def holds(self, execution: Execution) -> bool:
+        """Tell whether an execution is one of these."""
+        arn = execution.state_machine_arn
+        return (
+            (arn == self.machine_arn or arn.startswith(f"{self.machine_arn}/"))
+            and self.since <= execution.start_ms
+            and (self.until is None or execution.start_ms < self.until)
+        )
+
+    def condition(self) -> Q:
+        """Return the same for the database."""
+        arn = self.machine_arn
+        found = Q(state_machine_arn=arn) | Q(state_machine_arn__startswith=f"{arn}/")
+        found &= Q(start_ms__gte=self.since)
+        return found if self.until is None else found & Q(start_ms__lt=self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One execution's lines in one group. ``first_ms`` and ``last_ms``: of its lines so far."""
+
+    execution: Execution
+    span: Span
+    first_ms: int
+    last_ms: int
+
+    @property
+    def name(self) -> str:
+        """Return the stream's name."""
+        return name_of(self.execution)
+
+    @property
+    def place(self) -> Place:
+        """Return where it stands in order of time."""
+        return self.execution.start_ms, self.execution.pk
+
+
+def name_of(execution: Execution) -> str:
+    """Return the name of an execution's stream; names are in the order of their starts."""
+    machine = execution.state_machine_arn.rsplit(":", 1)[-1]
+    minute = datetime.fromtimestamp(execution.start_ms // 1000, UTC).strftime("%Y-%m-%d-%H-%M")
+    return f"states/{machine}/{minute}/{execution.start_ms:011x}{execution.pk:010x}"
+
+
+# -- which executions ------------------------------------------------------------------------------
+
+
+def spans(group: LogGroup) -> list[Span]:
+    """Return which executions log to a group, and how, by machine and time."""
+    here = LogRoute.objects.filter(project_id=group.project_id, region=group.region)
+    machines = here.filter(group=group.name).values("machine_arn")
+    routes = list(here.filter(machine_arn__in=machines).order_by("machine_arn", "since_ms"))
+    found = []
+    for one, following in zip_longest(routes, routes[1:]):
+        if one.group != group.name or one.level == "OFF":
+            continue
+        same = following is not None and following.machine_arn == one.machine_arn
+        until = following.since_ms if same and following else None
+        found.append(Span(one.machine_arn, one.since_ms, until, one.level, one.with_data))
+    return found
+
+
+def _executions(group: LogGroup, wanted: Iterable[Span]) -> QuerySet[Execution]:
+    condition = Q(pk__in=[])
+    for span in wanted:
+        condition |= span.condition()
+    found = Execution.objects.filter(condition, project_id=group.project_id)
+    return found.filter(Q(stop_ms=None) | Q(stop_ms__gte=group.created_ms)).only(*_COLUMNS)
+
+
+def _after(place: Place | None, *, descending: bool) -> Q:
+    if place is None:
+        return Q()
+    start, key = place
+    if descending:
+        return Q(start_ms__lt=start) | Q(start_ms=start, pk__lt=key)
+    return Q(start_ms__gt=start) | Q(start_ms=start, pk__gt=key)
+
+
+def _streams(rows: Sequence[Execution], known: Sequence[Span]) -> Iterator[Stream]:
+    for row in rows:
+        span = next(one for one in known if one.holds(row))
+        first, last = row.first_ms, row.last_ms  # type: ignore[attr-defined]  # annotated
+        yield Stream(row, span, first, last)
+
+
+def _with_times(
+    found: QuerySet[Execution], group: LogGroup, wanted: frozenset[str] | None
+) -> QuerySet[Execution]:
+    """Annotate executions with the times of their first and last line; drop those without."""
+    events = HistoryEvent.objects.filter(execution=OuterRef("pk"), at_ms__gte=group.created_ms)
+    if wanted is not None:
+        events = events.filter(type__in=wanted)
+    first = events.order_by("event_id").values("at_ms")[:1]
+    last = events.order_by("-event_id").values("at_ms")[:1]
+    found = found.annotate(first_ms=Subquery(first), last_ms=Subquery(last))
+    return found.filter(last_ms__isnull=False)
+
+
+def page(
+    group: LogGroup,
+    *,
+    prefix: str = "",
+    after: tuple[str, int, int] | None = None,
+    descending: bool = False,
+) -> Iterator[Stream]:
+    """Yield the streams by name. ``after``: machine ARN and place of the last one."""
+    known = [span for span in spans(group) if may_begin(span, prefix)]
+    for machine in sorted({span.machine_arn for span in known}, reverse=descending):
+        if after and (machine > after[0] if descending else machine < after[0]):
+            continue
+        place = after[1:] if after and after[0] == machine else None
+        some = [span for span in known if span.machine_arn == machine]
+        found = by_time(group, some, _day(prefix, machine), place, descending=descending)
+        yield from (one for one in found if one.name.startswith(prefix))
+
+
+def by_time(
+    group: LogGroup,
+    known: Sequence[Span],
+    also: Q | None = None,
+    after: Place | None = None,
+    *,
+    descending: bool = False,
+) -> Iterator[Stream]:
+    """Yield the streams of some executions in order of their starts, after a place."""
+    levels = sorted({span.level for span in known})
+    ways = [
+        _walk(group, [one for one in known if one.level == level], also or Q(), after, descending)
+        for level in levels
+    ]
+    return heapq.merge(*ways, key=lambda one: one.place, reverse=descending)
+
+
+def _walk(
+    group: LogGroup,
+    known: Sequence[Span],
+    also: Q,
+    after: Place | None,
+    descending: bool,
+) -> Iterator[Stream]:
+    """Yield the streams of executions that log at one level, read in batches."""
+    wanted = None if known[0].level == "ALL" else lines.types(known[0].level)
+    found = _with_times(_executions(group, known), group, wanted).filter(also)
+    found = found.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
+    while True:
+        rows = list(found.filter(_after(after, descending=descending))[:_BATCH])
+        yield from _streams(rows, known)
+        if len(rows) < _BATCH:
+            return
+        after = rows[-1].start_ms, rows[-1].pk
+
+
+def _start_of_name(machine_arn: str) -> str:
+    return f"states/{machine_arn.rsplit(':', 1)[-1]}/"
+
+
+def may_begin(span: Span, prefix: str) -> bool:
+    """Tell whether names of these executions' streams can begin so."""
+    start = _start_of_name(span.machine_arn)
+    return start.startswith(prefix) or prefix.startswith(start)
+
+
+def _day(prefix: str, machine_arn: str) -> Q:
+    """Return the executions of the day that a prefix names, all if it names none."""
+    text = prefix.removeprefix(_start_of_name(machine_arn))[:10]
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return Q()
+    since = int(day.timestamp() * 1000)
+    return Q(start_ms__gte=since, start_ms__lt=since + _DAY_MS)
+
+
+def find(group: LogGroup, name: str) -> Stream | None:
+    """Return the stream of this name, None if the group has none."""
+    matched = _NAME.fullmatch(name)
+    key = _KEY.fullmatch(matched[3]) if matched else None
+    if key is None:
+        return None
+    pk = int(key[2], 16)
+    if pk > 2**63 - 1:
+        return None
+    row = Execution.objects.filter(pk=pk, project_id=group.project_id).only(*_COLUMNS).first()
+    if row is None or name_of(row) != name:
+        return None
+    span = next((one for one in spans(group) if one.holds(row)), None)
+    if span is None:
+        return None
+    wanted = None if span.level == "ALL" else lines.types(span.level)
+    timed = _with_times(Execution.objects.filter(pk=pk), group, wanted).only(*_COLUMNS)
+    return next(_streams(list(timed), [span]), None)

@@ -1,0 +1,21 @@
+"""``manage.py bump_epoch``: after a restore, fence the processes that remember a later past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from console.store import epoch
+
+
+class Command(BaseCommand):
+    """Begins a new epoch; workers of older ones write nothing more and end."""
+
+    help = "Run once after a restore, before workers start: older processes can write no steps."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Begin and say so."""
+        del args, options
+        number = epoch.begin()
+        self.stdout.write(f"epoch {number} has begun; workers of older ones end by themselves")

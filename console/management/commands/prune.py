@@ -1,0 +1,111 @@
+"""``manage.py prune``: removes executions that ended long ago, with all their rows."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from console import clock
+from console.metrics import rollups
+from console.models import Project
+from console.store import retention
+from console.store.audit import Actor
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Iterator
+
+_UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
+
+
+class Command(BaseCommand):
+    """Shows how far it is, and stops at the end of a transaction when Ctrl-C is pressed."""
+
+    help = "Remove executions that ended long ago, with their history."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the age and what else narrows it down."""
+        parser.add_argument("--older-than", required=True, metavar="90d", help="d, h, m or s")
+        parser.add_argument("--machine", default="", help="only those of this state machine")
+        parser.add_argument("--project", default="", help="only those of this project")
+        parser.add_argument(
+            "--batch", type=int, default=retention.BATCH, help="executions in one transaction"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only count them")
+        parser.add_argument("--data", metavar="DIR", help="the data folder")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Remove them and say how many there were."""
+        del args
+        if options["batch"] < 1:
+            raise CommandError(f"--batch: got {options['batch']}, wanted 1 or more")
+        scope = _scope(options)
+        with _ctrl_c() as pressed:
+            pruned = retention.prune(
+                scope,
+                batch=options["batch"],
+                dry_run=options["dry_run"],
+                actor=Actor("manage.py"),
+                go_on=lambda so_far: self._show(so_far) and not pressed,
+            )
+        self.stdout.write(_said(scope, pruned, dry_run=options["dry_run"]))
+        if pressed:
+            raise CommandError("stopped by Ctrl-C; the rest is there", returncode=_INTERRUPTED)
+
+    def _show(self, so_far: retention.Pruned) -> bool:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{so_far}", ending="")
+            self.stderr.flush()
+        return True
+
+
+def _said(scope: retention.Scope, pruned: retention.Pruned, *, dry_run: bool) -> str:
+    done = "would be removed" if dry_run else "removed"
+    said = f"{done}, {scope}: {pruned}"
+    return f"{said}; {pruned.needed} stay, they are still needed" if pruned.needed else said
+
+
+def _scope(options: dict[str, Any]) -> retention.Scope:
+    project = options["project"]
+    names = list(Project.objects.values_list("name", flat=True))
+    if project and project not in names:
+        raise CommandError(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
+    if not options["dry_run"]:
+        rollups.keep()  # what is removed stays in the metrics
+    before_ms = clock.now_ms() - _age_ms(options["older_than"])
+    if not options["dry_run"]:
+        before_ms = min(before_ms, rollups.summed_until())
+    return retention.Scope(before_ms, project, options["machine"])
+
+
+def _age_ms(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,9})([dhms])", text)
+    if found is None:
+        raise CommandError(f"--older-than: got {text!r}, wanted a number with d, h, m or s: 90d")
+    return int(found[1]) * _UNITS_S[found[2]] * 1000
+
+
+@contextlib.contextmanager
+def _ctrl_c() -> Iterator[list[int]]:
+    """Collect the first Ctrl-C instead of raising; the second one raises as ever."""
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def press(number: int, _: object) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        signal.signal(signal.SIGINT, press)
+    except ValueError:  # not the main thread, which gets no Ctrl-C
+        yield pressed
+        return
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,64 @@
+"""``manage.py web``: pages and API for a team; the workers are processes of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand
+
+from console import access
+from console.management.serving import allow, listen, load_samples, serve
+from console.management.team import one_at_a_time, prepare
+from console.store import hints
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(BaseCommand):
+    """Migrates, and serves until SIGTERM or Ctrl-C. Any number of them may run."""
+
+    help = "Serve pages and API beside any number of workers, on PostgreSQL."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the address."""
+        parser.add_argument("--port", type=int, default=8083, help="0 picks a free one")
+        parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
+        parser.add_argument(
+            "--samples", action="store_true", help="load the samples at the first start"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, serve, stop."""
+        del args
+        prepare()
+        from console.worker.bus import Bus, Ear  # its packages are checked for above
+        from console.worker.team import FROM_OUTSIDE
+
+        listener = listen(options["host"], options["port"])
+        allow(options["host"])
+        with one_at_a_time():
+            self._first_start(samples=options["samples"])
+        hints.carry_by(Bus(*FROM_OUTSIDE))
+        ear = Ear()
+        ear.start()
+        port = listener.getsockname()[1]
+        self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
+        self.stdout.flush()
+        try:
+            serve(listener)
+        finally:
+            ear.stop()
+        self.stdout.write("stopped")
+
+    def _first_start(self, *, samples: bool) -> None:
+        """Make the owner, and say how to get in the first time."""
+        user, project, new = access.first_owner()
+        if not new:
+            return
+        if samples:
+            load_samples(project)
+        link = access.new_login_link(user)
+        self.stdout.write(f"Log in (once, within a day): /login/{link}/")

@@ -1,0 +1,126 @@
+"""``manage.py worker``: makes executions go on, beside any number of others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from console.management.team import prepare
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+log = structlog.get_logger(__name__)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_AGAIN_S = 0.05  # between the death of a process and its successor
+_GRACE_S = 5.0
+
+
+class Command(BaseCommand):
+    """Works until SIGTERM or Ctrl-C, then hands over within a second."""
+
+    help = "Work on the executions of a team, on PostgreSQL."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the number of processes."""
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=1,
+            metavar="N",
+            help="so many workers; one that dies is replaced (1: this process works itself)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, work, hand over."""
+        del args
+        prepare()
+        from console.worker import team  # noqa: F401 - its packages have been checked for
+
+        if options["processes"] > 1:
+            _Watch(options["processes"]).run()
+        else:
+            _work(os.getppid())
+
+
+def _work(parent: int) -> None:
+    """Work until asked to end, or until the parent is gone."""
+    from console.worker.team import Team  # its packages have been checked for
+
+    ended = threading.Event()
+    for name in _SIGNALS:
+        signal.signal(name, lambda *_: ended.set())
+    worker = Team(on_end=ended.set)
+    worker.start()
+    print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
+    while not ended.wait(1.0) and os.getppid() == parent:
+        pass
+    worker.stop()
+
+
+class _Watch:
+    """Keeps so many worker processes alive."""
+
+    def __init__(self, processes: int) -> None:
+        self._wanted = processes
+        self._children: set[int] = set()
+        self._ending = False
+
+    def run(self) -> None:
+        """Start them, replace those that die, end with all of them."""
+        connections.close_all()  # a connection must not be shared with a child
+        for name in _SIGNALS:
+            signal.signal(name, self._end)
+        while not self._ending:
+            while len(self._children) < self._wanted and not self._ending:
+                self._fork()
+            self._reap()
+        deadline = time.monotonic() + _GRACE_S
+        while self._children and time.monotonic() < deadline:
+            self._reap(os.WNOHANG)
+            time.sleep(0.02)
+        self._tell(signal.SIGKILL)
+
+    def _fork(self) -> None:
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                _work(parent)
+                status = 0
+            except BaseException:
+                log.exception("a worker ended")
+            finally:
+                os._exit(status)
+        self._children.add(child)
+
+    def _reap(self, options: int = 0) -> None:
+        try:
+            child, status = os.waitpid(-1, options)
+        except (ChildProcessError, InterruptedError):
+            return
+        self._children.discard(child)
+        if child and not self._ending:
+            log.warning("a worker died and is replaced", pid=child, status=status)
+            time.sleep(_AGAIN_S)
+
+    def _end(self, *_: object) -> None:
+        self._ending = True
+        self._tell(signal.SIGTERM)
+
+    def _tell(self, name: int) -> None:
+        for child in self._children:
+            try:
+                os.kill(child, name)
+            except ProcessLookupError:
+                continue

@@ -1,0 +1,84 @@
+"""How does a command serve pages and API?  What ``up`` and ``web`` share."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import socket
+import warnings
+from typing import TYPE_CHECKING
+
+import uvicorn
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from console.samples import MACHINES
+from console.store import activities, machines
+from console.store.audit import Actor
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_ROLE = "arn:aws:iam::{account}:role/stepyard-samples"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the port before anything else is done."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small answers at once only on sockets that say they are TCP (else: 40 ms)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            msg = f"--port {port}: something else is listening there; choose another, or 0"
+            raise CommandError(msg) from None
+        raise CommandError(f"--host {host} --port {port}: {error.strerror}") from None
+    return listener
+
+
+def allow(host: str) -> None:
+    """Accept the name people reach this server by."""
+    if host not in ("0.0.0.0", "::", "127.0.0.1", "::1", "localhost"):  # noqa: S104
+        settings.ALLOWED_HOSTS.append(host)
+
+
+def serve(listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # static files are sent by WhiteNoise, which reads them synchronously; they are small
+    warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
+    config = uvicorn.Config(
+        "console.asgi:application",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=3,
+        backlog=2048,
+    )
+    server = uvicorn.Server(config)
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
+        server.run(sockets=[listener])
+
+
+def load_samples(project: Project) -> None:
+    """Make the sample state machines and the activities they use."""
+    actor = Actor("stepyard")
+    region = settings.STEPYARD_REGION
+    for name in settings.STEPYARD_FUNCTIONS:
+        if name.startswith("activity:"):
+            activities.create(project, region, name.removeprefix("activity:"), actor)
+    for sample in MACHINES:
+        machines.create(
+            project,
+            region,
+            name=sample.name,
+            definition=sample.definition,
+            role_arn=_ROLE.format(account=project.account_id),
+            actor=actor,
+        )

@@ -1,0 +1,63 @@
+"""What is done to many executions at once?  A job, and what became of each."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.models.people import Project
+
+
+class BulkJob(models.Model):
+    """One action for many executions. ``status``: RUNNING, PAUSED or DONE.
+
+    ``asked``: the query string of the list from which it was chosen.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    action = models.CharField(max_length=10)  # stop | redrive | start
+    actor = models.CharField(max_length=150, default="")
+    status = models.CharField(max_length=8, default="RUNNING")
+    asked = models.TextField(default="")
+    total = models.IntegerField()
+    created_ms = models.BigIntegerField()
+    ended_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["id"], name="bulk_job_running", condition=models.Q(status="RUNNING")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.total}"
+
+
+class BulkItem(models.Model):
+    """One execution of a job, which may be gone before its turn.
+
+    ``status``: waiting, acting (begun: look what became of it before anything else), done, refused.
+    ``error`` and ``words``: why it was refused; ``result``: ARN of what was started.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "position")
+    job = models.ForeignKey(BulkJob, on_delete=models.CASCADE, db_index=False)
+    position = models.IntegerField()
+    number = models.BigIntegerField()  # of the execution: not a key, its row may be deleted
+    arn = models.CharField(max_length=512)
+    started_by = models.CharField(max_length=150, default="")
+    status = models.CharField(max_length=8, default="waiting")
+    error = models.CharField(max_length=80, default="")
+    words = models.TextField(default="")
+    result = models.CharField(max_length=512, default="")
+    at_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["job", "status", "position"], name="bulk_item_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return self.arn

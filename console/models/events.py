@@ -1,0 +1,114 @@
+"""Who is told when something happens, and what is started when?  Rules, events, deliveries."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from console.models.machines import StateMachine
+from console.models.people import Project
+
+
+class EventRule(models.Model):
+    """A rule of EventBridge: events that match ``pattern``, or moments of ``schedule``, go on.
+
+    ``next_ms``: when the schedule is due next; null without one or while the rule is disabled.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    region = models.CharField(max_length=32)
+    name = models.CharField(max_length=64)
+    arn = models.CharField(max_length=256, unique=True)
+    description = models.CharField(max_length=512, default="")
+    pattern = models.TextField(default="")
+    schedule = models.CharField(max_length=256, default="")
+    timezone = models.CharField(max_length=64, default="UTC")
+    role_arn = models.CharField(max_length=256, default="")
+    state = models.CharField(max_length=8, default="ENABLED")
+    next_ms = models.BigIntegerField(null=True, db_index=True)
+    created_by = models.CharField(max_length=150, default="")
+    created_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "region", "name"], name="one_rule_a_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EventTarget(models.Model):
+    """Where a rule sends: an ARN, an https address, or ``mailto:``.
+
+    ``settings``: JSON, the further members of EventBridge's Target as they were given.
+    """
+
+    rule = models.ForeignKey(EventRule, on_delete=models.CASCADE, related_name="targets")
+    target_id = models.CharField(max_length=64)
+    address = models.CharField(max_length=1600)
+    settings = models.TextField(default="{}")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["rule", "target_id"], name="one_target_an_id")
+        ]
+
+
+class OutboxEvent(models.Model):
+    """An event, written with what it tells of; removed when nobody waits for it any more.
+
+    ``about``: its first resource, or its source; ``routed``: its deliveries are written.
+    """
+
+    event_id = models.CharField(max_length=36, unique=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    region = models.CharField(max_length=32)
+    about = models.CharField(max_length=512)
+    body = models.TextField()
+    at_ms = models.BigIntegerField(db_index=True)
+    routed = models.BooleanField(default=False)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["id"], name="event_to_route", condition=models.Q(routed=False)),
+        ]
+
+
+class Delivery(models.Model):
+    """One event on its way to one target.
+
+    ``status``: waiting (until ``next_ms``), sending, delivered, dead.
+    """
+
+    event = models.ForeignKey(OutboxEvent, on_delete=models.CASCADE, related_name="deliveries")
+    target = models.ForeignKey(EventTarget, on_delete=models.CASCADE)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
+    status = models.CharField(max_length=9, default="waiting")
+    attempts = models.IntegerField(default=0)
+    next_ms = models.BigIntegerField()
+    last_error = models.TextField(default="")
+    created_ms = models.BigIntegerField()
+    ended_ms = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event", "target"], name="one_delivery_a_target")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["status", "next_ms"], name="delivery_due"),
+            models.Index(fields=["project", "status", "-id"], name="delivery_by_project"),
+        ]
+
+
+class StartLink(models.Model):
+    """An address that starts executions by HTTP; only the SHA-256 of its secret is stored."""
+
+    machine = models.ForeignKey(StateMachine, on_delete=models.CASCADE, related_name="start_links")
+    name = models.CharField(max_length=64)
+    secret_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.CharField(max_length=150)
+    created_ms = models.BigIntegerField()
+    used_ms = models.BigIntegerField(null=True)
+    revoked_ms = models.BigIntegerField(null=True)

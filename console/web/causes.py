@@ -1,0 +1,59 @@
+"""Why did it fail?  Functions report their errors as JSON; it is taken apart to be read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+_MESSAGES = ("errorMessage", "message", "Message", "Cause")
+_KINDS = ("errorType", "Error", "name", "__type")
+_STACKS = ("stackTrace", "trace", "stack")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """``raw``: what was reported, as it stands. The rest is "" where there is no such thing."""
+
+    raw: str
+    message: str = ""
+    kind: str = ""
+    stack: str = ""
+
+
+def cause_of(text: str | None) -> Cause | None:
+    """Take a cause apart: functions report ``{"errorMessage", "errorType", "stackTrace"}``."""
+    if not text:
+        return None
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return Cause(text)
+    if not isinstance(parts, dict):
+        return Cause(text)
+    message = _first(parts, _MESSAGES)
+    if not isinstance(message, str):
+        return Cause(text)
+    kind = _first(parts, _KINDS)
+    return Cause(text, message, kind if isinstance(kind, str) else "", _stack(parts))
+
+
+def _first(parts: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((parts[name] for name in names if name in parts), None)
+
+
+def _stack(parts: dict[str, Any]) -> str:
+    """Return the frames, a line each: Python and Node tell them as lists, others as one text."""
+    frames = _first(parts, _STACKS)
+    if isinstance(frames, str):
+        return frames
+    if not isinstance(frames, list):
+        return ""
+    return "\n".join(_frame(one).rstrip("\n") for one in frames)
+
+
+def _frame(one: Any) -> str:
+    """Return one frame; old Python runtimes tell ``[file, line, function, text]``."""
+    if isinstance(one, list) and len(one) == 4:  # noqa: PLR2004 - the four named above
+        return f'File "{one[0]}", line {one[1]}, in {one[2]}\n  {one[3]}'
+    return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)

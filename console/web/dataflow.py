@@ -1,0 +1,241 @@
+"""What became of the data in a state, stage by stage?
+
+The engine tries the state again with what the history recorded: its input, its result, the
+variables of that moment. It is what TestState tells at the level DEBUG.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.models import HistoryEvent
+from console.web import jsonview, seen
+from console.web.variables import visible_at
+
+if TYPE_CHECKING:
+    from console.models import Execution
+    from engine import Node, Trace, Visit
+
+_STAGES = (
+    ("input", "Input", ""),
+    ("afterInputPath", "After InputPath", "InputPath"),
+    ("afterParameters", "After Parameters", "Parameters"),
+    ("afterArguments", "After Arguments", "Arguments"),
+    ("afterItemsPath", "After ItemsPath", "ItemsPath"),
+    ("afterItemSelector", "After ItemSelector", "ItemSelector"),
+    ("afterItemBatcher", "After ItemBatcher", "ItemBatcher"),
+    ("result", "Result", ""),
+    ("afterResultSelector", "After ResultSelector", "ResultSelector"),
+    ("afterResultPath", "After ResultPath", "ResultPath"),
+    ("variables", "Assigned variables", "Assign"),
+)
+_SENT = ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled")
+_TOKEN = "(a token of the execution)"
+_MOST_EVENTS = 2_000
+
+
+class Unknown(Exception):
+    """Why a stage cannot be computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The value after one stage. ``by``: the field that made it, as it is written, or ""."""
+
+    name: str
+    by: str
+    payload: jsonview.Payload
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """All stages of one visit. ``problem``: why some are missing, "" if none is."""
+
+    stages: tuple[Stage, ...]
+    problem: str = ""
+
+
+def flow(execution: Execution, trace: Trace, node: Node, visit: Visit) -> Flow | None:
+    """Return the stages of a visit, None if its input was not recorded."""
+    events = seen.of_visit(execution, visit)
+    entered = seen.value(events, "StateEntered", "input")
+    if entered is None:
+        return None
+    left = seen.value(events, "StateExited", "output")
+    try:
+        mock = _mock(execution, trace, node, visit, events)
+        trial = _try(execution, trace, node, visit, events[0], mock)
+    except (engine.EngineError, Unknown, KeyError, ValueError) as error:
+        return _told(node, {"input": entered[1]}, left and left[1], str(error))
+    problem = ""
+    if trial.status == "FAILED" and left is not None:
+        problem = f"{trial.error}: {trial.cause}" if trial.cause else str(trial.error)
+    stages = dict(trial.stages) | _sent(trial.stages, events)
+    if mock is not None and mock.result is not None:
+        stages.setdefault("result", mock.result)
+    return _told(node, stages, left and left[1], problem)
+
+
+def _try(
+    execution: Execution,
+    trace: Trace,
+    node: Node,
+    visit: Visit,
+    entered: seen.Seen,
+    mock: engine.Mock | None,
+) -> engine.Trial:
+    machine, name = engine.parse_state(execution.definition.text, node.name)
+    return engine.try_state(
+        machine,
+        name,
+        entered.details["input"],
+        engine.Moment(visit.entered_ms, entered.id),
+        about={"context": _context(execution, node, visit, trace), "input": execution.input},
+        mock=mock,
+        variables=_variables(execution, trace, entered.id),
+    )
+
+
+def _variables(execution: Execution, trace: Trace, event: int) -> str:
+    values = visible_at(execution, trace, event - 1)
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
+
+
+def _mock(
+    execution: Execution, trace: Trace, node: Node, visit: Visit, events: list[seen.Seen]
+) -> engine.Mock | None:
+    """Return what stands for the work: the recorded result or error, or that there is none yet."""
+    if node.type not in ("Task", "Map", "Parallel"):
+        return None
+    result = _result(execution, trace, node, visit, events)
+    if result is not None:
+        return engine.Mock(result=result)
+    told = seen.with_failures(execution, events)
+    error, cause = seen.failure(execution, trace, visit, told)
+    return engine.Mock(error=error or "States.Runtime", cause=cause or "")
+
+
+def _result(
+    execution: Execution, trace: Trace, node: Node, visit: Visit, events: list[seen.Seen]
+) -> str | None:
+    if visit.status != "succeeded":
+        return None
+    if node.type == "Task":
+        found = seen.value(events, "Succeeded", "output")
+        return found and found[1]
+    return _of_children(execution, trace, node, visit)
+
+
+def _of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
+    """Put together what iterations or branches left behind, in their order."""
+    if node.type == "Parallel":
+        ends = _branch_ends(trace, node, visit)
+    else:
+        ends = _iteration_ends(execution, visit)
+    rows = {one.id: one.details.get("output") for one in seen.read(execution, ends)}
+    texts = [rows.get(end) for end in ends]
+    return None if None in texts else "[" + ",".join(str(text) for text in texts) + "]"
+
+
+def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
+    """Return the last event of each iteration: the one its success points back at."""
+    if len(visit.events) > _MOST_EVENTS:
+        raise Unknown(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
+    events = seen.read(execution, visit.events)
+    started = max((one.id for one in events if one.type == "MapStateStarted"), default=0)
+    done = [one for one in events if one.type == "MapIterationSucceeded" and one.id > started]
+    if any(one.type == "MapRunStarted" for one in events):
+        raise Unknown("The items ran as executions of their own.")
+    return [one.previous for one in sorted(done, key=lambda one: int(one.details["index"]))]
+
+
+def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
+    """Return the last event of each branch."""
+    first, last = visit.events[0], visit.events[-1]
+    ends = []
+    for group in (one for one in trace.graph.groups if one.owner == node.id):
+        inner = (one.id for one in trace.graph.nodes if one.group == group.id)
+        visits = (one for name in inner for one in trace.visits.get(name, ()))
+        within = (one.events[-1] for one in visits if one.iteration == visit.iteration)
+        ends.append(max(one for one in within if first < one < last))
+    return ends
+
+
+def _sent(stages: dict[str, Any], events: list[seen.Seen]) -> dict[str, str]:
+    """Return what a Task was truly sent: random numbers and the clock give others a second time."""
+    name = "afterArguments" if "afterArguments" in stages else "afterParameters"
+    for one in reversed(events):
+        text = one.details.get("parameters") or one.details.get("input")
+        if one.type in _SENT and isinstance(text, str):
+            return {name: text}
+    return {}
+
+
+def _context(execution: Execution, node: Node, visit: Visit, trace: Trace) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "Execution": {
+            "Id": execution.arn,
+            "Input": json.loads(execution.input),
+            "StartTime": engine.iso(execution.start_ms),
+            "Name": execution.name,
+            "RoleArn": execution.role_arn,
+            "RedriveCount": execution.redrive_count,
+        },
+        "StateMachine": {
+            "Id": execution.state_machine_arn,
+            "Name": execution.state_machine_arn.rpartition(":")[2],
+        },
+        "State": {
+            "Name": node.name,
+            "EnteredTime": engine.iso(visit.entered_ms),
+            "RetryCount": max(0, visit.tries - 1),
+        },
+        "Task": {"Token": _TOKEN},
+    }
+    if visit.iteration:
+        item = {"Index": visit.iteration[-1], **_item(execution, trace, visit)}
+        context["Map"] = {"Item": item}
+    return context
+
+
+def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
+    """Return an iteration's item where the history tells it: the input of its first state."""
+    every = (one for many in trace.visits.values() for one in many)
+    first = min(one.events[0] for one in every if one.iteration == visit.iteration)
+    text = (
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id=first)
+        .values_list("details", flat=True)
+        .first()
+    )
+    told = json.loads(text or "{}").get("input")
+    return {} if told is None else {"Value": json.loads(told)}
+
+
+def _told(node: Node, stages: dict[str, Any], output: str | None, problem: str) -> Flow:
+    written = json.loads(node.text)
+    found: list[Stage] = []
+    before = ""
+    rows = [(stages.get(key), title, written.get(field)) for key, title, field in _STAGES]
+    rows.append((output, "Output", written.get("Output", written.get("OutputPath"))))
+    for text, title, by in rows:
+        if isinstance(text, str):
+            shown = "" if by is None else json.dumps(by, ensure_ascii=False)
+            same = bool(found) and _equal(text, before)
+            found.append(Stage(title, shown, jsonview.payload(text), same))
+            before = before if title == "Assigned variables" else text
+    return Flow(tuple(found), problem)
+
+
+def _equal(one: str, other: str) -> bool:
+    """Tell whether two texts hold the same value, spaces aside."""
+    return one == other or (len(one) < jsonview.TREE_LIMIT and _plain(one) == _plain(other))
+
+
+def _plain(text: str) -> str:
+    """Return a value without the spaces between its parts; its numbers keep their text."""
+    number = "\0{}".format  # no text of a payload begins so by accident
+    return json.dumps(json.loads(text, parse_int=number, parse_float=number))

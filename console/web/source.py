@@ -1,0 +1,143 @@
+"""How is a definition's text shown, so that one can jump to a state in it, and what changed?"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+_MOST_LINES = 20_000
+_CONTEXT = 3
+
+Path = tuple[str | int, ...]
+
+
+def readable(text: str) -> str:
+    """Return a definition's text as it was given, indented if it stands in one line."""
+    if "\n" in text.strip():
+        return text
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text
+
+
+# -- states in the text ----------------------------------------------------------------------------
+
+
+def marked(text: str, ids: Mapping[str, str]) -> SafeString:
+    """Return the text with a ``<span id="src-...">`` around each state. ``ids``: by name."""
+    marks: list[tuple[int, int, str]] = []
+    for name, start, end in _states(text):
+        if name in ids:
+            marks.append((start, 1, f'<span class="src" id="src-{ids[name]}" tabindex="-1">'))
+            marks.append((end, 0, "</span>"))
+    pieces, place = [], 0
+    for at, _, tag in sorted(marks, key=lambda mark: mark[:2]):
+        pieces += [escape(text[place:at]), tag]
+        place = at
+    return mark_safe("".join([*pieces, escape(text[place:])]))  # noqa: S308 - escaped above
+
+
+def _states(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, start of its key, end of its value) of every state of a valid text."""
+    for path, start, end in _objects(text):
+        if _is_state(path):
+            yield str(path[-1]), start, end
+
+
+def _is_state(path: Path) -> bool:
+    """Tell whether a path leads to a state, not to something of the same name in a payload."""
+    while len(path) >= 2 and path[-2] == "States":  # noqa: PLR2004 - "States", its name
+        path = path[:-2]
+        if not path:
+            return True
+        if path[-1] in ("ItemProcessor", "Iterator"):
+            path = path[:-1]
+        elif isinstance(path[-1], int) and path[-2:-1] == ("Branches",):
+            path = path[:-2]
+        else:
+            return False
+    return False
+
+
+@dataclass(slots=True)
+class _Open:
+    """A container that is being read; ``key``: the current one, ``start``: of its owner's key."""
+
+    start: int
+    index: int | None
+    key: str | None = None
+    key_at: int = 0
+
+
+def _objects(text: str) -> Iterator[tuple[Path, int, int]]:
+    """Yield (path, start with its key, end) of every value in braces or brackets."""
+    stack: list[_Open] = []
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in "{[":
+            keyed = bool(stack) and stack[-1].key is not None
+            start = stack[-1].key_at if keyed else match.start()
+            stack.append(_Open(start, 0 if token == "[" else None))
+        elif token in "}]":
+            done = stack.pop()
+            yield _path(stack), done.start, match.end()
+        elif token == ",":
+            stack[-1].key = None
+            if stack[-1].index is not None:
+                stack[-1].index += 1
+        elif token != ":" and stack and stack[-1].index is None and stack[-1].key is None:
+            stack[-1].key, stack[-1].key_at = json.loads(token), match.start()
+
+
+def _path(stack: list[_Open]) -> Path:
+    return tuple(one.key or "" if one.index is None else one.index for one in stack)
+
+
+# -- what changed ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a comparison. ``sign``: ``+``, ``-``, "" or, where lines are left out, ``…``."""
+
+    sign: str
+    before: int | None
+    after: int | None
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """Return the class of the row."""
+        return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
+
+
+def difference(before: str, after: str) -> list[Row] | None:
+    """Compare two texts by lines; [] where they are the same, None where they are too long."""
+    old, new = readable(before).splitlines(), readable(after).splitlines()
+    if len(old) + len(new) > _MOST_LINES:
+        return None
+    rows: list[Row] = []
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+        if rows or group[0][1] > 0:
+            rows.append(Row("…", None, None, ""))
+        for kind, a, a_end, b, b_end in group:
+            rows += _rows(kind, old[a:a_end], new[b:b_end], a + 1, b + 1)
+    return rows
+
+
+def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[Row]:
+    if kind == "equal":
+        return [Row("", a + place, b + place, text) for place, text in enumerate(old)]
+    removed = [Row("-", a + place, None, text) for place, text in enumerate(old)]
+    return removed + [Row("+", None, b + place, text) for place, text in enumerate(new)]

@@ -1,0 +1,37 @@
+"""Which workflow variables are visible at an event, and with which values?
+
+A variable belongs to the line of control that assigned it: the execution, a branch, an iteration.
+Inner lines see those of the outer ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.models import HistoryEvent
+from console.web.history import details_of
+
+if TYPE_CHECKING:
+    from console.models import Execution
+    from engine import Trace
+
+
+def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
+    """Return name -> value as JSON text, after event ``event``."""
+    if '"Assign"' not in execution.definition.text:
+        return {}
+    rows = (
+        HistoryEvent.objects.filter(
+            execution_id=execution.pk,
+            event_id__lte=event,
+            type__endswith="StateExited",
+            details__contains='"assignedVariables"',
+        )
+        .order_by("event_id")
+        .values_list("event_id", "details")
+    )
+    values: dict[str, str] = {}
+    for number, text in rows.iterator(chunk_size=2000):
+        if trace.sees(event, number):
+            values |= details_of(text).get("assignedVariables") or {}
+    return values

@@ -1,0 +1,122 @@
+"""Which execution is stepped next, and by whom?  One thread at a time for each, woken as asked."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+import engine
+from console.store import epoch, failures, runs
+from console.store.writer import drop_broken_connection, is_outage
+from console.worker.guard import survive
+from console.worker.suspects import Suspects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+_STOP = -1
+
+
+class Stepping:
+    """Steps executions on the threads that run ``loop`` or call ``work``."""
+
+    def __init__(self, ended: threading.Event, outdated: Callable[[], None]) -> None:
+        """``ended``: no more steps. ``outdated``: called when the database began a new epoch."""
+        self.suspects = Suspects()
+        self.steps = 0
+        self.fenced = 0
+        self._ended = ended
+        self._outdated = outdated
+        self._ready: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._queued: set[int] = set()
+        self._stepping: set[int] = set()
+        self._again: set[int] = set()
+        self._left: set[int] = set()  # what a later version of this program has worked on
+        self._lock = threading.Lock()
+
+    def wake(self, execution_id: int) -> None:
+        """Queue an execution once; one that is being stepped is queued again afterwards."""
+        with self._lock:
+            if execution_id in self._stepping:
+                self._again.add(execution_id)
+            elif execution_id not in self._queued:
+                self._queued.add(execution_id)
+                self._ready.put(execution_id)
+
+    def stop(self, threads: int) -> None:
+        """End so many loops."""
+        for _ in range(threads):
+            self._ready.put(_STOP)
+
+    def loop(self) -> None:
+        """Step what is woken until the end."""
+        while (number := self._ready.get()) != _STOP and not self._ended.is_set():
+            self.work(number)
+
+    def work(self, number: int) -> None:
+        """Step an execution once; wake it again if there is more to do."""
+        with self._lock:
+            self._queued.discard(number)
+            if number in self._stepping:
+                self._again.add(number)
+                return
+            self._stepping.add(number)
+        again = self._step(number)
+        with self._lock:
+            self._stepping.discard(number)
+            again = again or number in self._again
+            self._again.discard(number)
+        if again and not self._ended.is_set():
+            self.wake(number)
+
+    def _step(self, number: int) -> bool:
+        """Step once; whatever happens to one execution must not stop the thread."""
+        with bound_contextvars(execution_id=number):
+            return self._try(number)
+
+    def _try(self, number: int) -> bool:
+        suspected = self.suspects.take(number)
+        self.steps += 1
+        try:
+            return self.suspects.step(number) if suspected else runs.step(number)
+        except runs.Fenced:
+            return self._too_late()
+        except engine.NewerFormat as error:
+            return self._leave(number, error, counted=suspected)
+        except Exception as error:
+            drop_broken_connection()
+            if is_outage(error):
+                log.warning("a step found the database out", error=str(error).strip())
+                return False  # the sweeper comes back to it
+            log.exception("a step failed", execution=self._arn(number))
+            note = partial(failures.note, number, error, counted=suspected)
+            return survive("noting the failure failed", note, otherwise=False)
+
+    def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
+        """Leave an execution to a worker of the version that wrote it, and say so once."""
+        note = partial(failures.note, number, error, counted=counted)
+        survive("noting the failure failed", note, otherwise=False)
+        if number not in self._left:
+            self._left.add(number)
+            arn = self._arn(number)
+            log.warning("left to a worker of a later version", execution=arn, why=str(error))
+        return False
+
+    @staticmethod
+    def _arn(number: int) -> str:
+        return survive("an ARN is out of reach", partial(runs.arn_of, number), "")
+
+    def _too_late(self) -> bool:
+        """Somebody else stepped it first: look again, unless this process is of the past."""
+        self.fenced += 1
+        log.debug("a step came too late and wrote nothing")
+        if survive("the epoch is out of reach", epoch.is_over, otherwise=False):
+            self._outdated()
+            return False
+        return True

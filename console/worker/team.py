@@ -1,0 +1,120 @@
+"""How do many processes share the work?  By leases, shares of the sweeping, and a queue of hints.
+
+The same threads as in a single process do the work. What differs: hints of other processes
+come as jobs, each worker sweeps its part of the rows, and others take what a dead one had in hand.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+from django.conf import settings
+
+from console import clock
+from console.store import epoch, hints, tasks, workers
+from console.worker.alone import Alone
+from console.worker.bus import NEAR_MS, Bus
+from console.worker.consumer import Consumer
+from console.worker.embedded import ENGINE_THREADS, Embedded, runnable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+_FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
+FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
+"""Topics that a process without a worker hands to the workers."""
+
+
+class Team(Embedded):
+    """One worker among others on a PostgreSQL: ``start``, then ``stop``."""
+
+    def __init__(self, on_end: Callable[[], None] | None = None) -> None:
+        """Nothing runs yet. ``on_end``: called if it may work no longer."""
+        super().__init__()
+        self._on_end = on_end
+        self._alone = Alone(shared=True)
+        self._name = ""
+        self._renewed_at = 0.0
+        self._told = (0, 0)  # steps and fenced ones that the row has heard of
+        self._part = workers.Share()
+        self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
+
+    @property
+    def name(self) -> str:
+        """Return the name of its lease."""
+        return self._name
+
+    def start(self) -> None:
+        """Take a lease and work beside the others."""
+        hints.carry_by(Bus("born"))
+        super().start()
+        self._consumer.start()
+
+    def stop(self, seconds: float = 0.5) -> None:
+        """Finish the steps under way and hand the rest over, within a second."""
+        self._consumer.stop(0.3)
+        super().stop(seconds)
+        workers.leave(self._name)
+
+    def _outdated(self) -> None:
+        super()._outdated()
+        if self._on_end is not None:
+            self._on_end()
+
+    def _take_over(self) -> None:
+        self._alone.take()
+        self._enter()
+        workers.bury([])
+
+    def _enter(self) -> None:
+        self._name = workers.enter()
+        tasks.work_as(self._name)
+        log.info("a worker begins", worker=self._name)
+
+    def _keep(self) -> bool:
+        """Renew the lease; whose lease has ended goes on under another name."""
+        if not super()._keep():
+            return False
+        if time.monotonic() - self._renewed_at >= settings.STEPYARD_LEASE_S / 5:
+            if epoch.is_over():
+                self._outdated()
+                return True
+            done = (self._steps.steps, self._steps.fenced)
+            news = (done[0] - self._told[0], done[1] - self._told[1])
+            if workers.renew(self._name, *news):
+                self._told = done
+            else:
+                log.warning("the lease was lost; others have taken over", worker=self._name)
+                self._enter()
+            self._renewed_at = time.monotonic()
+        return True
+
+    def _share(self) -> workers.Share:
+        self._part, dead = workers.look(self._name)
+        if dead:
+            count = workers.bury(dead)
+            log.warning("workers are gone", gone=dead, tasks_offered_again=count)
+        return self._part
+
+    def _events(self) -> None:
+        """Leave them to the one who leads: two would deliver them twice."""
+        if self._part.leads:
+            super()._events()
+
+    def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
+        """Leave to the others what they will find in the rows of their shares in time."""
+        if self._part.has(execution_id) or due_ms < clock.now_ms() + NEAR_MS:
+            super()._near(due_ms, what, execution_id, task)
+
+    def _sweep_runs(self, share: workers.Share) -> None:
+        """Wake what has waited for a while: what is new, somebody has just been told of.
+
+        Whoever was told may have died of it, so it is suspected.
+        """
+        left = runnable(share, _FORGOTTEN_MS)
+        self._steps.suspects.add(left)
+        for number in left:
+            self.wake(number)

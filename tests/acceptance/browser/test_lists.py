@@ -1,0 +1,162 @@
+"""Do lists of executions do in a browser what they promise: filter, page, act, search, compare?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.yard import create, start, waits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+
+PAY = {
+    "StartAt": "Large?",
+    "States": {
+        "Large?": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.amount", "NumericGreaterThan": 100, "Next": "Refuse"}],
+            "Default": "Pay",
+        },
+        "Refuse": {"Type": "Fail", "Error": "Orders.TooLarge", "CausePath": "$.why"},
+        "Pay": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def orders(server: Server, amounts: list[int]) -> str:
+    """Start an order a given amount each; more than 100 fail. Return the machine's name."""
+    machine = create(server, PAY)
+    for number, amount in enumerate(amounts):
+        data = {"orderId": 4700 + number, "amount": amount, "why": f"order {number} is too large"}
+        start(server, machine, data, name=f"order-{number}")
+    return machine
+
+
+def test_E17_a_filter_narrows_in_place_and_has_an_address(page: Page, server: Server) -> None:  # noqa: N802 - named after its row
+    """The form keeps its place in the page, Back undoes it, a mistake is told at its field."""
+    machine = orders(server, [10, 500, 10])
+    page.goto(f"/machines/{machine}/")
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+    page.evaluate("window.kept = true")
+    page.check("input[name=status][value=FAILED]")
+    page.click("text=Find")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    assert page.url.endswith(f"/machines/{machine}/?status=FAILED")
+    assert page.evaluate("window.kept")
+    page.click("text=More filters")
+    page.fill("#min", "soon")
+    page.press("#min", "Enter")
+    expect(page.locator("#min-problem")).to_contain_text("wanted a span")
+    expect(page.locator("#min")).to_have_value("soon")
+    page.fill("#min", "0 ms")
+    page.fill("#error", "toolarge")
+    page.press("#error", "Enter")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    page.reload()
+    expect(page.locator("#executions tbody")).to_contain_text("order-1")
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    page.go_back()
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+
+
+def test_E17_thirty_that_start_on_page_two_repeat_and_hide_nothing(  # noqa: N802 - see above
+    browser: Browser, server: Server, signed_in: Path
+) -> None:
+    """Without a script, too: every row is seen once, whatever starts meanwhile."""
+    context = browser.new_context(
+        base_url=server.url, storage_state=signed_in, java_script_enabled=False
+    )
+    page = context.new_page()
+    machine = create(server, waits(600))
+    for number in range(104):
+        start(server, machine, name=f"first-{number}")
+    page.goto(f"/machines/{machine}/?q=first")
+    seen = page.locator("#executions td.name").all_inner_texts()
+    page.click("a[rel=next]")
+    for number in range(30):
+        start(server, machine, name=f"late-{number}")
+    seen += page.locator("#executions td.name").all_inner_texts()
+    page.click("a[rel=next]")
+    seen += page.locator("#executions td.name").all_inner_texts()
+    context.close()
+    assert sorted(seen) == sorted(f"first-{number}" for number in range(104))
+
+
+def test_X4_forty_that_failed_are_redriven_after_a_dry_run(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """The dry run counts, the job survives a kill -9, and each was redriven exactly once."""
+    machine = orders(server, [500] * 40)
+    nap = create(server, waits(600))
+    start(server, nap, name="untouched")
+    page.goto(f"/machines/{machine}/?status=FAILED")
+    expect(page.locator("#executions tbody tr")).to_have_count(40)
+    page.check("#bulk input[name=all]")
+    page.click("#bulk button[value=redrive]")
+    expect(page.locator("#eligible")).to_have_text("40 eligible")
+    expect(page.locator("#owners")).to_contain_text("40 by")
+    expect(page.locator("#planned tbody tr")).to_have_count(40)
+    page.click("form button.main")
+    page.wait_for_url("**/executions/bulk/*/")
+    path = page.url
+    page.goto("about:blank")  # its poll would report the outage
+    server.kill()
+    server.start()
+    page.goto(path)
+    expect(page.locator("label[for=bar]")).to_have_text("40 of 40", timeout=30_000)
+    expect(page.locator("#progress .head .status")).to_have_text("Done")
+    expect(page.locator("#items tbody tr")).to_have_count(40)
+    page.goto(f"/machines/{machine}/?redriven=yes")
+    expect(page.locator("#executions tbody tr")).to_have_count(40)
+    page.click("#executions tbody tr:first-child td.name a")
+    expect(page.locator("dl.facts")).to_contain_text("1 time, last")
+
+
+def test_X4_a_marked_row_stays_marked_when_it_ends(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """A tick does not undo what the reader marked; only marked rows are chosen."""
+    machine = create(server, waits(3))
+    start(server, machine, name="one")
+    start(server, machine, name="two")
+    page.goto(f"/machines/{machine}/")
+    page.locator("tr", has_text="two").locator("input[name=x]").check()
+    expect(page.locator("#executions tbody tr", has_text="Succeeded")).to_have_count(2)
+    expect(page.locator("tr", has_text="two").locator("input[name=x]")).to_be_checked()
+    page.click("#bulk button[value=start]")
+    expect(page.locator("#planned tbody tr")).to_have_count(1)
+    page.click("form button.main")
+    expect(page.locator("#items")).to_contain_text("The new execution")
+    page.click("#items >> text=The new execution")
+    expect(page.locator("h1")).to_contain_text("Running")
+
+
+def test_X3_an_order_is_found_by_its_number(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """By a value of its input and by the state it is in now; the address finds it again."""
+    orders(server, [10, 20, 30])
+    nap = create(server, waits(600))
+    start(server, nap, {"orderId": 5_000_001}, name="sleeper")
+    page.goto("/executions/")
+    page.keyboard.press("/")
+    page.keyboard.type("input.orderId = 5000001")
+    page.keyboard.press("Enter")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.reload()
+    expect(page.locator("#find")).to_have_value("input.orderId = 5000001")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    page.goto(f"/machines/{nap}/")
+    page.fill("#find", "state = Nap")
+    page.press("#find", "Enter")
+    page.wait_for_url("**find=state*")
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.fill("#find", "state =")
+    page.press("#find", "Enter")
+    expect(page.locator("#find-problem")).to_contain_text("and a value after it")

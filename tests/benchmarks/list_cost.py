@@ -1,0 +1,153 @@
+"""Does a list of executions stay fast?  A million rows should cost what a thousand cost.
+
+``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--postgres]`` fills a database of its
+own and prints, for each question a list answers, the median time of a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROLE = "arn:aws:iam::123456789012:role/bench"
+START = 1_767_355_200_000
+QUESTIONS = {
+    "newest": "",
+    "page at the far end": "before={far}",
+    "one status, frequent": "status=SUCCEEDED",
+    "one status, rare": "status=TIMED_OUT",
+    "four statuses": "status=SUCCEEDED&status=FAILED&status=TIMED_OUT&status=RUNNING",
+    "machine": "machine=other",
+    "machine, nothing matches": "machine=bench&q=nothing-has-this-name",
+    "name, nothing matches": "q=nothing-has-this-name",
+    "error, nothing matches": "error=NoSuchError",
+    "duration, nothing matches": "min=9d",
+    "started by, nothing matches": "by=nobody",
+    "redriven, nothing matches": "redriven=yes",
+    "inside, one value": "find=input.orderId+%3D+{some}",
+    "inside, looks into every row": "find=input.orderId+%3D+-1.5",
+    "inside, free text, no match": "find=nothing-says-this",
+    "times in the middle": "from={middle}&q=x",
+}
+
+
+def fill(rows: int, machine: Any, other: Any) -> None:
+    """Store so many executions, one a second, by SQL that the database runs itself."""
+    from django.db import connection
+
+    from console.models import Execution
+
+    names = [field.column for field in Execution._meta.concrete_fields if field.column != "id"]
+    status = (
+        "CASE WHEN n % 1000 = 0 THEN 'TIMED_OUT' WHEN n % 20 = 0 THEN 'FAILED' "
+        "WHEN n % 10000 = 1 THEN 'RUNNING' ELSE 'SUCCEEDED' END"
+    )
+    place = "'arn:aws:states:us-east-1:123456789012:"
+    values = {
+        "project_id": str(machine.project_id),
+        "state_machine_id": f"CASE WHEN n % 100 = 7 THEN {other.pk} ELSE {machine.pk} END",
+        "state_machine_arn": f"{place}stateMachine:bench'",
+        "arn": f"{place}execution:bench:x' || n",
+        "name": "'x' || n",
+        "status": status,
+        "definition_id": f"'{machine.definition_id}'",
+        "input": '\'{"orderId": \' || n || \', "pad": "' + "x" * 400 + "\"}'",
+        "error": "CASE WHEN n % 20 = 0 THEN 'States.Timeout' END",
+        "start_ms": f"{START} + n * 1000",
+        "stop_ms": f"CASE WHEN n % 10000 = 1 THEN NULL ELSE {START} + n * 1000 + n % 500 END",
+        **dict.fromkeys(("machine_updated_ms", "redrive_count"), "0"),
+        **dict.fromkeys(("output", "cause", "redrive_ms", "map_run_id", "item_index"), "NULL"),
+    }
+    chosen = ", ".join(values.get(name, "''") for name in names)
+    numbers = f"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows})"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO console_execution ({', '.join(names)}) {numbers} SELECT {chosen} FROM c"
+            if connection.vendor == "sqlite"
+            else f"INSERT INTO console_execution ({', '.join(names)}) "
+            f"SELECT {chosen} FROM generate_series(1, {rows}) AS c(n)"
+        )
+        cursor.execute("ANALYZE")
+
+
+def timed(ask: Callable[[], Any]) -> float:
+    """Return the median of some calls, in milliseconds, after one that warms up."""
+    ask()
+    spans = []
+    for _ in range(7):
+        begun = time.perf_counter()
+        ask()
+        spans.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(spans)
+
+
+def measure(rows: int) -> dict[str, float]:
+    """Fill an empty database and answer every question."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+    from django.db import connection
+    from django.http import QueryDict
+
+    from console import access
+    from console.models import Project
+    from console.store import machines
+    from console.web import scan
+    from console.web.page import Yard
+    from console.web.wanted import Wanted
+
+    call_command("migrate", verbosity=0)
+    call_command("flush", interactive=False, verbosity=0)
+    project = Project.objects.create(name="default", account_id="123456789012")
+    text = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+    bench, other = (
+        machines.create(project, "us-east-1", name=name, definition=text, role_arn=ROLE)
+        for name in ("bench", "other")
+    )
+    fill(rows, bench, other)
+    user = get_user_model().objects.create_user("bench")
+    here = Yard(access.Principal(user, project, "editor"), "us-east-1")
+    places = {"some": rows - 500, "far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
+
+    def ask(query: str) -> Callable[[], Any]:
+        wanted = Wanted.of(QueryDict(query.format(**places)))
+        assert not wanted.problems, wanted.problems
+        return lambda: scan.executions(here, None, wanted)
+
+    found = {name: timed(ask(query)) for name, query in QUESTIONS.items()}
+    connection.close()
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="1000,1000000")
+    parser.add_argument("--postgres", action="store_true")
+    given = parser.parse_args()
+    sizes = [int(one) for one in given.rows.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["STEPYARD_DATA"] = folder
+        os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
+        if given.postgres:
+            from tests.conftest import postgres_url
+
+            os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+        import django
+
+        django.setup()
+        found = [measure(size) for size in sizes]
+    print(f"{'milliseconds a page':<30}" + "".join(f"{size:>12,}" for size in sizes))
+    for name in QUESTIONS:
+        print(f"{name:<30}" + "".join(f"{one[name]:>12.1f}" for one in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""What do the executions of the chaos suite call?  Each call leaves a line: who, by which key."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+
+def _note(name: str, context: Any) -> None:
+    line = json.dumps({"function": name, "key": context.idempotency_key}) + "\n"
+    handle = os.open(os.environ["CHAOS_CALLS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, line.encode())
+    os.close(handle)
+
+
+def echo(event: Any, context: Any) -> Any:
+    """Return what came in."""
+    _note("echo", context)
+    return event
+
+
+def flaky(event: Any, context: Any) -> Any:
+    """Fail at the first attempt of a state."""
+    _note("flaky", context)
+    if event["attempt"] == 0:
+        raise ConnectionError("not yet")
+    return event["n"]
+
+
+def broken(event: Any, context: Any) -> Any:
+    """Fail always."""
+    _note("broken", context)
+    raise ValueError(event)
+
+
+def deadly(event: Any, context: Any) -> Any:
+    """Kill the process it is called in."""
+    del event
+    _note("deadly", context)
+    os.kill(os.getpid(), signal.SIGKILL)

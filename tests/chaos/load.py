@@ -1,0 +1,214 @@
+"""Who starts the executions, works the activity, and looks at how all of them ended?"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from tests.chaos.shapes import ACTIVITY, SHAPES
+from tests.chaos.yard import Yard, execution_arn, machine_arn
+
+if TYPE_CHECKING:
+    from tests.chaos.shapes import Shape
+
+_GIVE_UP_S = 240
+
+
+@dataclass
+class Report:
+    """What a scenario found; ``violations`` in words."""
+
+    check: str
+    seed: int
+    n: int = 0
+    violations: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """Return it as one JSON line."""
+        found = {"check": self.check, "seed": self.seed, "n": self.n}
+        found |= {"violations": len(self.violations), **self.facts}
+        if self.violations:
+            found["first"] = self.violations[:5]
+        return json.dumps(found)
+
+
+class Load:
+    """Executions of all shapes, started by several clients that repeat what was not answered."""
+
+    def __init__(self, yard: Yard, shapes: tuple[Shape, ...] = SHAPES) -> None:
+        self.yard = yard
+        self.shapes = shapes
+        self.acked: dict[str, tuple[Shape, int]] = {}
+        self.retried = 0
+        self._client = yard.client(64)
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+
+    # -- starting ----------------------------------------------------------------------------------
+
+    def start(self, n: int, per_s: float = 0.0, threads: int = 8) -> None:
+        """Start ``n`` executions, ``per_s`` a second if that is not 0; returns when all have."""
+        begun = time.monotonic()
+
+        def one(number: int) -> None:
+            if per_s:
+                time.sleep(max(0.0, begun + number / per_s - time.monotonic()))
+            self.start_one(self.shapes[number % len(self.shapes)], number)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(one, range(n)))
+
+    def start_one(self, shape: Shape, number: int) -> None:
+        """Start an execution; with the same name and input again until somebody answers."""
+        arguments = {
+            "stateMachineArn": machine_arn(shape.name),
+            "name": f"{shape.name}-{number}",
+            "input": json.dumps({"n": number}),
+        }
+        deadline = time.monotonic() + _GIVE_UP_S
+        while True:
+            try:
+                arn = self._client.start_execution(**arguments)["executionArn"]
+                break
+            except (BotoCoreError, ClientError):
+                if time.monotonic() > deadline:
+                    raise
+                with self._lock:
+                    self.retried += 1
+                time.sleep(0.1)
+        with self._lock:
+            self.acked[arn] = (shape, number)
+
+    # -- the activity ------------------------------------------------------------------------------
+
+    def work(self, threads: int = 4) -> None:
+        """Work the activity until ``end``."""
+        for _ in range(threads):
+            thread = threading.Thread(target=self._work, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _work(self) -> None:
+        client = self.yard.client()
+        while not self._ended.is_set():
+            try:
+                task = client.get_activity_task(activityArn=ACTIVITY, workerName="chaos")
+                if not task.get("taskToken"):
+                    continue
+                output = json.dumps({"done": json.loads(task["input"])["n"]})
+                self._send(client, task["taskToken"], output)
+            except (BotoCoreError, ClientError):
+                time.sleep(0.1)
+
+    def _send(self, client: Any, token: str, output: str) -> None:
+        """Send an outcome until somebody answers; an unanswered one may have been taken."""
+        deadline = time.monotonic() + _GIVE_UP_S
+        while time.monotonic() < deadline and not self._ended.is_set():
+            try:
+                client.send_task_success(taskToken=token, output=output)
+            except client.exceptions.TaskTimedOut:
+                return
+            except (BotoCoreError, ClientError):
+                time.sleep(0.1)
+            else:
+                return
+
+    def end(self) -> None:
+        """Work no longer."""
+        self._ended.set()
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> list[str]:
+        """Wait until every execution has ended; return those that have not."""
+        deadline = time.monotonic() + seconds
+        left = set(self.acked)
+        while left and time.monotonic() < deadline:
+            running = self._running()
+            if running is not None:
+                left &= running
+            if left:
+                time.sleep(0.5)
+        return sorted(left)
+
+    def _running(self) -> set[str] | None:
+        found: set[str] = set()
+        try:
+            for shape in self.shapes:
+                pages = self._client.get_paginator("list_executions").paginate(
+                    stateMachineArn=machine_arn(shape.name), statusFilter="RUNNING"
+                )
+                found |= {one["executionArn"] for page in pages for one in page["executions"]}
+        except (BotoCoreError, ClientError):
+            return None
+        return found
+
+    def judge(self, report: Report, limit_s: float = _GIVE_UP_S) -> None:
+        """Wait for all, compare every output, count the names; add what is wrong."""
+        report.n = len(self.acked)
+        report.violations += [f"{arn} does not end" for arn in self.wait(limit_s)]
+        with ThreadPoolExecutor(8) as pool:
+            stalls = list(pool.map(lambda one: self._judge(report, *one), self.acked.items()))
+        late = sorted(one for one in stalls if one is not None)
+        if late:
+            report.facts["p99_s"] = round(late[int(len(late) * 0.99) - 1][0], 2)
+            report.facts["max_s"] = round(late[-1][0], 2)
+            report.facts["slowest"] = late[-1][1]
+        report.facts["retried_calls"] = self.retried
+        self._count_names(report)
+
+    def _judge(
+        self, report: Report, arn: str, about: tuple[Shape, int]
+    ) -> tuple[float, str] | None:
+        shape, number = about
+        found = self._client.describe_execution(executionArn=arn)
+        wanted = shape.output(number)
+        got = json.loads(found["output"]) if found["status"] == "SUCCEEDED" else found["status"]
+        if got != wanted:
+            report.violations.append(f"{arn}: got {got}, wanted {wanted} {found.get('cause', '')}")
+        if "stopDate" not in found:
+            return None
+        took = (found["stopDate"] - found["startDate"]).total_seconds()
+        return float(took - shape.nominal_s), found["name"]
+
+    def _count_names(self, report: Report) -> None:
+        """One row a name, and none that nobody asked for."""
+        for shape in self.shapes:
+            pages = self._client.get_paginator("list_executions").paginate(
+                stateMachineArn=machine_arn(shape.name)
+            )
+            names = Counter(one["name"] for page in pages for one in page["executions"])
+            report.violations += [f"{name} twice" for name, n in names.items() if n > 1]
+            wanted = {number for one, number in self.acked.values() if one is shape}
+            missing = {f"{shape.name}-{number}" for number in wanted} - set(names)
+            report.violations += [f"{name} is lost" for name in missing]
+
+
+def count_calls(yard: Yard, report: Report, allowed: int | None) -> None:
+    """Count the calls that were made more than once; all of them carry the key of the first."""
+    keys = Counter(json.loads(line)["key"] for line in yard.calls.read_text().splitlines())
+    again = sum(count - 1 for count in keys.values())
+    report.facts |= {"calls": sum(keys.values()), "calls_repeated": again}
+    if allowed is not None and again > allowed:
+        report.violations.append(f"{again} calls repeated, at most {allowed} were under way")
+
+
+def invariants(yard: Yard, report: Report) -> None:
+    """Let the server's own checker look at the rows."""
+    printed = yard.manage("check_invariants", "--json").strip().splitlines()
+    found = json.loads(printed[-1])
+    report.facts["invariants"] = found["violations"]
+    if found["violations"]:
+        report.violations += printed[:-1] or [printed[-1]]
+
+
+__all__ = ["Load", "Report", "count_calls", "execution_arn", "invariants"]

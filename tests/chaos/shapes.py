@@ -1,0 +1,100 @@
+"""Which state machines live through the chaos, and what must come out of each?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:"
+ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:chaos"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A definition, and the output for the input ``{"n": n}``. ``nominal_s``: how long it takes."""
+
+    name: str
+    definition: dict[str, Any]
+    output: Callable[[int], Any]
+    nominal_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """Return the definition as text."""
+        return json.dumps(self.definition)
+
+
+def _task(function: str, **more: Any) -> dict[str, Any]:
+    return {"Type": "Task", "Resource": _LAMBDA + function, **more}
+
+
+def _one(**state: Any) -> dict[str, Any]:
+    return {"StartAt": "Only", "States": {"Only": {**state, "End": True}}}
+
+
+def _chain() -> dict[str, Any]:
+    states: dict[str, Any] = {f"S{k}": {"Type": "Pass", "Next": f"S{k + 1}"} for k in range(10)}
+    states["S3"] = {"Type": "Wait", "Seconds": 1, "Next": "S4"}
+    return {"StartAt": "S0", "States": {**states, "S10": {"Type": "Succeed"}}}
+
+
+_RETRY = [{"ErrorEquals": ["ConnectionError"], "IntervalSeconds": 1, "MaxAttempts": 3}]
+_FLAKY = _task("flaky", Parameters={"n.$": "$.n", "attempt.$": "$$.State.RetryCount"}, Retry=_RETRY)
+_ITEMS = {"Type": "Pass", "Result": [3, 1, 2, 5, 4], "ResultPath": "$.items", "Next": "Map"}
+_EACH = {"n.$": "$.n", "item.$": "$$.Map.Item.Value"}
+
+
+def _map(mode: str) -> dict[str, Any]:
+    processor = {"ProcessorConfig": {"Mode": mode}, **_one(**_task("echo"))}
+    if mode == "DISTRIBUTED":
+        processor["ProcessorConfig"]["ExecutionType"] = "STANDARD"
+    each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, "End": True}
+    return {"StartAt": "Items", "States": {"Items": _ITEMS, "Map": {**each, "ItemSelector": _EACH}}}
+
+
+def _each(n: int) -> list[dict[str, int]]:
+    return [{"n": n, "item": item} for item in (3, 1, 2, 5, 4)]
+
+
+def _parallel() -> dict[str, Any]:
+    waits = {
+        "StartAt": "W",
+        "States": {
+            "W": {"Type": "Wait", "Seconds": 1, "Next": "E"},
+            "E": _task("echo", End=True),
+        },
+    }
+    return _one(Type="Parallel", Branches=[_one(**_task("echo")), waits])
+
+
+def _caught() -> dict[str, Any]:
+    catch = [{"ErrorEquals": ["ValueError"], "ResultPath": "$.error", "Next": "Caught"}]
+    return {
+        "StartAt": "Fails",
+        "States": {
+            "Fails": {**_task("broken"), "Catch": catch, "End": True},
+            "Caught": {"Type": "Pass", "OutputPath": "$.n", "End": True},
+        },
+    }
+
+
+SHAPES = (
+    Shape("chain", _chain(), lambda n: {"n": n}, 1),
+    Shape("wait", _one(Type="Wait", Seconds=2), lambda n: {"n": n}, 2),
+    Shape("retry", _one(**_FLAKY), lambda n: n, 1),
+    Shape("parallel", _parallel(), lambda n: [{"n": n}, {"n": n}], 1),
+    Shape("map", _map("INLINE"), _each),
+    Shape("distributed", _map("DISTRIBUTED"), _each),
+    Shape("activity", _one(Type="Task", Resource=ACTIVITY), lambda n: {"done": n}),
+    Shape("caught", _caught(), lambda n: n),
+)
+DEADLY = Shape("deadly", _one(**_task("deadly")), lambda _: None)
+CALLBACK = Shape("callback", _one(Type="Task", Resource=ACTIVITY), lambda n: n)
+TIMER = Shape("timer", _one(Type="Wait", TimestampPath="$.at"), lambda n: n)
+FUNCTIONS = {
+    name: f"tests.chaos.functions:{name}" for name in ("echo", "flaky", "broken", "deadly")
+}

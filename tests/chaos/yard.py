@@ -1,0 +1,168 @@
+"""A team's server for the chaos suite: real processes that are killed and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from tests.acceptance.server import ROOT, free_port
+from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, FUNCTIONS, SHAPES, TIMER
+
+_ACCOUNT = "123456789012"
+_PREFIX = f"arn:aws:states:us-east-1:{_ACCOUNT}:"
+
+
+class Yard:
+    """Web and workers on a PostgreSQL, or ``up`` on SQLite (``url`` is None)."""
+
+    def __init__(self, folder: Path, url: str | None, *, lease_s: float = 10.0) -> None:
+        self.folder = folder
+        self.url = url
+        self.port = free_port()
+        self.calls = folder / "calls.jsonl"
+        self.calls.touch()
+        self.env = {
+            **os.environ,
+            "STEPYARD_SECRET": secrets.token_hex(32),
+            "STEPYARD_FUNCTIONS": json.dumps(FUNCTIONS),
+            "STEPYARD_LEASE_S": str(lease_s),
+            "CHAOS_CALLS": str(self.calls),
+            "STEPYARD_DATA": str(folder / "data"),
+        }
+        self.env.pop("STEPYARD_DATABASE_URL", None)
+        if url is not None:
+            self.env["STEPYARD_DATABASE_URL"] = url
+        self.web: subprocess.Popen[bytes] | None = None
+        self.workers: subprocess.Popen[bytes] | None = None
+        self._key: tuple[str, str] = ("", "")
+
+    # -- processes ---------------------------------------------------------------------------------
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command and return what it printed; raise what it complains of."""
+        done = self._run(*arguments)
+        if done.returncode and not done.stdout:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+    def complaint(self, *arguments: str) -> str:
+        """Run a command that must fail and return what it complains of."""
+        done = self._run(*arguments)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            command = [sys.executable, "manage.py", *arguments]
+            return subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=log, stderr=log)
+
+    def start_web(self) -> None:
+        """Start what serves the API, and wait until it answers."""
+        what = "up" if self.url is None else "web"
+        self.web = self._start("web", what, "--port", str(self.port))
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=2).close()
+                return
+            if self.web.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise RuntimeError((self.folder / "web.log").read_text()[-3000:])
+
+    def start_workers(self, count: int) -> None:
+        """Start so many workers under one that replaces those which die."""
+        self.workers = self._start("workers", "worker", "--processes", str(count))
+        deadline = time.monotonic() + 30
+        while len(self.worker_pids()) < count and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def worker_pids(self) -> list[int]:
+        """Return the numbers of the worker processes."""
+        assert self.workers is not None
+        path = Path(f"/proc/{self.workers.pid}/task/{self.workers.pid}/children")
+        return [int(one) for one in path.read_text().split()] if path.exists() else []
+
+    def kill_web(self) -> None:
+        """Kill -9 what serves the API."""
+        assert self.web is not None
+        self.web.kill()
+        self.web.wait()
+
+    def stop(self) -> None:
+        """End everything."""
+        for pid in self.worker_pids() if self.workers else []:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        for process in (self.web, self.workers):
+            if process is not None and process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    # -- the API -----------------------------------------------------------------------------------
+
+    def client(self, pool: int = 32) -> Any:
+        """Return a boto3 client that neither retries nor checks parameters."""
+        if not self._key[0]:
+            printed = self.manage("member", "chaos", "--role", "owner", "--key")
+            words = dict(line.split(" = ") for line in printed.splitlines() if " = " in line)
+            self._key = (words["aws_access_key_id"], words["aws_secret_access_key"])
+        return boto3.client(
+            "stepfunctions",
+            endpoint_url=f"http://127.0.0.1:{self.port}",
+            region_name="us-east-1",
+            aws_access_key_id=self._key[0],
+            aws_secret_access_key=self._key[1],
+            config=Config(
+                retries={"max_attempts": 0},
+                max_pool_connections=pool,
+                parameter_validation=False,
+                inject_host_prefix=False,
+                read_timeout=75,
+            ),
+        )
+
+    def prepare(self) -> None:
+        """Create the state machines and the activity."""
+        client = self.client()
+        client.create_activity(name=ACTIVITY.rpartition(":")[2])
+        for shape in (*SHAPES, DEADLY, CALLBACK, TIMER):
+            role = f"arn:aws:iam::{_ACCOUNT}:role/chaos"
+            client.create_state_machine(name=shape.name, definition=shape.text, roleArn=role)
+
+
+def machine_arn(name: str) -> str:
+    """Return the ARN of a shape's state machine."""
+    return f"{_PREFIX}stateMachine:{name}"
+
+
+def execution_arn(machine: str, name: str) -> str:
+    """Return the ARN of an execution."""
+    return f"{_PREFIX}execution:{machine}:{name}"

@@ -1,0 +1,98 @@
+"""Which part of an event does a target get?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from console.events.addresses import AddressError, kind
+from console.events.inputs import InputError, check, made
+
+EVENT = json.dumps(
+    {
+        "version": "0",
+        "id": "7bf73129",
+        "source": "aws.ec2",
+        "time": "2015-11-11T21:29:54Z",
+        "detail": {"instance-id": "i-0123", "state": 'say "RUNNING"', "tags": [{"k": 1}]},
+    }
+)
+PATHS = {"instance": "$.detail.instance-id", "state": "$.detail.state", "tags": "$.detail.tags"}
+
+
+def template(text: str, **paths: str) -> dict[str, Any]:
+    """Return the settings of an input transformer."""
+    return {"InputTransformer": {"InputPathsMap": paths or PATHS, "InputTemplate": text}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, EVENT),
+        ({"Input": '{"a":1}'}, '{"a":1}'),
+        ({"InputPath": "$.detail.tags[0]"}, '{"k":1}'),
+        ({"InputPath": "$.detail['instance-id']"}, '"i-0123"'),
+        ({"InputPath": "$.nothing.there"}, "null"),
+        ({"InputPath": "$.detail[0]"}, "null"),
+        (template('"<instance> is up"'), '"i-0123 is up"'),
+        (template('{"state": <state>}'), '{"state": "say \\"RUNNING\\""}'),
+        (template('{"state": "now <state>"}'), '{"state": "now say \\"RUNNING\\""}'),
+        (template('{"tags": <tags>}'), '{"tags": [{"k":1}]}'),
+        (template('{"x": "<none>", "y": <none>}'), '{"x": "", "y": ""}'),
+        (template('{"rule": <aws.events.rule-name>}'), '{"rule": "r"}'),
+    ],
+)
+def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
+    """All, a text of its own, a part, or a filled template that stays JSON."""
+    check(settings)
+    got = made(EVENT, settings, "arn:rule/r", "r")
+    assert got == wanted
+    json.loads(got)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"Input": "no json"}, "Input: wanted JSON"),
+        ({"InputPath": "detail"}, "wanted a path"),
+        ({"InputPath": "$.a[*]"}, "wanted a path"),
+        ({"Input": "1", "InputPath": "$"}, "Only one of"),
+        (template("x", bad="$..a"), "bad: got"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> None:
+    """Before an event comes."""
+    with pytest.raises(InputError, match=words):
+        check(settings)
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        ("arn:aws:states:us-east-1:123456789012:stateMachine:m", "machine"),
+        ("arn:aws:states:us-east-1:123456789012:stateMachine:m:PROD", "machine"),
+        ("arn:aws:sns:us-east-1:123456789012:topic", "sns"),
+        ("arn:aws:sqs:us-east-1:123456789012:q.fifo", "sqs"),
+        ("arn:aws:events:us-east-1:123456789012:event-bus/other", "events"),
+        ("https://example.com/hook?x=1", "webhook"),
+        ("mailto:ops@example.com", "email"),
+        ("mailto:a@b.c,d@e.f", None),
+        ("https://user:secret@example.com/", None),
+        ("ftp://example.com", None),
+        ("https://", None),
+        ("arn:aws:states:us-east-1:123456789012:activity:a", None),
+        ("arn:aws:events:us-east-1:123456789012:rule/r", None),
+        ("arn:aws:lambda:us-east-1:123456789012:function:f", "lambda"),
+        ("arn:aws:lambda:us-east-1:123456789012:layer:f", None),
+        ("arn:aws:s3:us-east-1:123456789012:bucket", None),
+    ],
+)
+def test_an_address_is_of_a_kind(address: str, wanted: str | None) -> None:
+    """What nothing can be sent to is refused with what was wanted."""
+    if wanted is None:
+        with pytest.raises(AddressError, match="got '"):
+            kind(address)
+    else:
+        assert kind(address) == wanted

@@ -1,0 +1,149 @@
+"""When is each kind of schedule due, also where clocks are put forward and back?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from console.events.schedules import ScheduleError, parse
+
+
+def ms(text: str) -> int:
+    """Return a moment of UTC in epoch milliseconds."""
+    return int(datetime.fromisoformat(f"{text}+00:00").timestamp() * 1000)
+
+
+def moments(expression: str, after: str, count: int, zone: str = "UTC") -> list[str]:
+    """Return the next moments, in UTC; rates began with the year 2026."""
+    schedule, at = parse(expression, zone), ms(after)
+    found: list[str] = []
+    while len(found) < count:
+        due = schedule.next(at, ms("2026-01-01T00:00"))
+        if due is None:
+            break
+        found.append(datetime.fromtimestamp(due / 1000, UTC).strftime("%Y-%m-%dT%H:%M"))
+        at = due
+    return found
+
+
+ROME, SYDNEY = "Europe/Rome", "Australia/Sydney"
+TABLE = [
+    # the examples of the documentation
+    ("cron(0 10 * * ? *)", "2026-03-01T09:59", "UTC", ["2026-03-01T10:00", "2026-03-02T10:00"]),
+    ("cron(15 12 * * ? *)", "2026-03-01T12:15", "UTC", ["2026-03-02T12:15"]),
+    (
+        "cron(0 18 ? * MON-FRI *)",
+        "2026-03-06T00:00",
+        "UTC",
+        ["2026-03-06T18:00", "2026-03-09T18:00"],
+    ),
+    ("cron(0 8 1 * ? *)", "2026-01-31T00:00", "UTC", ["2026-02-01T08:00", "2026-03-01T08:00"]),
+    (
+        "cron(0/15 * * * ? *)",
+        "2026-03-01T00:01",
+        "UTC",
+        ["2026-03-01T00:15", "2026-03-01T00:30", "2026-03-01T00:45", "2026-03-01T01:00"],
+    ),
+    ("cron(0/10 * ? * MON-FRI *)", "2026-03-07T12:00", "UTC", ["2026-03-09T00:00"]),
+    (
+        "cron(0/5 8-17 ? * MON-FRI *)",
+        "2026-03-06T17:50",
+        "UTC",
+        ["2026-03-06T17:55", "2026-03-09T08:00"],
+    ),
+    ("cron(0 9 ? * 2#1 *)", "2026-03-01T00:00", "UTC", ["2026-03-02T09:00", "2026-04-06T09:00"]),
+    # the last and the nearest
+    ("cron(0 0 L * ? *)", "2028-02-01T00:00", "UTC", ["2028-02-29T00:00", "2028-03-31T00:00"]),
+    ("cron(0 0 15W * ? *)", "2026-08-01T00:00", "UTC", ["2026-08-14T00:00"]),
+    ("cron(0 0 1W * ? *)", "2026-07-31T00:00", "UTC", ["2026-08-03T00:00"]),
+    ("cron(0 0 31W * ? *)", "2026-05-01T00:00", "UTC", ["2026-05-29T00:00", "2026-07-31T00:00"]),
+    ("cron(0 0 ? * 6L *)", "2026-03-01T00:00", "UTC", ["2026-03-27T00:00", "2026-04-24T00:00"]),
+    ("cron(0 0 ? * L *)", "2026-03-01T00:00", "UTC", ["2026-03-07T00:00"]),
+    ("cron(0 0 ? * FRI#5 *)", "2026-03-01T00:00", "UTC", ["2026-05-29T00:00"]),
+    ("cron(0 0 ? * SUN,3 *)", "2026-03-01T00:00", "UTC", ["2026-03-03T00:00", "2026-03-08T00:00"]),
+    # dates
+    ("cron(30 6 29 FEB ? *)", "2026-01-01T00:00", "UTC", ["2028-02-29T06:30"]),
+    ("cron(0 0 31 4,12 ? *)", "2026-01-01T00:00", "UTC", ["2026-12-31T00:00"]),
+    ("cron(0 0 1 1 ? 2027-2028)", "2026-01-01T00:00", "UTC", ["2027-01-01T00:00"]),
+    ("cron(0 0 1 1 ? 2020)", "2026-01-01T00:00", "UTC", []),
+    ("cron(0 0 30 2 ? *)", "2026-01-01T00:00", "UTC", []),
+    # rates count from the beginning of the schedule
+    ("rate(5 minutes)", "2026-01-01T00:07", "UTC", ["2026-01-01T00:10", "2026-01-01T00:15"]),
+    ("rate(1 hour)", "2026-01-01T01:00", "UTC", ["2026-01-01T02:00"]),
+    ("rate(2 days)", "2026-01-02T00:00", "UTC", ["2026-01-03T00:00"]),
+    # time zones
+    ("cron(0 9 * * ? *)", "2026-01-10T00:00", ROME, ["2026-01-10T08:00"]),
+    ("cron(0 9 * * ? *)", "2026-07-10T00:00", ROME, ["2026-07-10T07:00"]),
+    ("cron(0 9 * * ? *)", "2026-01-10T23:00", SYDNEY, ["2026-01-11T22:00"]),
+    ("cron(0 3 * * ? *)", "2026-01-10T00:00", "Asia/Kolkata", ["2026-01-10T21:30"]),
+    # clocks go forward in Rome on 2026-03-29 at 02:00: there is no 02:30
+    (
+        "cron(30 2 * * ? *)",
+        "2026-03-28T00:00",
+        ROME,
+        ["2026-03-28T01:30", "2026-03-30T00:30"],
+    ),
+    (
+        "cron(0 * * * ? *)",
+        "2026-03-28T23:30",
+        ROME,
+        ["2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"],
+    ),
+    # clocks go back in Rome on 2026-10-25 at 03:00: 02:30 comes twice, and counts once
+    (
+        "cron(30 2 * * ? *)",
+        "2026-10-24T12:00",
+        ROME,
+        ["2026-10-25T00:30", "2026-10-26T01:30"],
+    ),
+    ("cron(0/30 * * * ? *)", "2026-10-25T00:30", ROME, ["2026-10-25T02:00"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "after", "zone", "wanted"), TABLE, ids=[f"{a} {z} {b}" for a, b, z, _ in TABLE]
+)
+def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[str]) -> None:
+    """The moments in UTC, in their order."""
+    assert moments(expression, after, len(wanted) or 1, zone) == wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("", "wanted cron"),
+        ("every day", "wanted cron"),
+        ("at(2026-01-01T00:00:00)", "wanted cron"),
+        ("cron(0 10 * * ?)", "got 5 fields, wanted six"),
+        ("cron(0 10 * * * *)", "one of day of month and day of week"),
+        ("cron(0 10 ? * ? *)", "one of day of month and day of week"),
+        ("cron(60 10 * * ? *)", "minutes: got '60', wanted 0 to 59"),
+        ("cron(0 24 * * ? *)", "hours: got '24'"),
+        ("cron(0 0 0 * ? *)", "day of month: got '0'"),
+        ("cron(0 0 * 13 ? *)", "month: got '13'"),
+        ("cron(0 0 ? * 8 *)", "day of week: got '8'"),
+        ("cron(0 0 ? * MON#6 *)", "day of week: got '6'"),
+        ("cron(0 0 * * ? 1969)", "year: got '1969'"),
+        ("cron(5-1 0 * * ? *)", "wanted the lower end first"),
+        ("cron(*/0 0 * * ? *)", "wanted 1 or more"),
+        ("cron(a b * * ? *)", "minutes: got 'A'"),
+        ("cron(, 0 * * ? *)", "minutes: got ''"),
+        ("rate(0 minutes)", "rate: got '0 minutes'"),
+        ("rate(1 minutes)", "the singular"),
+        ("rate(5 minute)", "the plural"),
+        ("rate(5 seconds)", "minutes, hours or days"),
+        ("rate(999999999 days)", "a hundred years"),
+    ],
+)
+def test_a_wrong_expression_is_refused_with_its_field(expression: str, words: str) -> None:
+    """The message says what was found and what was wanted."""
+    with pytest.raises(ScheduleError, match=words):
+        parse(expression)
+
+
+@pytest.mark.parametrize("zone", ["", "Europe", "Mars/Base", "../etc/passwd", "x\0y"])
+def test_a_time_zone_is_one_of_the_known(zone: str) -> None:
+    """Nothing else is looked for."""
+    with pytest.raises(ScheduleError, match="time zone"):
+        parse("rate(1 minute)", zone)

@@ -1,0 +1,143 @@
+"""X4: do the dry run and the page of a bulk job say what is true, to those who may know?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.models import AuditEntry, BulkJob, Execution
+from console.store import bulk
+from console.web.views.bulk import numbers, ranges
+from tests.console.store.helpers import WAIT, create, drain, start
+from tests.console.web.helpers import text
+from tests.console.web.test_wanted import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
+
+
+def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
+    project: Project, client: Client
+) -> None:
+    """What failed after the dry run is not in the job that it begins."""
+    machine = create(project, FAIL)
+    failed = [drain(start(machine, name=f"f{number}")) for number in range(3)]
+    running = start(create(project, WAIT, "waits"), name="runs")
+    page = client.get("/executions/bulk/?action=redrive&all=1&q=")
+    shown = text(page)
+    assert "3 eligible" in shown
+    assert "1: Execution is RUNNING and cannot be redriven" in shown
+    assert "3 by nobody known" in shown
+    assert not BulkJob.objects.exists()
+    drain(start(machine, name="later"))
+    sent = {"action": "redrive", "numbers": page.context["numbers"]}
+    answer = client.post("/executions/bulk/", sent)
+    job = BulkJob.objects.get()
+    assert answer.url == f"/executions/bulk/{job.pk}/"
+    assert job.total == 4
+    while bulk.work(job.pk):
+        pass
+    assert set(Execution.objects.filter(redrive_count=1)) == set(failed)
+    shown = text(client.get(answer.url))
+    assert "4 of 4" in shown
+    assert "ExecutionNotRedrivable" in shown
+    assert text(client.get(f"{answer.url}?result=refused")).count("Refused</span>") == 1
+    assert running.name in text(client.get(f"{answer.url}?result=refused"))
+
+
+def test_marked_rows_and_filters_choose(project: Project, client: Client) -> None:
+    """Rows that are marked, or all that match what the list was asked."""
+    machine, other = create(project, WAIT), create(project, WAIT, "other")
+    rows = [start(machine, name=f"a{number}") for number in range(3)]
+    start(other, name="b")
+    marked = "&".join(f"x={one.pk}" for one in rows[:2])
+    plan = client.get(f"/executions/bulk/?action=stop&{marked}").context["plan"]
+    assert set(plan.chosen) == set(rows[:2])
+    plan = client.get("/executions/bulk/?action=stop&all=1&machine=machine&q=a").context["plan"]
+    assert set(plan.chosen) == set(rows)
+    shown = text(client.get("/machines/other/?status=RUNNING"))
+    form = shown.split('id="bulk"')[1].split("</form>")[0]
+    assert '<input type="hidden" name="machine" value="other">' in form
+    assert '<input type="hidden" name="status" value="RUNNING">' in form
+    assert "Nothing was chosen" in text(client.get("/executions/bulk/?action=stop"))
+    assert client.get("/executions/bulk/?action=stop&all=1&machine=none").status_code == 404
+    assert client.get("/executions/bulk/?action=explode&all=1").status_code == 404
+
+
+def test_a_job_is_paused_and_resumed_from_its_page(project: Project, client: Client) -> None:
+    """The poll is silent while nothing changes; the switch is audited."""
+    execution = start(create(project, WAIT))
+    client.post("/executions/bulk/", {"action": "stop", "numbers": str(execution.pk)})
+    job = BulkJob.objects.get()
+    path = f"/executions/bulk/{job.pk}/"
+    client.post(path, {"act": "pause"})
+    assert not bulk.work(job.pk)
+    page = client.get(path)
+    assert "Paused" in text(page)
+    assert client.get(f"{path}?seen={page.context['seen']}").status_code == 204
+    client.post(path, {"act": "resume"})
+    while bulk.work(job.pk):
+        pass
+    assert "hx-get" not in text(client.get(path)).split('id="progress"')[1].split(">")[0]
+    acts = AuditEntry.objects.filter(target=f"bulk/{job.pk}").values_list("action", flat=True)
+    assert set(acts) == {"BulkStop", "PauseBulk", "ResumeBulk"}
+    assert f'href="{path}"' in text(client.get("/executions/bulk/"))
+
+
+def test_bulk_actions_take_the_right_of_the_single_one(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """A viewer sees jobs, but neither a dry run nor a switch; strangers see nothing."""
+    from console.models import Project
+
+    execution = start(create(project, WAIT))
+    client.post("/executions/bulk/", {"action": "stop", "numbers": str(execution.pk)})
+    job = BulkJob.objects.get()
+    viewer = signed_in("viewer")
+    assert viewer.get("/executions/bulk/?action=stop&all=1").status_code == 403
+    sent = {"action": "stop", "numbers": str(execution.pk)}
+    assert viewer.post("/executions/bulk/", sent).status_code == 403
+    assert viewer.post(f"/executions/bulk/{job.pk}/", {"act": "pause"}).status_code == 403
+    assert "Pause" not in text(viewer.get(f"/executions/bulk/{job.pk}/"))
+    assert 'name="action"' not in text(viewer.get("/executions/"))
+    theirs = Project.objects.create(name="theirs", account_id="999999999999")
+    BulkJob.objects.update(project=theirs)
+    assert client.get(f"/executions/bulk/{job.pk}/").status_code == 404
+    assert f"/executions/bulk/{job.pk}/" not in text(client.get("/executions/bulk/"))
+
+
+def test_a_dry_run_takes_as_many_queries_for_many(project: Project, client: Client) -> None:
+    """At most fifteen, the same for one and for hundreds."""
+    machine = create(project, FAIL)
+    counts = []
+    for more in (1, 300):
+        seed(project, machine, more, status="FAILED")
+        with CaptureQueriesContext(connection) as taken:
+            text(client.get("/executions/bulk/?action=redrive&all=1&status=FAILED"))
+        counts.append(len(taken))
+    assert counts[0] == counts[1]
+    assert counts[0] <= 15
+
+
+@pytest.mark.parametrize(
+    ("chosen", "written"), [([], ""), ([5], "5"), ([3, 1, 2, 7, 9, 8], "1-3,7-9"), ([1, 3], "1,3")]
+)
+def test_numbers_are_written_short(chosen: list[int], written: str) -> None:
+    """And read back the same."""
+    assert ranges(chosen) == written
+    assert numbers(written) == sorted(chosen)
+
+
+def test_a_forged_range_is_cut() -> None:
+    """No more than one job takes, however far the range goes."""
+    assert len(numbers("1-999999999999,5")) == bulk.MOST
+    assert numbers("9-1") == []

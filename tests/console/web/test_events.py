@@ -1,0 +1,128 @@
+"""The event table: pages, filters, deep links, downloads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.models import HistoryEvent
+from console.web.eventfilter import moment
+from console.web.views.history import harmless
+from console.web.words import iso
+from tests.console.store.helpers import create, drain, one, start
+from tests.console.web.helpers import CHAIN, page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+
+@pytest.fixture
+def chain(project: Project) -> Execution:
+    """Return an execution that has entered its second state."""
+    return drain(start(create(project, CHAIN), {"order": 4711}, "x"))
+
+
+def numbers(client: Client, execution: Execution, query: str) -> list[int]:
+    """Return the ids of the rows a query shows."""
+    return [row.id for row in client.get(page(execution, query)).context["events"].rows]
+
+
+def test_events_are_found_by_what_is_written_in_them(client: Client, chain: Execution) -> None:
+    """A text matches type, state and payloads, also where these are JSON within JSON."""
+    assert numbers(client, chain, "?text=4711") == [1, 2]
+    assert numbers(client, chain, '?text="order": 4711') == [1, 2]
+    assert numbers(client, chain, "?text=waitstate") == [4]
+    assert numbers(client, chain, "?text=nap&type=WaitStateEntered") == [4]
+    assert numbers(client, chain, "?text=nowhere") == []
+    assert "No event matches" in text(client.get(page(chain, "?text=nowhere")))
+
+
+def test_events_are_found_by_time(client: Client, chain: Execution) -> None:
+    """Both ends are included and count as UTC, to the millisecond."""
+    begin = chain.start_ms
+    for number in range(1, 5):
+        HistoryEvent.objects.filter(execution_id=chain.pk, event_id=number).update(
+            at_ms=begin + number * 1000
+        )
+    since, until = iso(begin + 2000).rstrip("Z"), iso(begin + 3000).rstrip("Z")
+    assert numbers(client, chain, f"?since={since}&until={until}") == [2, 3]
+    assert numbers(client, chain, f"?since={since}") == [2, 3, 4]
+    assert numbers(client, chain, "?since=yesterday") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("1970-01-02", 86_400_000),
+        ("1970-01-01T00:01", 60_000),
+        ("1970-01-01T00:00:01.5Z", 1_500),
+        ("1969-12-31T23:59:59.999", -1),
+        ("1970-13-01", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_moments_are_read_as_utc(written: str, told: int | None) -> None:
+    """What a field or a hand-written address may hold."""
+    assert moment(written) == told
+
+
+def test_the_table_has_an_address_of_its_own(client: Client, chain: Execution) -> None:
+    """``events/?at=3`` marks the row; the page says how many events there are in all."""
+    shown = text(client.get(page(chain, "events/?at=3")))
+    assert 'id="e3" class="succeeded here" tabindex="-1"' in shown
+    assert "1 to 4 of 4 events" in shown
+    filtered = text(client.get(page(chain, "events/?type=WaitStateEntered")))
+    assert "1 to 1 of 1 matching, of 4 events" in filtered
+
+
+def test_an_event_leads_to_the_one_it_followed(client: Client, chain: Execution) -> None:
+    """The previous event is a link to its row."""
+    shown = text(client.get(page(chain, "events/?open=4")))
+    assert 'events/?at=3#e3" data-event="3"' in shown
+
+
+def test_downloads_hold_what_the_filter_lets_through(client: Client, chain: Execution) -> None:
+    """CSV and JSON carry the same events; the JSON has the shape that AWS prints."""
+    answer = client.get(page(chain, "events.csv?type=WaitStateEntered"))
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert answer["Content-Disposition"] == 'attachment; filename="x-events.csv"'
+    assert [(row["id"], row["previousEventId"], row["state"]) for row in rows] == [
+        ("4", "3", "Nap")
+    ]
+    told = client.get(page(chain, "events.json?order=newest")).json()["events"]
+    assert [event["id"] for event in told] == [4, 3, 2, 1]
+    assert told[3]["executionStartedEventDetails"]["input"] == '{"order": 4711}'
+    assert told[0]["timestamp"].endswith("Z")
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_cell_is_never_a_formula(project: Project, client: Client, sign: str) -> None:
+    """A name that a spreadsheet would run is quoted; other texts stay as they are."""
+    name = f"{sign}cmd|' /C calc'!A0"
+    assert harmless(name) == f"'{name}"
+    assert harmless('{"a": "=1"}') == '{"a": "=1"}'
+    execution = drain(start(create(project, one(name, Type="Pass")), name="x"))
+    table = client.get(page(execution, "events.csv")).content.decode()
+    states = {row["state"] for row in csv.DictReader(io.StringIO(table, newline=""))}
+    assert states == {"", f"'{name}"}
+
+
+def test_strangers_get_no_file(project: Project, client: Client, chain: Execution) -> None:
+    """Without signing in there is no table and no download."""
+    del project
+    client.logout()
+    for address in ("events/", "events.csv", "events.json"):
+        assert client.get(page(chain, address)).status_code == 302
+
+
+def test_an_empty_file_is_still_json(client: Client, chain: Execution) -> None:
+    """The file parses as JSON even when nothing matches."""
+    answer = client.get(page(chain, "events.json?type=Nothing"))
+    assert json.loads(answer.content) == {"events": []}

@@ -1,0 +1,102 @@
+"""The iterations of a Map: what came of each, and the ways between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import Timer
+from console.web import iterations
+from console.web.history import traced
+from tests.console.store.helpers import create, drain, start
+from tests.console.web.helpers import page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+
+def demo(failing: tuple[int, ...] = (37, 141)) -> dict[str, Any]:
+    """Return a Map whose first attempt fails at #37 and whose second fails at #141."""
+    fails = [
+        {
+            "And": [
+                {"Variable": "$.try", "NumericEquals": attempt},
+                {"Variable": "$.i", "NumericEquals": index},
+            ],
+            "Next": "Break",
+        }
+        for attempt, index in enumerate(failing)
+    ]
+    inner = {
+        "StartAt": "Look",
+        "States": {
+            "Look": {"Type": "Choice", "Choices": fails, "Default": "Fine"},
+            "Fine": {"Type": "Pass", "End": True},
+            "Break": {"Type": "Fail", "Error": "Bad", "Cause": "item is bad"},
+        },
+    }
+    over = {
+        "Type": "Map",
+        "MaxConcurrency": 1,
+        "ItemsPath": "$.items",
+        "ItemSelector": {"i.$": "$$.Map.Item.Index", "try.$": "$$.State.RetryCount"},
+        "ItemProcessor": inner,
+        "Retry": [{"ErrorEquals": ["Bad"], "IntervalSeconds": 1, "MaxAttempts": 1}],
+        "End": True,
+    }
+    return {"StartAt": "Over", "States": {"Over": over}}
+
+
+@pytest.fixture
+def failed(project: Project) -> Execution:
+    """Return an execution in which #37 failed, and after a retry #141."""
+    execution = start(create(project, demo()), {"items": list(range(200))}, "x")
+    drain(execution)
+    Timer.objects.update(due_ms=0)
+    return drain(execution)
+
+
+def test_the_banner_leads_to_the_state_and_iteration_that_failed(
+    client: Client, failed: Execution
+) -> None:
+    """The link names step and iteration; what it leads to is that visit."""
+    shown = text(client.get(page(failed)))
+    assert "step=Break&iteration=141" in shown.replace("&amp;", "&")
+    panel = client.get(page(failed, "?step=Break&iteration=141")).context["panel"]
+    assert (panel.node.name, panel.iteration, panel.status.word) == ("Break", "#141", "Failed")
+
+
+def test_iterations_are_grouped_by_what_came_of_them(client: Client, failed: Execution) -> None:
+    """Each group has its number; the failed ones lead to one another."""
+    shown = client.get(page(failed, "_step?step=Break&iteration=37"))
+    picker = shown.context["panel"].picker
+    assert {one.status.word: one.count for one in picker.groups} == {"Failed": 2, "Succeeded": 140}
+    assert picker.next_failed.key == "141"
+    assert picker.previous_failed is None
+    assert "Next failed #141" in text(shown)
+    assert "and 40 more" in text(shown)
+
+
+def test_a_typed_number_leads_into_the_map(client: Client, failed: Execution) -> None:
+    """From the Map itself to what tells most; from a state to that state, if it was entered."""
+    context = client.get(page(failed, "?step=Over&iteration=37")).context
+    assert (context["chosen"], context["panel"].iteration) == ("Break", "#37")
+    fine = client.get(page(failed, "?step=Over&iteration=5")).context
+    assert (fine["chosen"], fine["panel"].iteration) == ("Fine", "#5")
+    shown = text(client.get(page(failed, "_step?step=Break&iteration=5")))
+    assert "Not entered in iteration #5" in shown
+    assert text(client.get(page(failed, "_step?step=Break&iteration=zzz")))
+
+
+def test_states_outside_of_maps_have_no_picker(client: Client, failed: Execution) -> None:
+    """Nested Maps tell both indexes; a state without a Map around it has none."""
+    with traced(failed) as trace:
+        found = iterations.picker(trace, trace.graph.nodes[0])
+        assert found is not None
+        assert (found.owner, found.here, found.total) == ("Over", None, 142)
+    assert iterations.label((2, 5)) == "#2 → #5"
+    assert iterations.parse("2.5") == (2, 5)
+    assert iterations.parse("2.") == ()

@@ -1,0 +1,266 @@
+"""A machine's tabs: definition, versions and aliases, changes, settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.models import Alias, AuditEntry, StateMachine, Tag, Version
+from console.store import machines, versions
+from console.web import source
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import CHAIN, MARKUP, text
+from tests.console.web.helpers import page as page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "settings/")
+NESTED = {
+    "StartAt": "States",
+    "States": {
+        "States": {"Type": "Pass", "Result": {"States": {"Inner": {}}}, "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Inner",
+                "States": {"Inner": {"Type": "Pass", "End": True}},
+            },
+            "Next": "Both",
+        },
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [
+                {"StartAt": "<b>", "States": {"<b>": {"Type": "Pass", "End": True}}},
+                {"StartAt": "R", "States": {"R": {"Type": "Pass", "End": True}}},
+            ],
+            "End": True,
+        },
+    },
+}
+
+
+def post(client: Client, page: str, status: int = 302, **form: Any) -> str:
+    """Send a form to a page of the machine; return what it answers."""
+    answer = client.post(f"/machines/machine/{page}/", form)
+    return text(answer, status)
+
+
+# -- tabs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_each_tab_has_an_address_and_links_to_the_others(
+    project: Project, client: Client, tab: str
+) -> None:
+    """And marks itself as the one that is open."""
+    create(project, PASS)
+    shown = text(client.get(f"/machines/machine/{tab}"))
+    for other in TABS:
+        assert f'href="/machines/machine/{other}"' in shown
+    assert f'<a href="/machines/machine/{tab}" aria-current="page">' in shown
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
+    """A mark stands around each state, whatever payloads look like, and nothing else changes."""
+    given = json.dumps(NESTED, indent=indent)
+    ids = {name: name.strip("<>") for name in ("States", "Each", "Inner", "Both", "<b>", "R")}
+    marked = str(source.marked(given, ids))
+    plain = re.sub(r"<[^>]*>", "", marked)
+    assert plain.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">") == given
+    for place, key in {
+        "Inner": '"Inner": {',
+        "b": '"&lt;b&gt;": {',
+        "States": '"States": {',
+    }.items():
+        (found,) = re.findall(rf'<span class="src" id="src-{place}" tabindex="-1">(.*)', marked)
+        assert found.startswith(key.replace('"', "&quot;"))
+    inner = marked.index('id="src-Inner"')
+    assert marked.index('id="src-Each"') < inner < marked.index('id="src-Both"')
+
+
+def test_the_graph_leads_to_the_text(project: Project, client: Client) -> None:
+    """Each box is a link to the place of its state."""
+    create(project, CHAIN)
+    shown = text(client.get("/machines/machine/definition/"))
+    for node in ("n1", "n2"):
+        assert f'href="#src-{node}"' in shown
+        assert f'id="src-{node}"' in shown
+
+
+# -- versions and aliases --------------------------------------------------------------------------
+
+
+def test_a_version_is_published_compared_and_deleted(project: Project, client: Client) -> None:
+    """Each change has its audit row; a version in use stays, and the page says why."""
+    machine = create(project, PASS)
+    post(client, "versions", act="publish", description=MARKUP)
+    machines.update(machine, definition=json.dumps(CHAIN))
+    shown = text(client.get("/machines/machine/versions/"))
+    assert "/machines/machine/diff/?from=1" in shown
+    post(client, "versions", act="create", name="live", first="1", second="", share="")
+    refused = post(client, "versions", 422, act="delete-version", number="1")
+    assert "must not be referenced by an alias" in refused
+    post(client, "versions", act="delete-alias", name="live")
+    post(client, "versions", act="delete-version", number="1")
+    assert not Version.objects.exists()
+    assert set(AuditEntry.objects.values_list("action", "actor")) >= {
+        ("PublishStateMachineVersion", "editor"),
+        ("CreateStateMachineAlias", "editor"),
+        ("DeleteStateMachineAlias", "editor"),
+        ("DeleteStateMachineVersion", "editor"),
+    }
+
+
+def test_an_alias_shares_starts_between_two_versions(project: Project, client: Client) -> None:
+    """By a percentage for the second one, which can be changed."""
+    machine = create(project, PASS)
+    versions.publish(machine)
+    machines.update(machine, definition=json.dumps(CHAIN))
+    versions.publish(StateMachine.objects.get())
+    post(client, "versions", act="create", name="live", first="1", second="2", share="10")
+    assert json.loads(Alias.objects.get().routing) == [[1, 90], [2, 10]]
+    assert "version 1: 90 %, version 2: 10 %" in text(client.get("/machines/machine/versions/"))
+    post(client, "versions", act="change", name="live", first="2", second="", description="all")
+    alias = Alias.objects.get()
+    assert (json.loads(alias.routing), alias.description) == ([[2, 100]], "all")
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"name": "1"}, "not digits alone"),
+        ({"name": "a b"}, "The name of an alias"),
+        ({"name": "ok", "second": "1", "share": "50"}, "distinct"),
+        ({"name": "ok", "second": "2", "share": "many"}, "The share"),
+        ({"name": "ok", "first": "9"}, "does not exist"),
+    ],
+)
+def test_a_wrong_alias_is_refused_and_kept(
+    project: Project, client: Client, form: dict[str, str], told: str
+) -> None:
+    """The page says what was wrong, and the name that was typed stands in its field."""
+    versions.publish(create(project, PASS))
+    sent = {"act": "create", "first": "1", "second": "", "share": "", **form}
+    shown = post(client, "versions", 422, **sent)
+    assert told in shown
+    assert f'value="{form["name"]}"' in shown
+    assert not Alias.objects.exists()
+
+
+# -- changes ---------------------------------------------------------------------------------------
+
+
+def test_the_difference_names_exactly_what_changed(project: Project, client: Client) -> None:
+    """Between a version, an execution's definition and now, by lines, without a script."""
+    machine = create(project, CHAIN)
+    versions.publish(machine)
+    execution = drain(start(machine, name="old"))
+    changed = json.loads(json.dumps(CHAIN).replace("3600", "7200"))
+    machines.update(
+        machine, definition=json.dumps(changed, indent=2), role_arn=f"{machine.role_arn}2"
+    )
+    for side in ("1", f"run:{execution.name}"):
+        shown = text(client.get(f"/machines/machine/diff/?from={side}"))
+        assert "1 line added, 1 removed" in shown
+        assert re.search(r'class="removed".*"Seconds": 3600', shown)
+        assert re.search(r'class="added".*"Seconds": 7200', shown)
+        assert machine.role_arn in shown
+    same = text(client.get("/machines/machine/diff/?from=1&to=1"))
+    assert "The definitions are the same" in same
+    assert client.get("/machines/machine/diff/?from=7").status_code == 404
+    assert client.get("/machines/machine/diff/?from=run:nobody").status_code == 404
+
+
+def test_long_unchanged_stretches_are_left_out() -> None:
+    """Three lines stand around each change; where lines are missing a sign says so."""
+    before = [f"line {number}" for number in range(100)]
+    after = [*before[:50], "new", *before[51:]]
+    rows = source.difference("\n".join(before), "\n".join(after))
+    assert rows is not None
+    assert [row.sign for row in rows] == ["…", "", "", "", "-", "+", "", "", ""]
+    assert (rows[4].before, rows[5].after, rows[5].text) == (51, 51, "new")
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def test_settings_are_changed_one_by_one(project: Project, client: Client) -> None:
+    """Logging, role, tracing and tags; what is set is shown, and the audit knows who."""
+    create(project, PASS)
+    post(client, "settings", act="logging", level="ERROR", group="/aws/vendedlogs/states/mine")
+    post(client, "settings", act="tracing", tracing="on")
+    post(client, "settings", act="role", role="arn:aws:iam::123456789012:role/other")
+    post(client, "settings", act="tag", key="team", value=MARKUP)
+    machine = StateMachine.objects.get()
+    assert json.loads(machine.logging)["level"] == "ERROR"
+    assert json.loads(machine.tracing) == {"enabled": True}
+    shown = text(client.get("/machines/machine/settings/"))
+    assert 'value="/aws/vendedlogs/states/mine"' in shown
+    assert 'value="arn:aws:iam::123456789012:role/other"' in shown
+    post(client, "settings", act="untag", key="team")
+    post(client, "settings", act="logging", level="OFF", group="")
+    assert not Tag.objects.exists()
+    assert StateMachine.objects.get().logging == ""
+    actions = AuditEntry.objects.filter(actor="editor").values_list("action", flat=True)
+    assert {"UpdateStateMachine", "TagResource", "UntagResource"} <= set(actions)
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"act": "logging", "level": "ALL", "group": "/team/nowhere"}, "Destination not found"),
+        ({"act": "logging", "level": "LOUD"}, "The level: got “LOUD”"),
+        ({"act": "role", "role": "me"}, "Invalid Role Arn"),
+        ({"act": "tag", "key": "", "value": "x"}, "A tag has a key"),
+        ({"act": "tag", "key": "aws:x", "value": "x"}, "must not begin with aws:"),
+    ],
+)
+def test_a_wrong_setting_is_told_beside_its_field(
+    project: Project, client: Client, form: dict[str, str], told: str
+) -> None:
+    """Nothing is changed."""
+    create(project, PASS)
+    before = StateMachine.objects.values().get()
+    assert told in post(client, "settings", 422, **form)
+    assert StateMachine.objects.values().get() == before
+
+
+def test_a_viewer_reads_the_tabs_and_changes_nothing(
+    project: Project, signed_in: Callable[[str], Client]
+) -> None:
+    """No form is in the page, and every change answers 403."""
+    versions.publish(create(project, PASS))
+    viewer = signed_in("viewer")
+    for page in ("versions", "settings"):
+        assert (
+            '<form method="post"'
+            not in text(viewer.get(f"/machines/machine/{page}/")).partition("<main")[2]
+        )
+    for act in ("publish", "delete-version", "create", "change", "delete-alias"):
+        assert viewer.post("/machines/machine/versions/", {"act": act}).status_code == 403
+    for act in ("logging", "tracing", "role", "tag", "untag"):
+        assert viewer.post("/machines/machine/settings/", {"act": act}).status_code == 403
+
+
+def test_an_execution_of_an_older_definition_leads_to_what_changed(
+    project: Project, client: Client
+) -> None:
+    """X19: the note and its link stand where the definition is another one, and only there."""
+    machine = create(project, CHAIN)
+    execution = start(machine, name="old")
+    link = "/machines/machine/diff/?from=run%3Aold"
+    assert link not in text(client.get(page_of(execution)))
+    machines.update(machine, definition=json.dumps(CHAIN).replace("3600", "7200"))
+    shown = text(client.get(page_of(execution)))
+    assert "definition was changed since" in shown
+    assert link in shown
+    assert "1 line added, 1 removed" in text(client.get(link))

@@ -1,0 +1,99 @@
+"""The steps as a tree, and as bars over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.http import QueryDict
+
+from console.models import HistoryEvent, Timer
+from console.web.bars import LEAST, WIDTH, Span
+from console.web.tree import Wanted
+from tests.console.store.helpers import create, drain, one, start
+from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.test_iterations import demo
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+
+@pytest.fixture
+def failed(project: Project) -> Execution:
+    """Return an execution in which #37 failed, and after a retry #141."""
+    execution = start(create(project, demo()), {"items": list(range(200))}, "x")
+    drain(execution)
+    Timer.objects.update(due_ms=0)
+    return drain(execution)
+
+
+def labels(client: Client, execution: Execution, query: str = "") -> list[tuple[str, int]]:
+    """Return label and depth of the rows on display."""
+    return [
+        (row.label, row.depth) for row in client.get(page(execution, query)).context["tree"]["rows"]
+    ]
+
+
+def test_a_filter_keeps_the_way_down(client: Client, failed: Execution) -> None:
+    """Two failed iterations and the state that failed stay, with the Map around them."""
+    below = [("#37", 1), ("#141", 1), ("Break", 1)]
+    assert labels(client, failed, "?status=FAILED") == [("Over", 0), *below]
+    assert labels(client, failed, "?find=fine") == [("Over", 0), ("Fine", 1)]
+    rows = client.get(page(failed, "?find=fine")).context["tree"]["rows"]
+    assert [row.matches for row in rows] == [False, True]
+    assert "No step matches" in text(client.get(page(failed, "?find=nowhere")))
+
+
+def test_failed_iterations_stand_below_their_map(client: Client, failed: Execution) -> None:
+    """Without a filter the states and what failed; sorting keeps each below its parent."""
+    inner = [("Look", 1), ("Fine", 1), ("Break", 1)]
+    assert labels(client, failed) == [("Over", 0), ("#37", 1), ("#141", 1), *inner]
+    names = [name for name, _ in labels(client, failed, "?sort=-name")]
+    assert names == ["Over", "Look", "Fine", "Break", "#37", "#141"]
+    assert 'aria-sort="descending"' in text(client.get(page(failed, "?sort=-name")))
+
+
+def test_a_query_that_makes_no_sense_filters_nothing() -> None:
+    """Whatever stands in the address, the page answers."""
+    assert not Wanted.of(QueryDict("status=zzz&sort=zzz")).active
+    assert Wanted.of(QueryDict("status=idle")).status == ""
+    assert Wanted.of(QueryDict("status=FAILED&sort=-duration")).sort == "-duration"
+
+
+def test_a_retried_state_has_a_segment_for_each_attempt(project: Project, client: Client) -> None:
+    """Attempts and the pauses between them are told in words."""
+    branch = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
+    retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
+    execution = start(create(project, one("P", Type="Parallel", Branches=[branch], Retry=retry)))
+    drain(execution)
+    Timer.objects.update(due_ms=0)
+    drain(execution)
+    begin = execution.start_ms
+    events = HistoryEvent.objects.filter(execution_id=execution.pk)
+    for number in events.values_list("event_id", flat=True):
+        events.filter(event_id=number).update(at_ms=begin + number * 1000)
+    shown = client.get(page(execution)).context["timeline"]["bars"]["n1"]
+    assert [one.text for one in shown] == [
+        "attempt 1 failed, 1.0 s",
+        "waited, 1.0 s",
+        "attempt 2 failed, 2.0 s",
+    ]
+    assert [one.tone for one in shown] == ["failed", "wait", "failed"]
+
+
+def test_the_bars_of_a_running_execution_follow(project: Project, client: Client) -> None:
+    """A tick carries the bars while the timeline is on display, and at the end."""
+    execution = drain(start(create(project, CHAIN), name="x"))
+    assert 'id="bar-n2"' in text(client.get(page(execution, "_delta?after=1&view=timeline")))
+    assert 'id="bar-n2"' not in text(client.get(page(execution, "_delta?after=1&view=graph")))
+
+
+def test_a_segment_is_never_too_short_to_see() -> None:
+    """Whatever the proportions, each segment stands within the bar."""
+    span = Span(0, 1_000_000)
+    assert span.place(0, 0) == (0.0, LEAST)
+    assert span.place(1_000_000, 1_000_000) == (WIDTH - LEAST, LEAST)
+    assert span.place(250_000, 500_000) == (250.0, 250.0)
+    assert Span(5, 5).place(5, 5) == (0.0, LEAST)

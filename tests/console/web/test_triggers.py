@@ -1,0 +1,187 @@
+"""What can who knows a start link do, and who can make one?"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from django.test import Client
+
+from console.models import AuditEntry, Execution, StartLink, StateMachine
+from console.store import start_links
+from console.store.audit import Actor
+from console.web.views import triggers
+from tests.console.store.helpers import PASS, WAIT, create, one
+from tests.console.web.helpers import MARKUP, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Project
+
+    SignIn = Callable[[str], Client]
+
+
+def linked(machine: StateMachine, kind: str = "STANDARD") -> str:
+    """Make a link to a machine of a type; return its path."""
+    StateMachine.objects.filter(pk=machine.pk).update(type=kind)
+    _, secret = start_links.make(machine, "shop", Actor("ana"))
+    return f"/start/{machine.name}/{secret}"
+
+
+def post(path: str, body: Any = "") -> tuple[int, dict[str, Any]]:
+    """Post without any cookie; return status and answer."""
+    answer = Client(enforce_csrf_checks=True).post(path, body, content_type="application/json")
+    return answer.status_code, json.loads(answer.content)
+
+
+def test_a_link_starts_an_execution_with_the_body(project: Project) -> None:
+    """The input is the body's text; the answer is that of StartExecution."""
+    path = linked(create(project, WAIT))
+    status, answer = post(path, '{"a": 1.0}')
+    execution = Execution.objects.get()
+    assert status == 200
+    assert answer == {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
+    assert (execution.input, execution.started_by) == ('{"a": 1.0}', "link shop")
+    assert AuditEntry.objects.get(action="StartExecution").actor == "link shop"
+    assert StartLink.objects.get().used_ms is not None
+
+
+def test_an_empty_body_is_an_empty_object(project: Project) -> None:
+    """As of StartExecution without an input."""
+    assert post(linked(create(project, WAIT)))[0] == 200
+    assert Execution.objects.get().input == "{}"
+
+
+def test_a_name_makes_the_start_safe_to_repeat(project: Project) -> None:
+    """The same name and input while it runs is the same execution, another input a conflict."""
+    path = linked(create(project, WAIT)) + "?name=order-7"
+    assert post(path, "1") == post(path, "1")
+    status, answer = post(path, "2")
+    assert (status, answer["__type"]) == (400, "ExecutionAlreadyExists")
+    assert Execution.objects.count() == 1
+
+
+def test_an_express_machine_answers_with_its_output(project: Project, worker: Any) -> None:
+    """Also where it fails: the call itself went well."""
+    status, answer = post(linked(create(project, PASS), "EXPRESS"), '{"a": 1}')
+    assert (status, answer["status"], answer["output"]) == (200, "SUCCEEDED", '{"a": 1}')
+    failing = one("F", Type="Fail", Error="Broken")
+    del failing["States"]["F"]["End"]
+    status, answer = post(linked(create(project, failing, "failing"), "EXPRESS"))
+    assert (status, answer["status"], answer["error"]) == (200, "FAILED", "Broken")
+    assert "output" not in answer
+
+
+def test_the_caller_is_not_kept_waiting_for_ever(
+    project: Project, worker: Any, monkeypatch: Any
+) -> None:
+    """A slow execution goes on; its caller hears what API Gateway says."""
+    monkeypatch.setattr(triggers, "LONGEST_S", 0.2)
+    nap = one("W", Type="Wait", Seconds=2)
+    status, answer = post(linked(create(project, nap), "EXPRESS"))
+    assert (status, answer) == (504, {"message": "Endpoint request timed out"})
+    assert Execution.objects.get().status == "RUNNING"
+
+
+def test_what_is_no_input_is_refused(project: Project) -> None:
+    """With the words of StartExecution; nothing starts."""
+    path = linked(create(project, PASS))
+    for body in ("{not", b"\xff", '"' + "x" * 262_144 + '"'):
+        status, answer = post(path, body)
+        assert status == 400
+        assert answer["message"]
+    assert Execution.objects.count() == 0
+
+
+def test_only_the_secret_opens_and_only_its_machine(project: Project) -> None:
+    """A wrong one, another machine's, and a revoked one are all the same: nothing there."""
+    first, second = create(project, PASS), create(project, PASS, "second")
+    path = linked(first)
+    secret = path.rpartition("/")[2]
+    for wrong in (path + "x", f"/start/second/{secret}", f"/start/machine/{'a' * 43}"):
+        assert post(wrong) == (404, {"message": "Not Found"})
+    link = StartLink.objects.get()
+    assert secret not in str(StartLink.objects.values())
+    start_links.revoke(first, link.pk, Actor("ana"))
+    assert post(path)[0] == 404
+    assert Client().get(linked(second)).status_code == 405
+    assert Execution.objects.count() == 0
+
+
+def test_the_secret_is_shown_once(project: Project, signed_in: SignIn) -> None:
+    """The page that made it has it and it works; the next look has not."""
+    create(project, WAIT)
+    editor = signed_in("editor")
+    shown = text(editor.post("/machines/machine/triggers/", {"name": "shop"}))
+    found = re.search(r"http://testserver(/start/machine/[\w-]+)", shown)
+    assert found is not None
+    assert post(found[1])[0] == 200
+    again = text(editor.get("/machines/machine/triggers/"))
+    assert "shop" in again
+    assert found[1].rpartition("/")[2] not in again
+
+
+def test_an_editor_makes_and_revokes_links(project: Project, signed_in: SignIn) -> None:
+    """Others see them, with no form, and are refused; both changes are in the audit."""
+    create(project, WAIT)
+    path = "/machines/machine/triggers/"
+    editor, operator = signed_in("editor"), signed_in("operator")
+    editor.post(path, {"name": "shop"})
+    number = StartLink.objects.get().pk
+    assert "New start link" not in text(operator.get(path))
+    assert operator.post(path, {"name": "x"}).status_code == 403
+    assert operator.post(f"{path}{number}/revoke/").status_code == 403
+    editor.post(f"{path}{number}/revoke/")
+    assert StartLink.objects.get().revoked_ms is not None
+    assert "Revoked" in text(editor.get(path))
+    actions = AuditEntry.objects.filter(actor="editor").order_by("pk")
+    assert [one.action for one in actions] == ["CreateStartLink", "RevokeStartLink"]
+    assert {one.reason for one in actions} == {"shop"}
+
+
+def test_a_name_is_shown_as_typed_and_must_be_one(project: Project, signed_in: SignIn) -> None:
+    """Markup does nothing, an empty name is refused beside the field."""
+    create(project, WAIT)
+    editor = signed_in("editor")
+    path = "/machines/machine/triggers/"
+    assert "who will use it" in text(editor.post(path, {"name": " "}), 422)
+    response = editor.post(path, {"name": MARKUP})
+    assert MARKUP not in response.content.decode()
+    assert MARKUP in text(response)
+
+
+def test_the_links_of_another_project_cannot_be_revoked(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Nor seen: their machine is not there."""
+    other = type(project).objects.create(name="other", account_id="999999999999")
+    machine = create(other, WAIT, "theirs")
+    linked(machine)
+    editor = signed_in("editor")
+    create(project, WAIT)
+    number = StartLink.objects.get().pk
+    assert editor.get("/machines/theirs/triggers/").status_code == 404
+    editor.post(f"/machines/machine/triggers/{number}/revoke/")
+    assert StartLink.objects.get().revoked_ms is None
+
+
+def test_many_starts_at_once_are_each_one(project: Project, worker: Any) -> None:
+    """Eight callers of an Express machine have eight answers."""
+    path = linked(create(project, PASS), "EXPRESS")
+    got: list[tuple[int, dict[str, Any]]] = []
+
+    def call(number: int) -> None:
+        from django.db import connection
+
+        got.append(post(path, str(number)))
+        connection.close()
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer["output"] for _, answer in got) == [str(number) for number in range(8)]

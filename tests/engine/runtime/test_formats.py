@@ -1,0 +1,112 @@
+"""Does every snapshot ever written load and run on?
+
+``formats`` holds what earlier versions wrote, made by their own code: format 1 has grown three
+times before a first release. (What the engine wrote before there was a store, nobody has kept.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engine
+from engine.runtime.run import FORMAT, Frame, Group
+from tests.engine.runtime.harness import Sim, activity, machine
+
+FORMATS = sorted((Path(__file__).parent / "formats").glob("*.json"))
+RUNNING = [path for path in FORMATS if json.loads(path.read_text())["tasks"]]
+ENDED = [path for path in FORMATS if path not in RUNNING]
+# What a snapshot of each format may contain. Whoever adds a field makes a new format, with a file
+# written by the version before: else that version would misread what this one writes.
+FIELDS = {
+    1: {
+        "frame": "id path state input cursor group index phase waits_for timer entered_event "
+        "entered_ms started_event submitted tries retry_count variables map_run",
+        "group": "id owner kind total start_event last_event started done limit size",
+        "run": "about frames groups ready next_event next_id last_ms status",
+    }
+}
+
+
+def revived(path: Path) -> Sim:
+    """Return an execution as an earlier version left it."""
+    kept = json.loads(path.read_text())
+    sim = Sim(kept["definition"], None, reload=True)
+    sim.values.clear()
+    sim.values.update(kept["values"])
+    sim.run = engine.Run.loads(json.dumps(kept["snapshot"]), sim.values)
+    sim.now_ms = kept["now_ms"]
+    sim.events.clear()
+    arn = "arn:aws:lambda:us-east-1:123456789012:function:work"
+    sim.tasks = {
+        int(number): engine.RunTask(int(number), "lambda", arn, state, "{}")
+        for number, state in kept["tasks"].items()
+    }
+    sim.timers = kept["timers"]
+    sim.finish = None
+    return sim
+
+
+@pytest.mark.parametrize("path", RUNNING, ids=lambda path: path.stem)
+def test_what_ran_runs_on(path: Path) -> None:
+    """Retries, branches, iterations, waits and variables go on from where they were."""
+    sim = revived(path)
+    while sim.finish is None:
+        if sim.tasks:
+            state = sim.tasks[min(sim.tasks)].state
+            sim.succeed(state, state)
+        else:
+            sim.fire()
+    items = [{"was": "first"}, {"was": "Item"}, {"was": "Item"}]
+    assert sim.output == {
+        "kept": "yes",
+        "all": [{"again": "Again"}, items, "woke"],
+        "text": "long " * 300,
+    }
+    assert [event.id for event in sim.events][-1] == 44
+    assert not sim.values
+
+
+@pytest.mark.parametrize("path", ENDED, ids=lambda path: path.stem)
+def test_what_failed_is_redriven(path: Path) -> None:
+    """What was kept for a redrive is enough for it."""
+    sim = revived(path)
+    sim.redrive()
+    sim.map_runs.clear()
+    if not sim.tasks:  # the task that an earlier version scheduled is opened again by its number
+        number = next(iter(sim.run.frames.values())).waits_for
+        sim.send(engine.TaskSucceeded(number, '["kept", "again"]'))
+    else:
+        sim.succeed("Item", "again")
+    assert sim.output == ["kept", "again"]
+
+
+def test_every_shape_of_a_format_has_its_file() -> None:
+    """Each file has something that the one before had not."""
+    assert [path.stem[:2] for path in FORMATS] == ["1a", "1b", "1c", "1d"]
+    assert {json.loads(path.read_text())["snapshot"]["format"] for path in FORMATS} == set(FIELDS)
+
+
+def test_a_new_field_is_a_new_format() -> None:
+    """What a snapshot may contain is written down for the format it says."""
+    known = {kind: set(names.split()) for kind, names in FIELDS[FORMAT].items()}
+    assert {one.name for one in dataclasses.fields(Frame)} == known["frame"]
+    assert {one.name for one in dataclasses.fields(Group)} == known["group"]
+    sim = Sim(machine("A", A=activity()))
+    assert set(json.loads(sim.run.dumps())) - {"format"} == known["run"]
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(FORMAT + 1, engine.NewerFormat), (0, ValueError), ("1", ValueError), (None, ValueError)],
+)
+def test_unknown_formats_are_refused(number: Any, error: type[Exception]) -> None:
+    """A later one says so, whatever else is in it; nonsense is just that."""
+    raw = {**json.loads(Sim(machine("A", A=activity())).run.dumps()), "format": number, "new": 1}
+    with pytest.raises(ValueError, match=rf"snapshot format: got {number}, wanted") as caught:
+        engine.Run.loads(json.dumps(raw), engine.DictValues())
+    assert type(caught.value) is error
