@@ -39,6 +39,12 @@ class Limits:
 NONE = Limits()
 
 
+def said(arn: str) -> dict[str, str]:
+    """Return tag -> seconds or NONE, for each clock of an activity."""
+    known = dict(Tag.objects.filter(arn=arn, key__in=_TAGS).values_list("key", "value"))
+    return {key: known.get(key, "NONE") for key in _TAGS}
+
+
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for a tag that should set a clock and does not."""
     if key in _TAGS and value != "NONE" and not _seconds(value):

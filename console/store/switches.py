@@ -8,46 +8,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connection
-
 from console.errors import ValidationException
-from console.models import Tag
+from console.models import Execution, Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 CHILD_POLICY, ON_WORKER_LOSS = "stepyard:childPolicy", "stepyard:onWorkerLoss"
 TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
 REDISPATCH, FAIL = "redispatch", "fail"
-_VALUES: dict[str, Sequence[str]] = {
+VALUES: dict[str, Sequence[str]] = {
     CHILD_POLICY: (REQUEST_CANCEL, TERMINATE, ABANDON),  # the first is what happens without a tag
     ON_WORKER_LOSS: (REDISPATCH, FAIL),
 }
-_OF = (
-    "SELECT t.value FROM console_execution e JOIN console_statemachine m"
-    " ON m.id = e.state_machine_id JOIN console_tag t ON t.arn = m.arn"
-    " WHERE e.id = %s AND t.key = %s"
-)
 
 
 def check_tag(key: str, value: str) -> None:
     """Raise ValidationException for a switch with a value it does not have."""
-    if key in _VALUES and value not in _VALUES[key]:
-        wanted = ", ".join(sorted(_VALUES[key]))
+    if key in VALUES and value not in VALUES[key]:
+        wanted = ", ".join(sorted(VALUES[key]))
         raise ValidationException(f"{key}: got {value!r}, wanted one of {wanted}")
 
 
 def of_execution(execution_id: int, key: str) -> str:
     """Return how a switch of an execution's machine stands."""
-    with connection.cursor() as cursor:
-        cursor.execute(_OF, [execution_id, key])
-        found = cursor.fetchone()
-    return found[0] if found and found[0] in _VALUES[key] else _VALUES[key][0]
+    rows = Execution.objects.filter(pk=execution_id)
+    arn = rows.values_list("state_machine_arn", flat=True).first() or ""
+    return of_machine(base(arn))[key]
+
+
+def base(arn: str) -> str:
+    """Return the ARN of the machine itself, for one of a distributed Map's children."""
+    return arn.partition("/")[0]
+
+
+def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
+    """Return the ARNs of those machines whose switch stands so."""
+    wanted = {base(arn) for arn in arns}
+    found = Tag.objects.filter(arn__in=wanted, key=key, value=value)
+    return set(found.values_list("arn", flat=True))
 
 
 def of_machine(arn: str) -> dict[str, str]:
     """Return switch -> how it stands, for a machine."""
-    said = dict(Tag.objects.filter(arn=arn, key__in=_VALUES).values_list("key", "value"))
+    said = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
     return {
-        key: said[key] if said.get(key) in values else values[0] for key, values in _VALUES.items()
+        key: said[key] if said.get(key) in values else values[0] for key, values in VALUES.items()
     }

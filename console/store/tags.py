@@ -59,6 +59,21 @@ def put(
     write(store)
 
 
+def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
+    """Set tags that change what this server does, and record who said what.
+
+    Raises ValidationException, TooManyTags, ResourceNotFound.
+    """
+
+    def store() -> None:
+        check_owner(project, arn)
+        put(arn, tags)
+        said = ", ".join(f"{key}={value}" for key, value in tags.items())
+        audit.record(project, actor, "TagResource", arn, said)
+
+    write(store)
+
+
 def remove(
     arn: str,
     keys: Sequence[str],

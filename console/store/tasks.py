@@ -130,7 +130,7 @@ def _row(
     called = wanted.kind in _CALLED
     timeout_s = wanted.timeout_seconds or limits.start_to_close
     heartbeat_s = wanted.heartbeat_seconds or limits.heartbeat
-    due_ms, which = _first_clock(wanted.kind, timeout_s, now_ms, limits)
+    due_ms, which = _first_clock(wanted, timeout_s, now_ms, limits)
     return TaskRow(
         execution_id=execution_id,
         task=wanted.task,
@@ -156,13 +156,17 @@ def _row(
 
 
 def _first_clock(
-    kind: str, timeout_s: int | None, now_ms: int, limits: clocks.Limits
+    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: clocks.Limits
 ) -> tuple[int | None, str]:
-    """Return when the first clock of a new task runs out, and which it is."""
-    if kind == "map":
-        return None, ""  # what it waits for are executions, which have limits of their own
+    """Return when the first clock of a new task runs out, and which it is.
+
+    None for what cannot last: a Map Run's children and plain calls have limits of their own.
+    """
+    lasting = wanted.kind == "activity" or bool(wanted.pattern)
+    if wanted.kind == "map" or (timeout_s is None and not lasting):
+        return None, ""
     last_ms = clocks.close_due(now_ms, limits)
-    if kind in _CALLED:
+    if wanted.kind in _CALLED:
         begun = clocks.START_TO_CLOSE, clocks.due(now_ms, timeout_s)
     else:
         begun = clocks.SCHEDULE_TO_START, clocks.due(now_ms, limits.schedule_to_start)
@@ -316,36 +320,40 @@ def work_as(name: str) -> None:
 
 def held_here() -> list[tuple[int, int]]:
     """Return (execution, task) of what this process has started to work and not ended."""
-    return list(_started_here().values_list("execution_id", "task"))
+    return list(started_here().values_list("execution_id", "task"))
 
 
-def _started_here() -> QuerySet[TaskRow]:
+def started_here() -> QuerySet[TaskRow]:
     """Return what this process calls or works itself."""
-    return _in_hand().filter(worker=OWN + _me)
+    return in_hand().filter(worker=OWN + _me)
 
 
-def _in_hand() -> QuerySet[TaskRow]:
-    """Return what servers call or work themselves: all of it dies with their processes."""
+def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
+    """Return what servers call or work themselves: all of it dies with their processes.
+
+    ``alive``: leave out what these processes have.
+    """
     own = Q(kind__in=_CALLED) | Q(kind="activity", worker__startswith=OWN)
-    return TaskRow.objects.filter(own, status="started")
+    rows = TaskRow.objects.filter(own, status="started")
+    return rows if alive is None else rows.exclude(worker__in=[OWN + name for name in alive])
 
 
 def release_called() -> int:
     """Offer again whatever any process had started to work; return how many tasks."""
-    return write(lambda: _in_hand().update(status="scheduled"))
+    return write(lambda: in_hand().update(status="scheduled"))
 
 
 def release_lost(alive: Iterable[str]) -> int:
     """Offer again what was started by processes other than these; return how many tasks."""
-    marks = [OWN + name for name in alive]
-    return write(lambda: _in_hand().exclude(worker__in=marks).update(status="scheduled"))
+    rows = in_hand(alive)
+    return write(lambda: rows.update(status="scheduled"))
 
 
 def release(execution_id: int, task: int) -> bool:
     """Offer a task again that was started here and lost; return whether it was still open."""
 
     def again() -> bool:
-        found = _started_here().filter(execution_id=execution_id, task=task)
+        found = started_here().filter(execution_id=execution_id, task=task)
         return found.update(status="scheduled") == 1
 
     return write(again)

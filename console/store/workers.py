@@ -21,7 +21,7 @@ from django.db.models.functions import Mod
 
 from console import clock
 from console.models import Worker
-from console.store import tasks
+from console.store import losses
 from console.store.writer import write
 
 M = TypeVar("M", bound=Model)
@@ -103,7 +103,7 @@ def leave(name: str) -> int:
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
-        return tasks.release_lost(alive())
+        return losses.take_up_from(alive())
 
     return write(store)
 
@@ -113,7 +113,7 @@ def bury(dead: list[str]) -> int:
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
-        return tasks.release_lost(alive())
+        return losses.take_up_from(alive())
 
     return write(store)
 

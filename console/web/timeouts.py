@@ -32,12 +32,19 @@ def notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
     """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
     told = {}
-    for task, clock, dispatches in rows.values_list("task", "clock", "dispatches"):
-        parts = [WORDS.get(clock, "")] if late[task] else []
-        if dispatches > 1:
-            parts.append(f"re-dispatched: sent {dispatches} times, for its worker was lost")
-        told[task] = "; ".join(part for part in parts if part)
+    for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
+        parts = [WORDS.get(row.clock, "") if late[row.task] else "", again(row)]
+        told[row.task] = "; ".join(part for part in parts if part)
     return told
+
+
+def again(row: TaskRow) -> str:
+    """Say that a task was sent more than once, "" if it was not."""
+    if row.kind == "map" or row.dispatches <= 1:
+        return ""
+    if row.kind == "activity" and not row.worker.startswith("\x01"):
+        return f"re-dispatched: handed out {row.dispatches} times, for a poll had gone"
+    return f"re-dispatched: sent {row.dispatches} times, for its worker was lost"
 
 
 def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:

@@ -61,6 +61,11 @@ class OpenTask:
         return self.row.started_ms or self.row.scheduled_ms
 
     @property
+    def again(self) -> str:
+        """Say that it was sent more than once, "" if it was not."""
+        return timeouts.again(self.row)
+
+    @property
     def who(self) -> str:
         """Say who can end it."""
         if self.row.kind == "activity":

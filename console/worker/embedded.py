@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
-from console.store import epoch, hints, identity, inbox, tasks, workers
+from console.store import epoch, hints, identity, inbox, losses, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
@@ -97,9 +97,9 @@ class Embedded:
         """Take the database, and what a process that is gone had in hand."""
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
-        released = tasks.release_called()
-        if released:
-            log.info("tasks of an earlier process are called again", count=released)
+        failed, released = losses.take_up_all()
+        if failed or released:
+            log.info("tasks of an earlier process", called_again=released, failed=failed)
 
     def wake(self, execution_id: int) -> None:
         """Queue an execution that can go on."""
@@ -220,8 +220,9 @@ class Embedded:
         for execution_id, task in tasks.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
-            if not held and tasks.release(execution_id, task):
-                log.warning("a task was lost and is called again", execution_id=execution_id)
+            if not held:
+                again = losses.take_up(execution_id, task)
+                log.warning("a task was lost", execution_id=execution_id, called_again=again)
         arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
         scheduled = share.part(TaskRow.objects.filter(worked, status="scheduled"))

@@ -11,11 +11,19 @@ from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
 from console.store import activities as store
+from console.store import clocks, tags
 from console.web import waiting, work
 from console.web.page import actor, render, require, yard
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+_LABELS = {
+    "stepyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
+    "stepyard:startToCloseTimeout": "From then to its end (start to close)",
+    "stepyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
+    "stepyard:heartbeatTimeout": "From one heartbeat to the next",
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -48,16 +56,34 @@ def every(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, activity: str) -> HttpResponse:
-    """Answer ``/activities/<name>/``: its open tasks; an editor deletes it."""
+    """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
     here = yard(request)
     one = work.activity(here, activity)
     if one is None:
         raise Http404(f"There is no activity “{activity}” in {here.region}.")
-    if request.method == "POST":
+    problem = ""
+    if request.method == "POST" and request.POST.get("act") == "delete":
         require(here, "DeleteActivity")
         store.delete(here.project, one.activity.arn, actor(here))
         messages.success(request, f"The activity {activity} was deleted.")
         return redirect("activities")
+    limits = clocks.said(one.activity.arn)
+    if request.method == "POST":
+        require(here, "TagResource")
+        limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
+        try:
+            tags.put_own(here.project, one.activity.arn, limits, actor(here))
+        except ServiceError as refused:
+            problem = refused.message
+        else:
+            messages.success(request, "Tasks from now on have these timeouts.")
+            return redirect(request.get_full_path())
     wanted = waiting.Wanted.of(request.GET, one.activity.name)
-    context = {"here": "tasks", "one": one, "tasks": waiting.tasks(here, wanted)}
-    return render(request, "activity/page.html", context)
+    context = {
+        "here": "tasks",
+        "one": one,
+        "tasks": waiting.tasks(here, wanted),
+        "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
+        "problem": problem,
+    }
+    return render(request, "activity/page.html", context, status=422 if problem else 200)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
-from console.store import switches
+from console.errors import ServiceError
+from console.store import switches, tags
 from console.web import calls, words
-from console.web.page import render, yard
+from console.web.page import actor, render, require, yard
 from console.web.views.machines import about
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+_LABELS = {
+    switches.CHILD_POLICY: "Executions it has started, when one of its own ends",
+    switches.ON_WORKER_LOSS: "A call whose worker died, so that nobody knows its outcome",
+}
 
 
 @require_safe
@@ -29,10 +37,25 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "target/list.html", context)
 
 
-@require_safe
+@require_http_methods(["GET", "POST"])
 def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer ``/machines/<name>/calls/``: what each Task would call, and nothing is called."""
-    one = yard(request).machine(machine)
+    """Answer ``/machines/<name>/calls/``: what each Task would call, and nothing is called.
+
+    An editor sets the machine's switches.
+    """
+    here = yard(request)
+    one = here.machine(machine)
+    problem = ""
+    if request.method == "POST":
+        require(here, "TagResource")
+        given = {key: request.POST[key] for key in switches.VALUES if key in request.POST}
+        try:
+            tags.put_own(here.project, one.arn, given, actor(here))
+        except ServiceError as refused:
+            problem = refused.message
+        else:
+            messages.success(request, f"{one.name} behaves so from now on.")
+            return redirect(request.get_full_path())
     try:
         found = calls.of_machine(one)
     except engine.DefinitionError:  # stored by a version that checked less
@@ -41,6 +64,10 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
         "tab": "calls",
         "calls": found,
         "nothing": words.Status("caught", "Nothing"),
-        "switches": switches.of_machine(one.arn),
+        "switches": [
+            (key, _LABELS[key], value, switches.VALUES[key])
+            for key, value in switches.of_machine(one.arn).items()
+        ],
+        "problem": problem,
     }
-    return render(request, "machine/calls.html", context)
+    return render(request, "machine/calls.html", context, status=422 if problem else 200)

@@ -157,3 +157,18 @@ def test_a_task_of_before_is_not_touched_by_a_new_tag(project: Project) -> None:
     _, row = task(project, {})
     tags.put(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
     assert left(taken(), row.scheduled_ms) == (YEAR_MS, "year")
+
+
+@pytest.mark.parametrize(
+    ("resource", "clock"),
+    [
+        ("arn:aws:lambda:us-east-1:123456789012:function:f", ""),
+        ("arn:aws:states:::sqs:sendMessage", ""),
+        ("arn:aws:states:::sqs:sendMessage.waitForTaskToken", "year"),
+        ("arn:aws:states:::batch:submitJob.sync", "year"),
+    ],
+)
+def test_what_waits_outside_ends_after_a_year(project: Project, resource: str, clock: str) -> None:
+    """A callback or a job does; a plain call ends by itself, and needs no clock for it."""
+    drain(start(create(project, one("T", Type="Task", Resource=resource, Parameters={}))))
+    assert TaskRow.objects.get().clock == clock

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import Project
+from console.models import AuditEntry, Project
 from console.store import switches, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.test import Client
     from pytest_django.fixtures import SettingsWrapper
 
@@ -121,13 +123,29 @@ def test_another_machine_goes_where_everybody_goes(
     assert "No target for 'sqs' in targets.json" in text(client.get("/machines/other/calls/"))
 
 
-def test_the_switches_of_a_machine_are_shown(project: Project, client: Client) -> None:
-    """As the tags have them, else as AWS does."""
+def test_the_switches_of_a_machine_are_set_by_an_editor(
+    project: Project, client: Client, signed_in: Callable[[str], Client]
+) -> None:
+    """As the tags have them, else as AWS does; a change is in the audit, a viewer's refused."""
     machine = create(project, CALLS)
     tags.put(machine.arn, {switches.CHILD_POLICY: "terminate"})
     shown = text(client.get("/machines/machine/calls/"))
-    assert "stepyard:childPolicy</dt><dd>terminate" in shown
-    assert "stepyard:onWorkerLoss</dt><dd>redispatch" in shown
+    assert "<option selected>terminate" in shown
+    assert "<option selected>redispatch" in shown
+    sent = {switches.CHILD_POLICY: "abandon", switches.ON_WORKER_LOSS: "fail", "team": "a"}
+    assert client.post("/machines/machine/calls/", sent).status_code == 302
+    assert tags.of(machine.arn) == {
+        switches.CHILD_POLICY: "abandon",
+        switches.ON_WORKER_LOSS: "fail",
+    }
+    row = AuditEntry.objects.get(action="TagResource")
+    assert (row.actor, row.target) == ("editor", machine.arn)
+    assert "stepyard:onWorkerLoss=fail" in row.reason
+    wrong = client.post("/machines/machine/calls/", {switches.CHILD_POLICY: "explode"})
+    assert "wanted one of abandon" in text(wrong, 422)
+    operator = signed_in("operator")
+    assert operator.post("/machines/machine/calls/", sent).status_code == 403
+    assert "<select" not in text(operator.get("/machines/machine/calls/"))
 
 
 def test_another_projects_machine_has_no_calls(project: Project, client: Client) -> None:

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, hints, tasks
-from tests.console.store.helpers import REGION, WORK, create, drain, one, start, types
+from console.store import activities, executions, hints, losses, tags, tasks
+from tests.console.store.helpers import REGION, WORK, create, drain, function, one, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
 if TYPE_CHECKING:
@@ -121,6 +121,23 @@ def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, add
     assert few == count() <= 15
 
 
+def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, client: Client) -> None:
+    """Its page and its poll: as many queries for one iteration as for forty."""
+    activities.create(project, REGION, "work")
+    machine = create(project, one("M", Type="Map", ItemProcessor=WORK))
+
+    def count(items: int, query: str) -> int:
+        execution = drain(executions.start(machine, input=json.dumps([1] * items)))
+        assert TaskRow.objects.filter(execution=execution).count() == items
+        text(client.get(page(execution, query)))  # the trace is remembered from here on
+        with CaptureQueriesContext(connection) as seen:
+            text(client.get(page(execution, query)))
+        return len(seen)
+
+    for query in ("", "_delta?after=1"):
+        assert count(1, query) == count(40, query) <= 15
+
+
 def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Client) -> None:
     """With words for a bad name, and an audit row for each change."""
     assert "No activity yet" in text(client.get("/activities/"))
@@ -129,10 +146,25 @@ def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Cli
     assert 'href="/activities/ship/"' in text(client.get("/activities/"))
     lead = client.get(f"/arn/{Activity.objects.get().arn}")
     assert lead["Location"].startswith("/activities/ship/")
-    client.post("/activities/ship/")
+    client.post("/activities/ship/", {"act": "delete"})
     assert client.get("/activities/ship/").status_code == 404
     made = AuditEntry.objects.order_by("pk").values_list("action", "actor")
     assert list(made) == [("CreateActivity", "editor"), ("DeleteActivity", "editor")]
+
+
+def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Client) -> None:
+    """Empty is NONE; what is no time is refused and nothing stored; a viewer reads them."""
+    arn = activities.create(project, REGION, "work").arn
+    given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
+    client.post("/activities/work/", given)
+    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.of(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert 'value="30"' in text(client.get("/activities/work/"))
+    assert AuditEntry.objects.get(action="TagResource").target == arn
+    wrong = client.post("/activities/work/", {**given, "stepyard:heartbeatTimeout": "soon"})
+    assert "wanted a number of seconds" in text(wrong, 422)
+    assert 'value="soon"' in text(wrong, 422)
+    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
@@ -219,6 +251,7 @@ def test_a_viewer_cannot_answer(project: Project, signed_in: SignIn) -> None:
         assert viewer.post(form(execution), {"act": act, "output": "1"}).status_code == 403
     assert viewer.post("/activities/", {"name": "a"}).status_code == 403
     assert viewer.post("/activities/work/").status_code == 403
+    assert viewer.post("/activities/work/", {"act": "delete"}).status_code == 403
     assert "Create activity" not in text(viewer.get("/activities/"))
 
 
@@ -284,3 +317,25 @@ def test_x2_timers_and_retries_have_their_end(project: Project, client: Client) 
     shown = text(client.get(page(asleep)))
     assert f'data-until="{due}"' in shown
     assert "left, then it goes on" in shown
+
+
+def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) -> None:
+    """In the panel, on the task's page and at its attempt: its worker was lost once."""
+    machine = create(project, one("T", **function("pay")))
+    execution = drain(start(machine, name="x"))
+    row = TaskRow.objects.get()
+    for _ in range(2):
+        assert tasks.claim(execution.pk, row.task) is not None
+        assert losses.take_up(execution.pk, row.task)
+    mark = "re-dispatched: sent 2 times, for its worker was lost"
+    assert mark in text(client.get(page(execution)))
+    assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))
+    assert mark in text(client.get(page(execution, "?step=T&tab=tries")))
+
+
+def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Client) -> None:
+    """Nor is one that waits."""
+    execution = waiting(project)
+    assert tasks.take_activity_task(Activity.objects.get().arn, "w") is not None
+    for query in ("", "tasks/3/", "?step=A&tab=tries"):
+        assert "re-dispatched" not in text(client.get(page(execution, query)))
