@@ -42,7 +42,7 @@ def test_a_machine_of_another_project_does_not_exist(project: Project, client: C
 
     other = Projects.objects.create(name="other", account_id="999999999999")
     execution = start(create(other, WAIT, "theirs"), name="x")
-    for tab in ("", "grid/", "insights/", "versions/", "settings/", "diff/", "definition.svg"):
+    for tab in ("", "grid/", "insights/", "logs/", "versions/", "settings/", "diff/"):
         assert client.get(f"/machines/theirs/{tab}").status_code == 404
     assert client.get(page(execution)).status_code == 404
     assert "theirs" not in text(client.get("/executions/"))
@@ -141,7 +141,10 @@ def test_every_answer_has_the_policy(client: Client) -> None:
 def test_pages_have_no_inline_script_or_style(project: Project, client: Client) -> None:
     """Nothing on a page needs an exception from the policy."""
     execution = drain(start(create(project, CHAIN), name="x"))
-    tabs = [f"/machines/machine/{tab}/" for tab in ("definition", "grid", "insights", "versions")]
+    tabs = [
+        f"/machines/machine/{tab}/"
+        for tab in ("definition", "grid", "insights", "logs", "versions")
+    ]
     tabs += ["/machines/machine/settings/", "/machines/machine/diff/"]
     for address in ("/", "/machines/new/", *tabs, page(execution)):
         shown = client.get(address).content.decode()

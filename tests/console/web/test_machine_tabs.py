@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.models import Alias, AuditEntry, StateMachine, Tag, Version
 from console.store import machines, versions
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "settings/")
+TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "logs/", "settings/")
 NESTED = {
     "StartAt": "States",
     "States": {
@@ -188,6 +190,40 @@ def test_long_unchanged_stretches_are_left_out() -> None:
     assert rows is not None
     assert [row.sign for row in rows] == ["…", "", "", "", "-", "+", "", "", ""]
     assert (rows[4].before, rows[5].after, rows[5].text) == (51, 51, "new")
+
+
+# -- logs ------------------------------------------------------------------------------------------
+
+
+def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Client) -> None:
+    """Each leads to its event; a pattern narrows them down, a wrong one is told."""
+    create(project, {"StartAt": MARKUP, "States": {MARKUP: {"Type": "Fail", "Error": "Bad"}}})
+    assert "Nothing is logged" in text(client.get("/machines/machine/logs/"))
+    post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
+    for name in ("one", "two"):
+        drain(start(StateMachine.objects.get(), name=name))
+    shown = text(client.get("/machines/machine/logs/"))
+    assert shown.count('class="line-of"') == 6
+    assert shown.index("executions/two/events/3/") < shown.index("executions/one/events/3/")
+    only = {"pattern": '{ $.type = "ExecutionFailed" }'}
+    shown = text(client.get("/machines/machine/logs/", only))
+    assert shown.count('class="line-of"') == 2
+    assert "Invalid filter pattern" in text(client.get("/machines/machine/logs/?pattern={"), 422)
+    assert "<script>alert" not in client.get("/machines/machine/logs/").content.decode()
+
+
+def test_lines_of_many_executions_cost_the_same(project: Project, client: Client) -> None:
+    """However many streams there are."""
+    create(project, PASS)
+    post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
+    counts = []
+    for number in (1, 9):
+        for _ in range(number):
+            drain(start(StateMachine.objects.get()))
+        with CaptureQueriesContext(connection) as seen:
+            text(client.get("/machines/machine/logs/"))
+        counts.append(len(seen))
+    assert counts[0] == counts[1] <= 15
 
 
 # -- settings --------------------------------------------------------------------------------------
