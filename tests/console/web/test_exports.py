@@ -17,7 +17,7 @@ from console.web import commands, mermaid
 from console.web.page import Yard
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
-from tests.console.web.test_machine_tabs import NESTED
+from tests.console.web.test_source import NESTED
 
 if TYPE_CHECKING:
     from django.test import Client

@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Alias, AuditEntry, StateMachine, Tag, Version
 from console.store import machines, versions
-from console.web import source
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, text
 from tests.console.web.helpers import page as page_of
@@ -25,28 +24,6 @@ if TYPE_CHECKING:
     from console.models import Project
 
 TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "logs/", "settings/")
-NESTED = {
-    "StartAt": "States",
-    "States": {
-        "States": {"Type": "Pass", "Result": {"States": {"Inner": {}}}, "Next": "Each"},
-        "Each": {
-            "Type": "Map",
-            "ItemProcessor": {
-                "StartAt": "Inner",
-                "States": {"Inner": {"Type": "Pass", "End": True}},
-            },
-            "Next": "Both",
-        },
-        "Both": {
-            "Type": "Parallel",
-            "Branches": [
-                {"StartAt": "<b>", "States": {"<b>": {"Type": "Pass", "End": True}}},
-                {"StartAt": "R", "States": {"R": {"Type": "Pass", "End": True}}},
-            ],
-            "End": True,
-        },
-    },
-}
 
 
 def post(client: Client, page: str, status: int = 302, **form: Any) -> str:
@@ -68,25 +45,6 @@ def test_each_tab_has_an_address_and_links_to_the_others(
     for other in TABS:
         assert f'href="/machines/machine/{other}"' in shown
     assert f'<a href="/machines/machine/{tab}" aria-current="page">' in shown
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
-    """A mark stands around each state, whatever payloads look like, and nothing else changes."""
-    given = json.dumps(NESTED, indent=indent)
-    ids = {name: name.strip("<>") for name in ("States", "Each", "Inner", "Both", "<b>", "R")}
-    marked = str(source.marked(given, ids))
-    plain = re.sub(r"<[^>]*>", "", marked)
-    assert plain.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">") == given
-    for place, key in {
-        "Inner": '"Inner": {',
-        "b": '"&lt;b&gt;": {',
-        "States": '"States": {',
-    }.items():
-        (found,) = re.findall(rf'<span class="src" id="src-{place}" tabindex="-1">(.*)', marked)
-        assert found.startswith(key.replace('"', "&quot;"))
-    inner = marked.index('id="src-Inner"')
-    assert marked.index('id="src-Each"') < inner < marked.index('id="src-Both"')
 
 
 def test_the_graph_leads_to_the_text(project: Project, client: Client) -> None:
@@ -180,16 +138,6 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
     assert "The definitions are the same" in same
     assert client.get("/machines/machine/diff/?from=7").status_code == 404
     assert client.get("/machines/machine/diff/?from=run:nobody").status_code == 404
-
-
-def test_long_unchanged_stretches_are_left_out() -> None:
-    """Three lines stand around each change; where lines are missing a sign says so."""
-    before = [f"line {number}" for number in range(100)]
-    after = [*before[:50], "new", *before[51:]]
-    rows = source.difference("\n".join(before), "\n".join(after))
-    assert rows is not None
-    assert [row.sign for row in rows] == ["…", "", "", "", "-", "+", "", "", ""]
-    assert (rows[4].before, rows[5].after, rows[5].text) == (51, 51, "new")
 
 
 # -- logs ------------------------------------------------------------------------------------------
