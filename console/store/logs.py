@@ -133,7 +133,7 @@ def _arn(destination: Mapping[str, Any]) -> str:
 def route(machine: StateMachine, moment: int) -> None:
     """Note how executions that start from now on log (inside the caller's transaction)."""
     logging = json.loads(machine.logging) if machine.logging else {}
-    name = _group_name(logging)
+    name = group_name(logging)
     before = LogRoute.objects.filter(machine_arn=machine.arn).exists()
     if not before and not name:
         return
@@ -155,7 +155,7 @@ def _place(machine: StateMachine) -> dict[str, Any]:
     return {"project_id": machine.project_id, "region": machine.region}
 
 
-def _group_name(logging: Mapping[str, Any]) -> str:
+def group_name(logging: Mapping[str, Any]) -> str:
     """Return the name of the group that a configuration logs to, "" for none."""
     found = [_GROUP.fullmatch(_arn(one)) for one in logging.get("destinations") or []]
     return found[0][3] if found and found[0] else ""

@@ -41,7 +41,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One state over the executions. ``old``: it is not in the definition of now."""
+    """One state over the executions. ``old``: it is not in the definition of now.
+
+    ``elsewhere``: it runs in executions that a distributed Map starts.
+    """
 
     name: str
     type: str
@@ -49,6 +52,7 @@ class Line:
     spots: tuple[Spot, ...]
     median: int | None
     old: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,19 @@ class Grid:
     lines: tuple[Line, ...]
 
 
-def grid(found: Sequence[Run], picture: Picture | None) -> Grid:
+def grid(found: Sequence[Run], picture: Picture | None, elsewhere: frozenset[str]) -> Grid:
     """Return the grid of some executions, given newest first."""
     order = tuple(reversed(found))
     states = [(box.node.name, box.node.type) for box in picture.boxes] if picture else []
     here = {name for name, _ in states}
     gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
     depths = _depths(picture)
-    lines = [_line(name, kind, depths[name], order) for name, kind in states]
+    lines = [
+        Line(name, kind, depths[name], (), None, elsewhere=True)
+        if name in elsewhere and not any(name in run.cells for run in order)
+        else _line(name, kind, depths[name], order)
+        for name, kind in states
+    ]
     lines += [_line(name, "", 0, order, old=True) for name in gone]
     return Grid(order, _total(order), tuple(lines))
 

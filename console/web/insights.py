@@ -81,9 +81,25 @@ class Coverage:
     total: int
 
 
-def insights(graph: Graph, found: Sequence[Run]) -> dict[str, Insight]:
-    """Return node id -> what happened in it."""
-    return {node.id: _insight(node, found) for node in graph.nodes}
+def elsewhere(graph: Graph) -> frozenset[str]:
+    """Return the names of the states that run in executions of a distributed Map's own."""
+    apart: set[str] = set()
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        if owner is not None and (owner.id in apart or _distributed(owner)):
+            apart |= {node.id for node in graph.nodes if node.group == group.id}
+    return frozenset(graph.by_id[node].name for node in apart)
+
+
+def _distributed(node: Node) -> bool:
+    processor = json.loads(node.text).get("ItemProcessor") or {}
+    return bool((processor.get("ProcessorConfig") or {}).get("Mode") == "DISTRIBUTED")
+
+
+def insights(graph: Graph, found: Sequence[Run], inner: Sequence[Run] = ()) -> dict[str, Insight]:
+    """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
+    apart = elsewhere(graph)
+    return {node.id: _insight(node, inner if node.name in apart else found) for node in graph.nodes}
 
 
 def _insight(node: Node, found: Sequence[Run]) -> Insight:

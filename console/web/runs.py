@@ -22,12 +22,15 @@ from console.web.history import details_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from django.db.models import QuerySet
+
     from console.models import StateMachine
 
 MOST_EVENTS = 50_000
 """How many events of several executions are read for one page."""
 
 _KEPT = 2_000
+_MOST_CHILDREN = 200
 _BARE = ("input", "output", "cause", "error", "trace_header")
 
 
@@ -74,16 +77,28 @@ def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[Run]
     found = Execution.objects.filter(state_machine=machine, map_run=None)
     if of_now:
         found = found.filter(definition_id=machine.definition_id)
+    return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
+
+
+def children(found: Sequence[Run]) -> list[Run]:
+    """Return the last executions that distributed Maps of some executions have started."""
+    parents = [run.execution.pk for run in found]
+    rows = Execution.objects.filter(map_run__parent__in=parents)
+    return _folded(_chosen(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
+
+
+def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
+    """Return executions and the lengths of their histories, as many as a page may read."""
     rows = found.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
     chosen: list[tuple[Execution, int]] = []
     total = 0
-    for row in rows.order_by("-start_ms", "-pk")[:most]:
+    for row in rows[:most]:
         length = (row.next or 1) - 1
         total += length
         if chosen and total > MOST_EVENTS:
             break
         chosen.append((row, length))
-    return _folded(chosen)
+    return chosen
 
 
 # -- folding ---------------------------------------------------------------------------------------

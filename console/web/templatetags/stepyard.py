@@ -69,7 +69,9 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
         return {"commands": commands.of_machine(request, here, what, text)}
-    return {"commands": commands.of_execution(request, here, what)}
+    export = href(context, "execution-export", machine_name(what), what.name)
+    found = commands.of_execution(request, here, what)
+    return {"commands": found, "export": export, "name": what.name}
 
 
 @register.simple_tag

@@ -1,22 +1,27 @@
-"""How does a state machine leave the page?  As JSON, as a picture, as text for a wiki."""
+"""How do machines and executions leave the page?  As JSON, as a picture, as text for a wiki."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 import engine
+from console.models import HistoryEvent
+from console.store import history
 from console.web import mermaid, svg
 from console.web.page import yard
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.http import HttpRequest
 
-    from console.models import StateMachine
+    from console.models import Execution, StateMachine
 
 _NO_XML = re.compile("[\ufffe\uffff]")
 
@@ -43,6 +48,45 @@ def flowchart(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer with the graph as a Mermaid flowchart."""
     one = yard(request).machine(machine)
     return _file(mermaid.flowchart(_graph(one)), "text/plain; charset=utf-8")
+
+
+@require_safe
+def execution(request: HttpRequest, machine: str, execution: str) -> StreamingHttpResponse:
+    """Answer with an execution and its whole history, in the shapes of the API."""
+    one = yard(request).execution(machine, execution)
+    return StreamingHttpResponse(
+        _whole(one), content_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+def _whole(one: Execution) -> Iterator[str]:
+    """Write an execution piece by piece; histories may be long."""
+    yield f'{{"execution": {json.dumps(_described(one), ensure_ascii=False)},\n"events": ['
+    rows = HistoryEvent.objects.filter(execution_id=one.pk).order_by("event_id")
+    for place, row in enumerate(rows.iterator(chunk_size=500)):
+        event = history.aws_event(row)
+        yield (",\n" if place else "\n") + json.dumps(event, ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _described(one: Execution) -> dict[str, Any]:
+    found = {
+        "executionArn": one.arn,
+        "stateMachineArn": one.state_machine_arn,
+        "stateMachineVersionArn": one.version_arn or None,
+        "stateMachineAliasArn": one.alias_arn or None,
+        "name": one.name,
+        "status": one.status,
+        "startDate": one.start_ms / 1000,
+        "stopDate": None if one.stop_ms is None else one.stop_ms / 1000,
+        "input": one.input,
+        "output": one.output,
+        "error": one.error,
+        "cause": one.cause,
+        "redriveCount": one.redrive_count,
+        "definition": one.definition.text,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _graph(one: StateMachine) -> engine.Graph:

@@ -26,15 +26,21 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
     one = yard(request).machine(machine)
     most = _most(request)
     context = about(one)
-    found = runs.last(one, most)
     context |= {
         "tab": "grid",
-        "grid": gridded(found, context["picture"]),
+        "grid": gridded(runs.last(one, most), context["picture"], _elsewhere(one)),
         "most": most,
         "sizes": SIZES,
         "legend": words.LEGEND,
     }
     return render(request, "machine/grid.html", context)
+
+
+def _elsewhere(one: StateMachine) -> frozenset[str]:
+    try:
+        return seen.elsewhere(engine.graph(engine.parse(one.definition.text, one.type)))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return frozenset()
 
 
 @require_safe
@@ -50,12 +56,14 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
 
 def _insights(one: StateMachine, found: list[runs.Run]) -> dict[str, Any]:
     graph = engine.graph(engine.parse(one.definition.text, one.type))
-    known = seen.insights(graph, found)
-    ways = seen.ways(graph, found, known)
-    pairs = {way for run in found for way in run.ways}
+    inner = runs.children(found) if seen.elsewhere(graph) else []
+    known = seen.insights(graph, found, inner)
+    ways = seen.ways(graph, [*found, *inner], known)
+    pairs = {way for run in [*found, *inner] for way in run.ways}
     ids = graph.by_name
     return {
         "runs": found,
+        "inner": len(inner),
         "insights": list(known.values()),
         "summaries": known,
         "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},

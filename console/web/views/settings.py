@@ -61,20 +61,13 @@ def _page(
         "levels": LEVELS,
         "level": typed.get("level") or logging.get("level", "OFF"),
         "with_data": "data" in typed if typed else bool(logging.get("includeExecutionData")),
-        "group": typed.get("group") or _group(logging) or f"{logs.VENDED}{one.name}",
+        "group": typed.get("group") or logs.group_name(logging) or f"{logs.VENDED}{one.name}",
         "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
         "encryption": json.loads(one.encryption) if one.encryption else None,
         "role": typed.get("role") or one.role_arn,
         "tags": tags.of(one.arn),
     }
     return render(request, "machine/settings.html", context | more, status=status)
-
-
-def _group(logging: dict[str, Any]) -> str:
-    for one in logging.get("destinations") or []:
-        arn = str((one.get("cloudWatchLogsLogGroup") or {}).get("logGroupArn", ""))
-        return arn.partition(":log-group:")[2].removesuffix(":*")
-    return ""
 
 
 # -- what a form does ------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def paths(server: Server) -> dict[str, str]:
         "versions": "/machines/OrderProcessing/versions/",
         "changes": "/machines/OrderProcessing/diff/",
         "settings": "/machines/OrderProcessing/settings/",
+        "logs": "/machines/OrderProcessing/logs/",
         "grid": f"/machines/{machine}/grid/",
         "insights": f"/machines/{machine}/insights/",
         "new": "/machines/new/",

@@ -12,8 +12,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import engine
+from console import access
+from console.awsapi import services
 from console.logs import lines, read, streams
-from console.models import Execution, HistoryEvent, LogGroup, Project
+from console.models import Execution, HistoryEvent, LogGroup, Project, Role
 from console.store import executions, logs, machines, redrive
 from tests.console.store.helpers import REGION, ROLE, drain
 
@@ -103,6 +105,22 @@ def test_another_project_has_its_own_groups_and_streams(project: Project) -> Non
     theirs = group(other)
     assert list(streams.page(theirs)) == []
     assert streams.find(theirs, only_stream(project).name) is None
+
+
+@pytest.mark.parametrize("action", ["CreateLogGroup", "DeleteLogGroup", "FilterLogEvents"])
+def test_a_viewer_reads_logs_and_makes_no_groups(
+    project: Project, django_user_model: Any, action: str
+) -> None:
+    """Reading is for everybody of the project, making and deleting for editors."""
+    user = django_user_model.objects.create_user("ana")
+    permission = services.LOGS.permission(action)
+    access.authorize(access.Principal(user, project, Role.EDITOR), permission)
+    viewer = access.Principal(user, project, Role.VIEWER)
+    if action == "FilterLogEvents":
+        access.authorize(viewer, permission)
+    else:
+        with pytest.raises(access.Denied):
+            access.authorize(viewer, permission)
 
 
 def test_a_page_of_streams_costs_the_same_for_many(project: Project) -> None:

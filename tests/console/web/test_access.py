@@ -42,7 +42,8 @@ def test_a_machine_of_another_project_does_not_exist(project: Project, client: C
 
     other = Projects.objects.create(name="other", account_id="999999999999")
     execution = start(create(other, WAIT, "theirs"), name="x")
-    assert client.get("/machines/theirs/").status_code == 404
+    for tab in ("", "grid/", "insights/", "logs/", "versions/", "settings/", "diff/"):
+        assert client.get(f"/machines/theirs/{tab}").status_code == 404
     assert client.get(page(execution)).status_code == 404
     assert "theirs" not in text(client.get("/executions/"))
 
@@ -140,7 +141,12 @@ def test_every_answer_has_the_policy(client: Client) -> None:
 def test_pages_have_no_inline_script_or_style(project: Project, client: Client) -> None:
     """Nothing on a page needs an exception from the policy."""
     execution = drain(start(create(project, CHAIN), name="x"))
-    for address in ("/", "/machines/new/", "/machines/machine/definition/", page(execution)):
+    tabs = [
+        f"/machines/machine/{tab}/"
+        for tab in ("definition", "grid", "insights", "logs", "versions")
+    ]
+    tabs += ["/machines/machine/settings/", "/machines/machine/diff/"]
+    for address in ("/", "/machines/new/", *tabs, page(execution)):
         shown = client.get(address).content.decode()
         assert " style=" not in shown
         assert "<style" not in shown
@@ -191,6 +197,11 @@ def test_hostile_texts_are_escaped_everywhere(project: Project, client: Client) 
         "/machines/Ü🎉/",
         "/machines/Ü🎉/definition/",
         "/machines/Ü🎉/edit/",
+        "/machines/Ü🎉/grid/",
+        "/machines/Ü🎉/insights/",
+        "/machines/Ü🎉/versions/",
+        "/machines/Ü🎉/settings/",
+        "/machines/Ü🎉/diff/?from=run:run🎉",
         page(execution, step),
         page(execution, f"_step{step}&tab=definition"),
         page(execution, f"_delta?after=0&follow=1&step={MARKUP}"),

@@ -16,8 +16,8 @@ from console import access
 from console.web import commands, mermaid
 from console.web.page import Yard
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.web.helpers import CHAIN, MARKUP, page
-from tests.console.web.test_machine_tabs import NESTED
+from tests.console.web.helpers import CHAIN, MARKUP, page, text
+from tests.console.web.test_source import NESTED
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -85,6 +85,20 @@ def test_an_execution_offers_its_commands(project: Project, client: Client) -> N
         *("start-execution", "describe-execution", "get-execution-history")
     ]
     assert all("--endpoint-url http://testserver --region us-east-1" in one for one in found)
+
+
+def test_an_execution_leaves_with_its_history(project: Project, client: Client) -> None:
+    """What the API says of it, every event, and the definition it ran with."""
+    execution = drain(start(create(project, PASS), {"n": "ü"}, "run"))
+    address = page(execution, "export.json")
+    assert address in text(client.get(page(execution)))
+    answer = b"".join(client.get(address).streaming_content)  # type: ignore[attr-defined]
+    found = json.loads(answer)
+    assert found["execution"]["input"] == execution.input
+    assert json.loads(found["execution"]["definition"]) == PASS
+    types = [one["type"] for one in found["events"]]
+    assert (types[0], types[-1]) == ("ExecutionStarted", "ExecutionSucceeded")
+    assert client.get(page(execution, "nothing.json")).status_code == 404
 
 
 def test_an_input_is_one_argument(project: Project) -> None:

@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.models import Alias, AuditEntry, StateMachine, Tag, Version
 from console.store import machines, versions
-from console.web import source
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, text
 from tests.console.web.helpers import page as page_of
@@ -22,29 +23,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "settings/")
-NESTED = {
-    "StartAt": "States",
-    "States": {
-        "States": {"Type": "Pass", "Result": {"States": {"Inner": {}}}, "Next": "Each"},
-        "Each": {
-            "Type": "Map",
-            "ItemProcessor": {
-                "StartAt": "Inner",
-                "States": {"Inner": {"Type": "Pass", "End": True}},
-            },
-            "Next": "Both",
-        },
-        "Both": {
-            "Type": "Parallel",
-            "Branches": [
-                {"StartAt": "<b>", "States": {"<b>": {"Type": "Pass", "End": True}}},
-                {"StartAt": "R", "States": {"R": {"Type": "Pass", "End": True}}},
-            ],
-            "End": True,
-        },
-    },
-}
+TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "logs/", "settings/")
 
 
 def post(client: Client, page: str, status: int = 302, **form: Any) -> str:
@@ -66,25 +45,6 @@ def test_each_tab_has_an_address_and_links_to_the_others(
     for other in TABS:
         assert f'href="/machines/machine/{other}"' in shown
     assert f'<a href="/machines/machine/{tab}" aria-current="page">' in shown
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
-    """A mark stands around each state, whatever payloads look like, and nothing else changes."""
-    given = json.dumps(NESTED, indent=indent)
-    ids = {name: name.strip("<>") for name in ("States", "Each", "Inner", "Both", "<b>", "R")}
-    marked = str(source.marked(given, ids))
-    plain = re.sub(r"<[^>]*>", "", marked)
-    assert plain.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">") == given
-    for place, key in {
-        "Inner": '"Inner": {',
-        "b": '"&lt;b&gt;": {',
-        "States": '"States": {',
-    }.items():
-        (found,) = re.findall(rf'<span class="src" id="src-{place}" tabindex="-1">(.*)', marked)
-        assert found.startswith(key.replace('"', "&quot;"))
-    inner = marked.index('id="src-Inner"')
-    assert marked.index('id="src-Each"') < inner < marked.index('id="src-Both"')
 
 
 def test_the_graph_leads_to_the_text(project: Project, client: Client) -> None:
@@ -180,14 +140,38 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
     assert client.get("/machines/machine/diff/?from=run:nobody").status_code == 404
 
 
-def test_long_unchanged_stretches_are_left_out() -> None:
-    """Three lines stand around each change; where lines are missing a sign says so."""
-    before = [f"line {number}" for number in range(100)]
-    after = [*before[:50], "new", *before[51:]]
-    rows = source.difference("\n".join(before), "\n".join(after))
-    assert rows is not None
-    assert [row.sign for row in rows] == ["…", "", "", "", "-", "+", "", "", ""]
-    assert (rows[4].before, rows[5].after, rows[5].text) == (51, 51, "new")
+# -- logs ------------------------------------------------------------------------------------------
+
+
+def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Client) -> None:
+    """Each leads to its event; a pattern narrows them down, a wrong one is told."""
+    create(project, {"StartAt": MARKUP, "States": {MARKUP: {"Type": "Fail", "Error": "Bad"}}})
+    assert "Nothing is logged" in text(client.get("/machines/machine/logs/"))
+    post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
+    for name in ("one", "two"):
+        drain(start(StateMachine.objects.get(), name=name))
+    shown = text(client.get("/machines/machine/logs/"))
+    assert shown.count('class="line-of"') == 6
+    assert shown.index("executions/two/events/3/") < shown.index("executions/one/events/3/")
+    only = {"pattern": '{ $.type = "ExecutionFailed" }'}
+    shown = text(client.get("/machines/machine/logs/", only))
+    assert shown.count('class="line-of"') == 2
+    assert "Invalid filter pattern" in text(client.get("/machines/machine/logs/?pattern={"), 422)
+    assert "<script>alert" not in client.get("/machines/machine/logs/").content.decode()
+
+
+def test_lines_of_many_executions_cost_the_same(project: Project, client: Client) -> None:
+    """However many streams there are."""
+    create(project, PASS)
+    post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
+    counts = []
+    for number in (1, 9):
+        for _ in range(number):
+            drain(start(StateMachine.objects.get()))
+        with CaptureQueriesContext(connection) as seen:
+            text(client.get("/machines/machine/logs/"))
+        counts.append(len(seen))
+    assert counts[0] == counts[1] <= 15
 
 
 # -- settings --------------------------------------------------------------------------------------

@@ -10,17 +10,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import Execution, HistoryEvent
+from console.models import Execution, HistoryEvent, StateMachine
 from console.store import machines
 from console.web import runs, steps
 from console.web.history import traced
-from tests.console.store.helpers import create, drain, function, start
+from tests.console.store.helpers import create, drain, ended, function, start
 from tests.console.web.helpers import MARKUP, text
 
 if TYPE_CHECKING:
     from django.test import Client
 
-    from console.models import Project, StateMachine
+    from console.models import Project
 
 MIXED: dict[str, Any] = {
     "StartAt": "Sort",
@@ -108,7 +108,8 @@ def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> No
     assert statuses >= {"succeeded", "failed", "caught", "running"}
 
 
-def test_a_grid_costs_the_same_for_many(project: Project, client: Client) -> None:
+@pytest.mark.parametrize("tab", ["grid", "insights"])
+def test_a_page_costs_the_same_for_many(project: Project, client: Client, tab: str) -> None:
     """Three queries of its own at first, and what is known is not read again."""
     machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
     counts = []
@@ -116,12 +117,12 @@ def test_a_grid_costs_the_same_for_many(project: Project, client: Client) -> Non
         for _ in range(number):
             drain(start(machine))
         with CaptureQueriesContext(connection) as seen:
-            text(client.get("/machines/machine/grid/"))
+            text(client.get(f"/machines/machine/{tab}/"))
         counts.append(len(seen))
         assert any("historyevent" in one["sql"] for one in seen.captured_queries)
     assert counts[0] == counts[1] <= 15
     with CaptureQueriesContext(connection) as seen:
-        text(client.get("/machines/machine/grid/"))
+        text(client.get(f"/machines/machine/{tab}/"))
     assert not any("historyevent" in one["sql"] for one in seen.captured_queries)
 
 
@@ -228,6 +229,35 @@ def test_what_was_not_tried_is_named(project: Project, client: Client) -> None:
         ("Catcher", "Each", "States.ALL"),
         ("Retrier", "Each", "Wrong"),
     }
+
+
+def test_children_of_a_distributed_map_count_for_its_states(
+    project: Project, client: Client, worker: object
+) -> None:
+    """They run elsewhere: the grid says so, the insights count them there."""
+    del worker
+    inner = {
+        "StartAt": "Big?",
+        "States": {
+            "Big?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "NumericGreaterThan": 5, "Next": "Big"}],
+                "Default": "Small",
+            },
+            "Big": {"Type": "Pass", "End": True},
+            "Small": {"Type": "Pass", "End": True},
+        },
+    }
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    state = {"Type": "Map", "ItemProcessor": {"ProcessorConfig": config, **inner}, "End": True}
+    create(project, {"StartAt": "M", "States": {"M": state}})
+    ended(start(StateMachine.objects.get(), [1, 2, 3], "run"))
+    shown = text(client.get("/machines/machine/insights/"))
+    assert never(shown) == {("State", "Big", "-"), ("Choice rule", "Big?", "$ > 5")}
+    assert "of the last 3 executions that it started" in shown
+    assert "3 of 3" in shown
+    grid = text(client.get("/machines/machine/grid/"))
+    assert grid.count("runs in executions of its own") == 3
 
 
 def test_pages_of_a_machine_without_executions_say_so(project: Project, client: Client) -> None:
