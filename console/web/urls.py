@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from console.web.views import (
     bulk,
     charts,
+    compare,
     editor,
     executions,
     live,
@@ -54,6 +55,7 @@ urlpatterns = [
     path("executions/_new", executions.news, name="executions-news"),
     path("executions/bulk/", bulk.bulk, name="bulk"),
     path("executions/bulk/<int:number>/", bulk.job, name="bulk-job"),
+    path("compare/", compare.compare, name="compare"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("team/", people.members, name="team"),
     path("team/remove/", people.remove, name="team-remove"),
