@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from console.models import Execution
 from console.web.compare import diff
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
@@ -15,7 +14,7 @@ from tests.console.web.helpers import CHAIN, MARKUP, page, text
 if TYPE_CHECKING:
     from django.test import Client
 
-    from console.models import Project
+    from console.models import Execution, Project
 
 ORDERS: dict[str, Any] = {
     "StartAt": "Look",
