@@ -183,3 +183,24 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     other.goto(address)
     expect(other.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
     again.close()
+
+
+def test_X8_failures_of_one_kind_are_redriven_together(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """Two kinds, of 3 and 2; the redrive of the first touches exactly its 3."""
+    machine = orders(server, [500] * 3)
+    for number in range(2):
+        start(server, machine, {"amount": 500}, name=f"odd-{number}")
+    page.goto(f"/machines/{machine}/?status=FAILED")
+    expect(page.locator("#executions tbody tr")).to_have_count(5)
+    page.goto(f"/failures/?machine={machine}")
+    expect(page.locator("#groups tbody tr")).to_have_count(2)
+    first = page.locator("#groups tbody tr").first
+    expect(first).to_contain_text("Refuse: Orders.TooLarge")
+    expect(first.locator("td").first).to_have_text("3")
+    first.locator("text=Redrive").click()
+    expect(page.locator("#eligible")).to_have_text("3 eligible")
+    page.click("form button.main")
+    expect(page.locator("label[for=bar]")).to_have_text("3 of 3")
+    page.goto(f"/machines/{machine}/?redriven=yes")
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+    expect(page.locator("#executions tbody")).not_to_contain_text("odd")
