@@ -107,6 +107,13 @@ def every(
         before = part.floor
 
 
+def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
+    """Count the executions that match, as far as the database can tell, and are newer."""
+    conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+    streams = _streams(here, machine, wanted)
+    return sum(one.filter(conditions, pk__gt=than).count() for one in streams)
+
+
 def look(
     here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
