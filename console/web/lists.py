@@ -85,11 +85,6 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     return {machine: count for machine, count in pairs if machine is not None}
 
 
-def newer(here: Yard, machine: StateMachine | None, than: int) -> int:
-    """Count the executions that started since the list was drawn."""
-    return _of(here, machine).filter(pk__gt=than).count()
-
-
 def ended(here: Yard, numbers: Sequence[int]) -> list[Execution]:
     """Return those of some executions that are no longer running."""
     rows = Execution.objects.filter(project=here.project, pk__in=list(numbers)[:PAGE])

@@ -17,6 +17,7 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
+from console.web import failures
 from console.web.wanted import BAD_ENDS, STATUSES, Wanted
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.web.page import Yard
-    from console.web.search import Search
 
 PAGE = 50
 WINDOW = 20_000
@@ -107,6 +107,13 @@ def every(
         before = part.floor
 
 
+def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
+    """Count the executions that match, as far as the database can tell, and are newer."""
+    conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+    streams = _streams(here, machine, wanted)
+    return sum(one.filter(conditions, pk__gt=than).count() for one in streams)
+
+
 def look(
     here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
@@ -114,27 +121,30 @@ def look(
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
     if not streams:
         return Part((), None)
-    window = FIND_WINDOW if wanted.find else WINDOW
+    window = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
     floors = _keys([_ordered(one)[window : window + 1] for one in streams])
     floor = max(floors) if floors else None
     conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
     found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
-    if wanted.find.inner:
-        return _sift(wanted.find, sorted(_keys(found), reverse=True), floor, most)
+    if wanted.find.inner or wanted.failure:
+        return _sift(wanted, sorted(_keys(found), reverse=True), floor, most)
     keys = _keys([one[:most] for one in found])
     return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
-def _sift(find: Search, keys: Sequence[Key], floor: Key | None, most: int) -> Part:
+def _sift(wanted: Wanted, keys: Sequence[Key], floor: Key | None, most: int) -> Part:
     """Look into what the database let through, for a bounded time."""
     passed: list[Key] = []
     until = time.monotonic() + SIFT_S
     for at in range(0, len(keys), _AT_ONCE):
         numbers = [number for _, number in keys[at : at + _AT_ONCE]]
+        if wanted.failure:
+            alike = failures.failures(numbers)
+            numbers = [one.number for one in alike if one.key == wanted.failure]
         rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
-        read = rows.values_list("start_ms", "pk", *find.columns)
+        read = rows.values_list("start_ms", "pk", *wanted.find.columns)
         for start, number, *texts in read.iterator(chunk_size=100):
-            if find.holds(texts):
+            if wanted.find.holds(texts):
                 passed.append((start, number))
             if len(passed) == most or time.monotonic() > until:
                 return Part(tuple(passed), (start, number))
@@ -169,6 +179,8 @@ def _statuses(wanted: Wanted) -> tuple[str, ...]:
     Only what ended badly has an error, and only what runs is in a state.
     """
     possible = wanted.statuses or STATUSES
+    if wanted.failure:
+        possible = tuple(one for one in possible if one in failures.STATUSES)
     if wanted.error or wanted.find.asks("error") or wanted.find.asks("cause"):
         possible = tuple(one for one in possible if one in BAD_ENDS)
     if wanted.find.asks("state"):

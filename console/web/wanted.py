@@ -25,7 +25,7 @@ STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
 FIELDS = (
     *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
-    *("redriven", "children"),
+    *("redriven", "children", "failure"),
 )
 """The names in the query string that narrow a list."""
 _LONGEST = 256
@@ -62,6 +62,7 @@ class Wanted:
     started_by: str = ""
     redriven: bool | None = None
     children: str = ""
+    failure: str = ""
     find: Search = field(default_factory=Search)
     before: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -101,6 +102,7 @@ class Wanted:
             started_by=typed["by"],
             redriven={"yes": True, "no": False}.get(typed["redriven"]),
             children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
+            failure=read("failure", _failure) or "",
             find=read("find", parse) or Search(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
             typed=typed,
@@ -117,7 +119,7 @@ class Wanted:
     @property
     def refined(self) -> bool:
         """Tell whether a field is used that the list keeps folded."""
-        folded = set(FIELDS) - {"find", "status", "q"}
+        folded = set(FIELDS) - {"find", "status", "q", "failure"}
         return any(self.typed.get(one) or self.problems.get(one) for one in folded)
 
     @property
@@ -152,6 +154,13 @@ def span(text: str) -> int:
         msg = f"Got {_quoted(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
         raise ValueError(msg)
     return round(float(found[1]) * _UNITS[found[2]])
+
+
+def _failure(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{16}", text):
+        msg = f"Got {_quoted(text)}, wanted a group of failures from the page Failures."
+        raise ValueError(msg)
+    return text
 
 
 def _crossed(wanted: Wanted) -> dict[str, str]:

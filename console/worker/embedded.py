@@ -90,7 +90,7 @@ class Embedded:
             thread.start()
 
     def _witness(self) -> Witness | None:
-        """Return who sees what is stepped; alone, whatever could go on at the start is suspected."""
+        """Return who sees what is stepped; here nobody: all that can go on is suspected."""
         return None
 
     def _take_over(self) -> None:

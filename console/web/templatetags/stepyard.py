@@ -149,6 +149,12 @@ def last_name(arn: str) -> str:
 
 
 @register.filter
+def last_part(arn: str) -> str:
+    """Return what stands after the last colon of an ARN."""
+    return arn.rpartition(":")[2]
+
+
+@register.filter
 def bulk_verb(job: BulkJob) -> str:
     """Return what a bulk job does."""
     return {"stop": "Stop", "redrive": "Redrive", "start": "Start again"}[job.action]

@@ -16,11 +16,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import events, lists, steps, waiting
+from console.web import events, lists, scan, steps, waiting
 from console.web.eventfilter import Filter
 from console.web.execution import facts, painted, panel_of
 from console.web.history import traced
 from console.web.page import Yard, render, yard
+from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
@@ -136,7 +137,8 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 
 def list_news(request: HttpRequest, here: Yard, machine: StateMachine | None) -> HttpResponse:
     """Answer the poll of a list: rows that ended, and how many executions are newer."""
-    count = lists.newer(here, machine, _number(request.GET.get("newest", "")))
+    wanted = Wanted.of(request.GET)
+    count = scan.newer(here, machine, wanted, _number(request.GET.get("newest", "")))
     running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
     done = lists.ended(here, running) if running else []
     if not done and str(count) == request.GET.get("count", "0"):

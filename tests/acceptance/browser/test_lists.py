@@ -160,3 +160,47 @@ def test_X3_an_order_is_found_by_its_number(page: Page, server: Server) -> None:
     page.fill("#find", "state =")
     page.press("#find", "Enter")
     expect(page.locator("#find-problem")).to_contain_text("and a value after it")
+
+
+def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
+    page: Page, server: Server, browser: Browser, signed_in: Path
+) -> None:
+    """From the failed execution, from two marked rows, and by the address in another session."""
+    machine = orders(server, [500, 10])
+    page.goto(f"/machines/{machine}/executions/order-0/")
+    page.click("text=Compare with last success")
+    expect(page.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
+    expect(page.locator("#parting")).to_contain_text("A went on to Refuse, B went on to Pay")
+    expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
+    address = page.url
+    page.goto(f"/machines/{machine}/")
+    for box in page.locator("input[name=x]").all():
+        box.check()
+    page.click("text=Compare two")
+    expect(page.locator("#parting")).to_contain_text("A went on to Pay, B went on to Refuse")
+    again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
+    other = again.new_page()
+    other.goto(address)
+    expect(other.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
+    again.close()
+
+
+def test_X8_failures_of_one_kind_are_redriven_together(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """Two kinds, of 3 and 2; the redrive of the first touches exactly its 3."""
+    machine = orders(server, [500] * 3)
+    for number in range(2):
+        start(server, machine, {"amount": 500}, name=f"odd-{number}")
+    page.goto(f"/machines/{machine}/?status=FAILED")
+    expect(page.locator("#executions tbody tr")).to_have_count(5)
+    page.goto(f"/failures/?machine={machine}")
+    expect(page.locator("#groups tbody tr")).to_have_count(2)
+    first = page.locator("#groups tbody tr").first
+    expect(first).to_contain_text("Refuse: Orders.TooLarge")
+    expect(first.locator("td").first).to_have_text("3")
+    first.locator("text=Redrive").click()
+    expect(page.locator("#eligible")).to_have_text("3 eligible")
+    page.click("form button.main")
+    expect(page.locator("label[for=bar]")).to_have_text("3 of 3")
+    page.goto(f"/machines/{machine}/?redriven=yes")
+    expect(page.locator("#executions tbody tr")).to_have_count(3)
+    expect(page.locator("#executions tbody")).not_to_contain_text("odd")

@@ -34,6 +34,8 @@ def paths(server: Server) -> dict[str, str]:
     """Return the addresses of every page, with something to see on each."""
     machine = create(server, waits(600))
     running = start(server, machine)
+    start(server, machine, name="other")
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
     return {
         "overview": "/",
         "machines": "/machines/",
@@ -51,6 +53,13 @@ def paths(server: Server) -> dict[str, str]:
         "start": f"/machines/{machine}/start/",
         "delete": f"/machines/{machine}/delete/",
         "executions": "/executions/",
+        "filtered": "/executions/?status=RUNNING&from=2026-01-01&q=run&find=input.x+%3D+1",
+        "bad filter": "/executions/?min=x&find=x+%3D",
+        "dry run": "/executions/bulk/?action=redrive&all=1",
+        "bulk jobs": "/executions/bulk/",
+        "compare": f"/compare/?a={arn}:run&b={arn}:other",
+        "compare form": "/compare/",
+        "failures": "/failures/",
         "execution": running,
         "step": f"{running}?step=Nap",
         "event": f"{running}events/1/",

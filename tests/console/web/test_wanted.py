@@ -257,6 +257,19 @@ def test_a_page_takes_as_many_queries_for_many_rows(project: Project, client: Cl
     assert counts[0] <= 15
 
 
+def test_the_poll_counts_what_matches(project: Project, client: Client) -> None:
+    """A filtered list announces only what it would show."""
+    machine = create(project, WAIT)
+    newest = start(machine, name="first").pk
+    start(machine, name="wanted")
+    executions.stop(start(machine, name="other"))
+    poll = f"_new?newest={newest}&count=0"
+    assert "1 new execution<" in text(client.get(f"/executions/{poll}&status=ABORTED"))
+    assert "1 new execution<" in text(client.get(f"/machines/machine/{poll}&q=want"))
+    assert "2 new executions<" in text(client.get(f"/executions/{poll}"))
+    assert client.get(f"/executions/{poll}&q=nothing").status_code == 204
+
+
 def test_another_projects_executions_stay_unseen(
     mixed: dict[str, Execution], client: Client
 ) -> None:

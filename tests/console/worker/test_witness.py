@@ -7,13 +7,14 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from console.models import Project
 from console.store import failures, runs
 from console.worker.witness import Witness
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from console.models import Project
 
 
 def child_that_dies_stepping(folder: Path, *numbers: int) -> None:

@@ -1,0 +1,150 @@
+"""X1: does the comparison of two executions name exactly what differs?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from console.web.compare import diff
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import CHAIN, MARKUP, page, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+ORDERS: dict[str, Any] = {
+    "StartAt": "Look",
+    "States": {
+        "Look": {"Type": "Pass", "Next": "X"},
+        "X": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.amount", "NumericGreaterThan": 100, "Next": "Refuse"}],
+            "Default": "Ship",
+        },
+        "Refuse": {"Type": "Fail", "Error": "TooLarge"},
+        "Ship": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def ask(client: Client, a: Execution, b: Execution) -> Any:
+    """Return the page that compares two executions."""
+    return client.get(f"/compare/?{urlencode({'a': a.arn, 'b': b.arn})}")
+
+
+def test_x1_one_field_of_the_input_sends_them_different_ways(
+    project: Project, client: Client
+) -> None:
+    """The page names the Choice, where each went, and exactly the field."""
+    machine = create(project, ORDERS)
+    a = drain(start(machine, {"id": 1, "amount": 500}, name="large"))
+    b = drain(start(machine, {"id": 1, "amount": 5}, name="small"))
+    answer = ask(client, a, b)
+    shown = text(answer)
+    assert "The path parts at Choice <bdi>X</bdi>" in shown
+    assert "A went on to <b><bdi>Refuse</bdi></b>, B went on to <b><bdi>Ship</bdi></b>" in shown
+    (found,) = answer.context["diffs"][0].found
+    assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
+    differing = {row.name for row in answer.context["rows"] if row.differs}
+    assert differing == {"Refuse", "Ship"}
+    assert ask(client, b, a).context["parting"].a == "Ship"
+
+
+def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
+    """The same path says so; one that has not begun went no further."""
+    machine = create(project, ORDERS)
+    a, b = (drain(start(machine, {"amount": 1}, name=name)) for name in "ab")
+    assert "Both went the same path" in text(ask(client, a, b))
+    nap = create(project, CHAIN, "nap")
+    c, d = (start(nap, name=name) for name in "cd")
+    drain(c)
+    shown = text(ask(client, c, d))
+    assert "The paths part at once" in shown
+    assert "A went on to <b><bdi>First</bdi></b>, B went no further" in shown
+
+
+def test_branches_are_compared_one_by_one(project: Project, client: Client) -> None:
+    """The order in which branches happened to run is no difference; a way inside one is."""
+    inner = {**ORDERS, "States": {**ORDERS["States"], "Refuse": {"Type": "Pass", "End": True}}}
+    other = {"StartAt": "Else", "States": {"Else": {"Type": "Pass", "End": True}}}
+    both = {"Type": "Parallel", "Branches": [inner, other], "End": True}
+    machine = create(project, {"StartAt": "Both", "States": {"Both": both}})
+    a = drain(start(machine, {"amount": 1}, name="a"))
+    b = drain(start(machine, {"amount": 1}, name="b"))
+    c = drain(start(machine, {"amount": 999}, name="c"))
+    assert ask(client, a, b).context["parting"] is None
+    parting = ask(client, a, c).context["parting"]
+    assert (parting.at, parting.a, parting.b, parting.line) == ("X", "Ship", "Refuse", "a branch")
+
+
+def test_a_failure_is_compared_with_the_last_success(project: Project, client: Client) -> None:
+    """The link on its page leads to the newest success of its machine; without one it says so."""
+    machine = create(project, ORDERS)
+    failed = drain(start(machine, {"amount": 500}, name="failed"))
+    link = f"/compare/?{urlencode({'a': failed.arn, 'b': 'last-success'})}"
+    assert link in text(client.get(page(failed)))
+    assert "has succeeded" in text(client.get(link), 422)
+    drain(start(machine, {"amount": 1}, name="older"))
+    newest = drain(start(machine, {"amount": 1}, name="newest"))
+    drain(start(create(project, PASS, "other"), name="foreign"))
+    answer = client.get(link)
+    assert answer.status_code == 302
+    assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
+    assert "last-success" not in text(client.get(page(newest)))
+
+
+def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
+    """The newer one is A; one or three rows are refused with words."""
+    machine = create(project, PASS)
+    rows = [drain(start(machine, name=name)) for name in ("one", "two", "three")]
+    answer = client.get(f"/compare/?x={rows[0].pk}&x={rows[1].pk}")
+    assert answer.url.endswith(urlencode({"a": rows[1].arn, "b": rows[0].arn}))
+    assert "Mark two rows to compare: 1 is." in text(client.get(f"/compare/?x={rows[0].pk}"), 422)
+    three = "&".join(f"x={one.pk}" for one in rows)
+    assert "3 are." in text(client.get(f"/compare/?{three}"), 422)
+    assert "Mark two rows" in text(client.get("/compare/"))
+
+
+def test_nobody_compares_what_they_may_not_see(project: Project, client: Client) -> None:
+    """An execution of another project does not exist here; the same one twice is refused."""
+    from console.models import Project
+
+    theirs = Project.objects.create(name="theirs", account_id="999999999999")
+    foreign = drain(start(create(theirs, PASS, "secret")))
+    own = drain(start(create(project, PASS), {"x": MARKUP}))
+    assert "There is no such execution" in text(ask(client, own, foreign), 422)
+    assert client.get(f"/compare/?x={own.pk}&x={foreign.pk}").status_code == 422
+    assert "the same execution" in text(ask(client, own, own), 422)
+    other = drain(start(create(project, PASS, "other"), {"x": 1}))
+    assert MARKUP not in ask(client, own, other).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "wanted"),
+    [
+        ('{"x": 1}', '{"x": 1.0}', []),
+        ('{"x": 1}', '{"x": true}', [("x", "1", "true")]),
+        ('{"x": [1, 2]}', '{"x": [1, 3, 4]}', [("x[1]", "2", "3"), ("x[2]", None, "4")]),
+        ('{"a b": 1}', "{}", [('["a b"]', "1", None)]),
+        ('{"x": null}', "{}", [("x", "null", None)]),
+        ('"text"', '{"x": 1}', [("all of it", '"text"', '{"x": 1}')]),
+        ("not json", "not jsom", [("all of it", '"not json"', '"not jsom"')]),
+        (None, "1", [("all of it", None, "1")]),
+        (None, None, []),
+    ],
+)
+def test_payloads_are_compared_value_by_value(
+    a: str | None, b: str | None, wanted: list[tuple[str, str | None, str | None]]
+) -> None:
+    """Exactly what differs, with its path."""
+    assert [(one.path, one.a, one.b) for one in diff("input", a, b).found] == wanted
+
+
+def test_a_flood_of_differences_is_cut() -> None:
+    """The page stays readable, and says that there are more."""
+    found = diff("input", str(list(range(1000))), str(list(range(1, 1001))))
+    assert (len(found.found), found.more) == (200, True)

@@ -1,0 +1,172 @@
+"""X8: are failures that are the same counted as one kind, and redriven as one?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console import clock
+from console.models import Execution
+from console.store import executions
+from console.web.failures import normal
+from console.web.views.failures import address
+from console.web.words import DAY
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import MARKUP, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project, StateMachine
+    from console.web.failures import Group
+
+TWO_WAYS: dict[str, Any] = {
+    "StartAt": "Which",
+    "States": {
+        "Which": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.late", "BooleanEquals": True, "Next": "Late"}],
+            "Default": "Large",
+        },
+        "Late": {"Type": "Fail", "Error": "Late", "CausePath": "$.why"},
+        "Large": {"Type": "Fail", "Error": "Large", "CausePath": "$.why"},
+    },
+}
+
+
+def fail(machine: StateMachine, count: int, *, late: bool, why: str = "order {} failed") -> None:
+    """Let so many executions fail in one way."""
+    for number in range(count):
+        drain(start(machine, {"late": late, "why": why.format(4711 + number)}))
+
+
+def groups(client: Client, query: str = "") -> list[Group]:
+    """Return the groups that the page shows."""
+    return [one for one, _ in client.get(f"/failures/?{query}").context["groups"]]
+
+
+def test_x8_forty_failures_of_two_kinds_are_two_groups(project: Project, client: Client) -> None:
+    """30 and 10; list and redrive of a group are exactly its 30."""
+    machine = create(project, TWO_WAYS)
+    for _ in range(10):
+        fail(machine, 3, late=True)
+        fail(machine, 1, late=False)
+    drain(start(create(project, PASS, "fine")))
+    many, few = groups(client)
+    assert [len(one.failures) for one in (many, few)] == [30, 10]
+    assert (many.like.state, many.like.error, many.like.cause) == (
+        *("Late", "Late"),
+        "order <n> failed",
+    )
+    late = set(Execution.objects.filter(error="Late").values_list("pk", flat=True))
+    shown = client.get(f"/executions/?{address(many)}").context["executions"]
+    assert {row.pk for row in shown.rows} == late
+    fail(machine, 1, late=True)  # after the page was drawn
+    plan = client.get(f"/executions/bulk/?action=redrive&all=1&{address(many)}").context["plan"]
+    assert {one.pk for one in plan.eligible} == late
+    page = text(client.get("/failures/"))
+    assert f"/executions/bulk/?action=redrive&all=1&{address(groups(client)[0])}" in page
+
+
+def test_the_innermost_state_is_told(project: Project, client: Client) -> None:
+    """What fails inside a Parallel and a Map is not the Parallel's failure."""
+    leaf = {"StartAt": "Leaf", "States": {"Leaf": {"Type": "Fail", "Error": "E"}}}
+    each = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": leaf, "End": True}
+    branch = {"StartAt": "Each", "States": {"Each": each}}
+    both = {"Type": "Parallel", "Branches": [branch], "End": True}
+    drain(start(create(project, {"StartAt": "Both", "States": {"Both": both}}), {"items": [1]}))
+    (group,) = groups(client)
+    assert group.like.state == "Leaf"
+
+
+def test_a_time_out_and_a_stop(project: Project, client: Client) -> None:
+    """A time-out is a failure where it happened; what somebody stopped is none."""
+    nap = {"Type": "Wait", "Seconds": 9, "End": True}
+    machine = create(project, {"StartAt": "Nap", "States": {"Nap": nap}, "TimeoutSeconds": 1})
+    execution = start(machine)
+    drain(execution)
+    executions.stop(start(machine))
+    assert groups(client) == []
+    Execution.objects.filter(pk=execution.pk).update(status="TIMED_OUT", stop_ms=clock.now_ms())
+    (group,) = groups(client)
+    assert len(group.failures) == 1
+
+
+def test_only_the_time_and_machine_asked_for(project: Project, client: Client) -> None:
+    """A day, a week, one machine; other projects never."""
+    from console.models import Project
+
+    machine, other = create(project, TWO_WAYS), create(project, TWO_WAYS, "other")
+    fail(machine, 1, late=True)
+    fail(other, 1, late=True)
+    theirs = Project.objects.create(name="theirs", account_id="999999999999")
+    fail(create(theirs, TWO_WAYS, "secret"), 1, late=True)
+    Execution.objects.filter(state_machine=other).update(start_ms=clock.now_ms() - 2 * DAY)
+    assert len(groups(client)) == 1
+    assert len(groups(client, "span=7d")) == 2
+    (group,) = groups(client, "span=7d&machine=other")
+    assert group.like.machine == other.pk
+    assert "Nothing failed" in text(client.get("/failures/?machine=other"))
+    assert client.get("/failures/?machine=secret").status_code == 404
+
+
+def test_failures_of_a_deleted_machine_can_still_be_listed(
+    project: Project, client: Client
+) -> None:
+    """Their list does not ask for a machine that is gone."""
+    fail(create(project, TWO_WAYS), 2, late=False)
+    Execution.objects.update(state_machine=None)
+    (group,) = groups(client)
+    assert len(client.get(f"/executions/?{address(group)}").context["executions"].rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("order 4711 is late", "order 12 is late"),
+        ("took 1.5 s", "took 22.75 s"),
+        (
+            "no 3f2a0001-1111-4222-8333-abcdefabcdef here",
+            "no 00000000-0000-4000-8000-000000000000 here",
+        ),
+        ("at 2026-01-02T03:04:05.678Z sharp", "at 2026-11-12 13:14 sharp"),
+        ("commit 3f2a0001beef failed", "commit deadbeef01 failed"),
+        ("no arn:aws:s3:::bucket-1/x", "no arn:aws:s3:::other/y"),
+        (
+            '{"errorType": "KeyError", "errorMessage": "id 7", "stackTrace": ["a"]}',
+            '{"errorType": "KeyError", "errorMessage": "id 8", "stackTrace": ["b"]}',
+        ),
+    ],
+)
+def test_what_is_different_each_time_is_taken_out(one: str, other: str) -> None:
+    """Numbers, ids, times and stack traces make no new kind."""
+    assert normal(one) == normal(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("key 'id' is missing", "key 'name' is missing"), ("", "x"), ("deadbeef", "beefcake")],
+)
+def test_different_words_are_different_failures(one: str, other: str) -> None:
+    """Words stay."""
+    assert normal(one) != normal(other)
+
+
+def test_a_page_of_failures_takes_as_many_queries_for_many(
+    project: Project, client: Client
+) -> None:
+    """At most fifteen; what a cause says stays text."""
+    machine = create(project, TWO_WAYS)
+    counts = []
+    for more in (1, 40):
+        fail(machine, more, late=True, why=MARKUP)
+        with CaptureQueriesContext(connection) as taken:
+            page = client.get("/failures/").content.decode()
+        counts.append(len(taken))
+    assert counts[0] == counts[1]
+    assert counts[0] <= 15
+    assert MARKUP not in page
+    assert client.get("/executions/?failure=nonsense").status_code == 422
