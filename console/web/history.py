@@ -61,14 +61,27 @@ def traced(execution: Execution) -> Iterator[Trace]:
         yield trace
 
 
-def _events(execution_id: int, after: int) -> Iterator[Event]:
+def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
+    """Return a trace of the events up to one of them; raise ``engine.DefinitionError``.
+
+    ``trace``: one that has not come so far, to go on with; None begins anew.
+    """
+    if trace is None:
+        trace = Trace(engine.graph(engine.parse(execution.definition.text)))
+    trace.feed(_events(execution.pk, trace.last, upto))
+    return trace
+
+
+def _events(execution_id: int, after: int, upto: int = 1 << 30) -> Iterator[Event]:
     length = Case(
         When(type="MapStateStarted", then=F("details")),
         default=Value(""),
         output_field=TextField(),
     )
     rows = (
-        HistoryEvent.objects.filter(execution_id=execution_id, event_id__gt=after)
+        HistoryEvent.objects.filter(
+            execution_id=execution_id, event_id__gt=after, event_id__lte=upto
+        )
         .order_by("event_id")
         .values_list("event_id", "previous", "at_ms", "type", length, "state")
     )

@@ -150,6 +150,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "history.js",
+    "time.js",
     "keys.js",
     "editor.js",
 )

@@ -25,6 +25,7 @@ from console.web.views import (
 _EXECUTION: list[URLPattern | URLResolver] = [
     path("", executions.show, name="execution"),
     path("_delta", live.delta, name="delta"),
+    path("_at", live.moment, name="moment"),
     path("_step", live.step, name="step"),
     path("events/", history.table, name="events"),
     path("events.csv", history.as_csv, name="events-csv"),

@@ -97,6 +97,15 @@ def duration(milliseconds: int | None) -> str:
     return "-" if milliseconds is None else words.duration(milliseconds)
 
 
+@register.simple_tag(takes_context=True)
+def since(context: Context, milliseconds: int) -> SafeString:
+    """Return how long something has been going on: it ticks, or stands still in the past."""
+    past: int | None = context.get("past_ms")
+    if past is not None:
+        return format_html("{} so far", words.duration(past - milliseconds))
+    return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
+
+
 @register.filter
 def span_length(span: Span) -> int:
     """Return how long a span of time is, in milliseconds."""

@@ -48,8 +48,8 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         "base": reverse("execution", args=[machine, one.name]),
         "legend": words.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
-        **history(one, request.GET),
-        **picture(one, request.GET),
+        **(table := history(one, request.GET)),
+        **picture(one, request.GET, table["cursor"]),
         **facts(one),
     }
     return render(request, "execution/page.html", context)

@@ -232,3 +232,59 @@ def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str
         "all => all.map(one => one.getBoundingClientRect().width)"
     )
     assert min(sizes) >= 2
+
+
+def states(page: Page) -> list[str]:
+    """Return the tones of the states in the graph, in the order of the definition."""
+    return page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
+
+
+def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server) -> None:
+    """Graph, table and variables follow the slider, the arrows and the space bar."""
+    definition = {
+        "QueryLanguage": "JSONata",
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Pass", "Assign": {"n": 1}, "Next": "B"},
+            "B": {"Type": "Pass", "Assign": {"n": 2}, "Next": "C"},
+            "C": {"Type": "Pass", "End": True},
+        },
+    }
+    path = ended(server, start(server, create(server, definition)))
+    page.goto(f"{path}?at=4&step=B")
+    assert states(page) == ["succeeded", "running", "idle"]
+    expect(page.locator("#variables")).to_contain_text("$n")
+    expect(page.locator("#variables .json")).to_have_text("1")
+    expect(page.locator("#panel")).to_contain_text("No output yet")
+    page.locator("#at").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#moment")).to_contain_text("event 5 of 8")
+    assert states(page) == ["succeeded", "succeeded", "idle"]
+    expect(page.locator("#variables .json")).to_have_text("2")
+    expect(page.locator("#panel")).not_to_contain_text("No output yet")
+    assert "at=5" in page.url
+    expect(page.locator("#at")).to_be_focused()
+    page.keyboard.press(" ")
+    expect(page.locator("#moment")).to_contain_text("event 8 of 8")
+    page.click("[data-at-by='-1']")
+    expect(page.locator("#moment")).to_contain_text("event 7 of 8")
+    page.click("[data-present]")
+    expect(page.locator("#moment")).to_contain_text("As it is now")
+    assert "at=" not in page.url
+
+
+def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server) -> None:
+    """Type, message and stack are text; what was reported is copied byte for byte."""
+    cause = '{"errorMessage":  "näh 🎉 <b>","errorType":"Oops","stackTrace":["at a","at b"]}\n'
+    state = {"Type": "Fail", "Error": "Bad", "Cause": cause}
+    machine = create(server, {"StartAt": "F", "States": {"F": state}})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(ended(server, start(server, machine)))
+    banner = page.locator("#outcome .cause")
+    expect(banner.locator("p").first).to_have_text("Oops: näh 🎉 <b>")
+    banner.locator("summary", has_text="Stack trace").click()
+    expect(banner).to_contain_text("at b")
+    banner.locator("summary", has_text="As it was reported").click()
+    banner.locator("[data-copy]").click()
+    expect(page.locator("#announce")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == cause
