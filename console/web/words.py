@@ -27,6 +27,7 @@ EXECUTION = {
     "TIMED_OUT": Status("failed", "Timed out"),
     "ABORTED": Status("aborted", "Aborted"),
     "PENDING_REDRIVE": Status("running", "Pending redrive"),
+    "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
 }
 STEP = {
     "": Status("idle", "Not entered"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import create, start
@@ -288,3 +289,36 @@ def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server
     banner.locator("[data-copy]").click()
     expect(page.locator("#announce")).to_have_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == cause
+
+
+def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_200: str) -> None:
+    """What the CLI prints is uploaded and pasted, and seen with the same page."""
+    machine = demo_200.split("/")[2]
+    client = server.client()
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:run"
+    events = client.get_execution_history(executionArn=arn, maxResults=1000)
+    rest = client.get_execution_history(
+        executionArn=arn, maxResults=1000, nextToken=events["nextToken"]
+    )
+    told = {"events": [*events["events"], *rest["events"]]}
+    described = client.describe_state_machine_for_execution(executionArn=arn)
+    page.goto("/executions/")
+    page.click("text=Import a history")
+    page.set_input_files(
+        "#history_file",
+        {
+            "name": "history.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(told, default=str).encode(),
+        },
+    )
+    page.fill("#machine", json.dumps({"definition": described["definition"], "name": "theirs"}))
+    page.click("button.main")
+    expect(page.locator("#status")).to_have_text("Failed")
+    expect(page.locator("#actions")).to_contain_text("only to look at")
+    page.click("#outcome >> text=Go to the failed step")
+    expect(page.locator("#step-status")).to_contain_text("iteration #141")
+    page.click("#panel [data-tab=flow]")
+    expect(page.locator("[data-stage=Input]")).to_contain_text("141")
+    results = Axe().run(page)
+    assert not results.violations_count, results.generate_report()
