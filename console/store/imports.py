@@ -33,6 +33,9 @@ _ENDS = {
 }
 _NOTES = ("inputDetails", "outputDetails", "assignedVariablesDetails")
 _GROUP_ENDS = ("StateSucceeded", "StateFailed", "StateAborted")
+_GROUP_EVENTS = frozenset(
+    f"{one}{end}" for one in ("Map", "Parallel") for end in ("StateStarted", *_GROUP_ENDS)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +181,19 @@ def _owner(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
     named = (event.details or {}).get("name") or (event.details or {}).get("state")
     if isinstance(named, str) and ("State" in event.type or "Iteration" in event.type):
         return named
-    if event.type.startswith(("Map", "Parallel")) and event.type.endswith(_GROUP_ENDS):
+    if event.type in _GROUP_EVENTS:
         return _group(event, rows, owners)
-    return owners[event.previous]
+    at = event.previous
+    while at and not owners[at]:  # a redrive goes on with what had failed
+        at = rows[at - 1].previous
+    return owners[at]
 
 
 def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> str:
-    """Return the Map or Parallel that ends here: back past the groups within it to its start."""
+    """Return the Map or Parallel that ends or starts again here.
+
+    The way back leads past the groups within it to its start.
+    """
     family = "Map" if event.type.startswith("Map") else "Parallel"
     depth, at = 0, event.previous
     while at:
@@ -195,6 +204,8 @@ def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
             depth -= 1
         elif one.type.startswith(f"{family}State") and one.type.endswith(_GROUP_ENDS):
             depth += 1
+        elif at == event.previous and one.type == f"{family}StateEntered":
+            return owners[at]
         at = one.previous
     return owners[event.previous]
 
