@@ -33,6 +33,7 @@ _WANTS = {
             "StartSyncExecution",
             "StopExecution",
             "RedriveExecution",
+            "ImportExecution",
             "UpdateMapRun",
             "TestState",
             "GetActivityTask",

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.graph import TOP
 
@@ -20,12 +21,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from engine.graph import Graph
-    from engine.runtime.events import Event
-
 RUNNING, SUCCEEDED, CAUGHT = "running", "succeeded", "caught"
 FAILED, ABORTED = "failed", "aborted"
 TELLING = (RUNNING, FAILED, CAUGHT, ABORTED, SUCCEEDED)
 """Of several concurrent visits the first status of this list that occurs is shown."""
+
+
+class Event(Protocol):
+    """What a trace reads of an event: ``engine.Event``, or a row with the same fields."""
+
+    @property
+    def id(self) -> int:
+        """Return its number, from 1."""
+
+    @property
+    def previous(self) -> int:
+        """Return the number of the event it followed."""
+
+    @property
+    def at_ms(self) -> int:
+        """Return when it happened."""
+
+    @property
+    def type(self) -> str:
+        """Return its type."""
+
+    @property
+    def details(self) -> Mapping[str, Any] | None:
+        """Return its fields."""
+
+    @property
+    def state(self) -> str:
+        """Return the state it belongs to, "" if to none."""
 
 
 @dataclass(slots=True)
@@ -155,21 +182,21 @@ class Trace:
                 self._note(event, scope, node)
 
     def _note(self, event: Event, scope: Scope, node: str) -> None:
-        kind = event.type
-        if kind.endswith("StateEntered"):
+        what, fails = _meaning(event.type)
+        if what == "entered":
             self._entered(event, scope, node)
         visit = scope.latest.get(node)
         if visit is not None:
             visit.events.append(event.id)
-        if kind.endswith("StateExited") and visit is not None:
+        if what == "exited" and visit is not None:
             self._exited(event, scope, visit)
-        elif kind.endswith(("Scheduled", "StateStarted")):
+        elif what == "began":
             self._began(event, scope, node)
-        elif kind.endswith("StateAborted") and visit is not None:
+        elif what == "stopped" and visit is not None:
             self._stopped(event, scope, visit)
-        elif kind in _HANDLERS:
-            _HANDLERS[kind](self, event, scope, node)
-        if kind in _FAILINGS or (kind.endswith("Failed") and kind not in _HANDLERS):
+        elif what == "other":
+            _HANDLERS[event.type](self, event, scope, node)
+        if fails:
             self._failing.add(event.id)
 
     def _scope(self, event: Event, node: str) -> Scope:
@@ -334,6 +361,24 @@ _HANDLERS: dict[str, Callable[[Trace, Event, Scope, str], None]] = {
     "ExecutionAborted": Trace._ended,  # noqa: SLF001
     "ExecutionTimedOut": Trace._ended,  # noqa: SLF001
     "ExecutionRedriven": Trace._redriven,  # noqa: SLF001
+}
+
+
+@cache
+def _meaning(kind: str) -> tuple[str, bool]:
+    """Return what an event type does to a visit, and whether it is a failure."""
+    fails = kind in _FAILINGS or (kind.endswith("Failed") and kind not in _HANDLERS)
+    if kind in _HANDLERS:
+        return "other", fails
+    return next((what for ending, what in _ENDINGS.items() if kind.endswith(ending)), ""), fails
+
+
+_ENDINGS = {
+    "StateEntered": "entered",
+    "StateExited": "exited",
+    "Scheduled": "began",
+    "StateStarted": "began",
+    "StateAborted": "stopped",
 }
 
 

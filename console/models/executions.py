@@ -53,10 +53,26 @@ class MapItem(models.Model):
     input = models.TextField()
 
 
+class OwnExecutions(models.Manager["Execution"]):
+    """The executions of this server: those that ran elsewhere and were imported are left out."""
+
+    def get_queryset(self) -> models.QuerySet[Execution]:
+        """Return them."""
+        return super().get_queryset().filter(imported_ms__isnull=True)
+
+
+class ImportedExecutions(models.Manager["Execution"]):
+    """The executions that ran elsewhere: only pages read them, and nothing changes them."""
+
+    def get_queryset(self) -> models.QuerySet[Execution]:
+        """Return them."""
+        return super().get_queryset().filter(imported_ms__isnull=False)
+
+
 class Execution(models.Model):
     """What the world sees of an execution.
 
-    Status, output, error, cause and stop are written once.
+    Status, output, error, cause and stop are written once. ``objects`` are those of this server.
     """
 
     # The indexes below begin with project and machine; nobody looks for a definition's executions.
@@ -90,6 +106,10 @@ class Execution(models.Model):
         MapRun, null=True, on_delete=models.CASCADE, related_name="children", db_index=False
     )
     item_index = models.IntegerField(null=True)
+    imported_ms = models.BigIntegerField(null=True)  # set where it ran elsewhere: only looked at
+
+    objects = OwnExecutions()
+    imports = ImportedExecutions()
 
     class Meta:
         indexes: ClassVar = [
@@ -120,6 +140,11 @@ class Execution(models.Model):
                 fields=["project", "redrive_ms"],
                 name="execution_by_redrive",
                 condition=models.Q(redrive_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["project", "-imported_ms"],
+                name="execution_by_import",
+                condition=models.Q(imported_ms__isnull=False),
             ),
         ]
 

@@ -44,10 +44,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What the whole width stands for, in epoch milliseconds."""
+    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
 
     begin: int
     end: int
+    now: int
 
     def place(self, since: int, until: int) -> tuple[float, float]:
         """Return x and width of a stretch of time."""
@@ -58,12 +59,13 @@ class Span:
 
 
 def bars(
-    execution: Execution, rows: Iterable[Row], now_ms: int
+    execution: Execution, rows: Iterable[Row], now_ms: int, past_ms: int | None = None
 ) -> tuple[Span, dict[str, tuple[Segment, ...]]]:
-    """Return the span and row id -> segments."""
+    """Return the span and row id -> segments; ``past_ms``: as it was at that moment."""
     shown = list(rows)
     stop = execution.stop_ms
-    span = Span(execution.start_ms, now_ms if stop is None else stop)
+    end = now_ms if stop is None else stop
+    span = Span(execution.start_ms, end, end if past_ms is None else past_ms)
     retried = _retried(execution, shown)
     return span, {row.id: tuple(_segments(row, span, retried)) for row in shown}
 
@@ -72,7 +74,7 @@ def _segments(row: Row, span: Span, retried: dict[int, list[Seen]]) -> Iterable[
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
         if begin is not None:
-            end = span.end if row.left_ms is None else row.left_ms
+            end = span.now if row.left_ms is None else row.left_ms
             many = f"{row.visits:,} visits, " if row.visits > 1 else ""
             yield _segment(span, begin, end, row.status.tone, many + row.status.word.lower())
         return
@@ -81,7 +83,7 @@ def _segments(row: Row, span: Span, retried: dict[int, list[Seen]]) -> Iterable[
 
 
 def _of_visit(visit: Visit, span: Span, events: list[Seen]) -> Iterable[Segment]:
-    end = span.end if visit.left_ms is None else visit.left_ms
+    end = span.now if visit.left_ms is None else visit.left_ms
     status = words.STEP[visit.status]
     if not events:
         yield _segment(span, visit.entered_ms, end, status.tone, status.word.lower())

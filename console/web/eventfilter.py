@@ -26,6 +26,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|\+0
 class Filter:
     """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded.
 
+    ``paged``: a page was named, so ``at`` does not choose it.
     ``since`` and ``until`` are as typed, "" where they make no sense; they stand for UTC.
     """
 
@@ -36,6 +37,7 @@ class Filter:
     until: str = ""
     newest_first: bool = False
     page: int = 1
+    paged: bool = False
     at: int = 0
     opened: tuple[int, ...] = ()
 
@@ -52,6 +54,7 @@ class Filter:
             until=until if moment(until) is not None else "",
             newest_first=query.get("order") == "newest",
             page=max(1, _number(query.get("page", ""))),
+            paged="page" in query,
             at=_number(query.get("event", "")) or _number(query.get("at", "")),
             opened=tuple(int(one) for one in opened[:MOST_OPEN]),
         )

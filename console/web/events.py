@@ -96,10 +96,12 @@ def page(execution: Execution, wanted: Filter) -> Page:
     total = everything.count()
     found = rows.count() if wanted.active else total
     pages = max(1, -(-found // PAGE))
-    number = min(_page_of(rows, wanted) if wanted.at else wanted.page, pages)
+    chosen = wanted.at and not wanted.paged
+    number = min(_page_of(rows, wanted) if chosen else wanted.page, pages)
     order = "-event_id" if wanted.newest_first else "event_id"
-    chosen = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
-    shown = tuple(_rows(execution, chosen, {*wanted.opened, wanted.at}))
+    found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
+    opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
+    shown = tuple(_rows(execution, found_rows, opened))
     return Page(shown, wanted, number, pages, found, total, last(execution))
 
 

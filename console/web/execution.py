@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.metrics import cost
-from console.web import bars, dataflow, events, iterations, jsonview, panel, steps, svg, tree, words
+from console.web import (
+    bars,
+    dataflow,
+    events,
+    iterations,
+    jsonview,
+    panel,
+    steps,
+    svg,
+    timemachine,
+    tree,
+    words,
+)
 from console.web.causes import cause_of
 from console.web.eventfilter import Filter
 from console.web.history import traced
@@ -42,14 +54,25 @@ def _states(one: Execution) -> list[str]:
         return []
 
 
-def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
-    """Return graph, steps table and panel, coloured by all events."""
+def picture(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+    """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
         drawing = svg.picture(one.definition.text)
         with traced(one) as trace:
-            return {"picture": drawing, **painted(one, trace, query)}
+            context = {"picture": drawing, **ending(one, trace)}
+            if not timemachine.asked(query):
+                return {**context, **painted(one, trace, query)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
+    return {**context, **past(one, query, last)}
+
+
+def past(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+    """Return what was known at the event asked for; raise ``engine.DefinitionError``."""
+    with timemachine.traced_at(one, min(timemachine.asked(query), last)) as trace:
+        moment = timemachine.moment(one, trace, last)
+        at_ms = moment.at_ms if moment else one.start_ms
+        return {"moment": moment, "past_ms": at_ms, **painted(one, trace, query, at_ms)}
 
 
 TABS = (
@@ -60,7 +83,10 @@ TABS = (
     ("tries", "Retries"),
     ("events", "Events"),
 )
-_KEPT = ("step", "visit", "iteration", "tab", "view", "status", "find", "sort", "region")
+_KEPT = (
+    *("step", "visit", "iteration", "tab", "view", "at"),
+    *("status", "find", "sort", "region"),
+)
 
 
 def tab_of(query: QueryDict) -> dict[str, Any]:
@@ -92,25 +118,31 @@ def visit_of(query: QueryDict) -> int:
     return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
 
 
-def painted(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
-    """Return what a trace says: summaries, ways taken, the panel, and where it failed."""
+def painted(
+    one: Execution, trace: Trace, query: QueryDict, past_ms: int | None = None
+) -> dict[str, Any]:
+    """Return what a trace says: summaries, ways taken, steps, bars and the panel."""
     summaries = steps.summaries(trace)
     wanted = tree.Wanted.of(query)
     rows = tree.rows(trace, summaries, wanted)
-    span, drawn = bars.bars(one, rows, clock.now_ms())
-    culprit = trace.culprit
-    failed_at = trace.graph.by_id[culprit.node].name if culprit else ""
-    shown = panel_of(one, trace, query)
+    span, drawn = bars.bars(one, rows, clock.now_ms(), past_ms)
     return {
         "graph": trace.graph,
         "summaries": summaries,
         "tree": {"rows": rows, "wanted": wanted, "keys": words.STEP},
         "timeline": {"span": span, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
+        **panel_of(one, trace, query),
+    }
+
+
+def ending(one: Execution, trace: Trace) -> dict[str, Any]:
+    """Return how far it came: transitions, their price, and where it failed."""
+    culprit = trace.culprit
+    return {
         "transitions": trace.transitions,
         "cost": cost.of_execution(one, trace.transitions),
-        **shown,
-        "failed_at": failed_at,
+        "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 from console.models import Execution
-from console.web.panel import cause_of
+from console.web.causes import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

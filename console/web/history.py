@@ -10,16 +10,16 @@ import json
 from collections import OrderedDict
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
-
-from django.db.models import Case, F, TextField, Value, When
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import engine
 from console.models import HistoryEvent
-from engine import Event, Trace
+from engine import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from django.db.models import QuerySet
 
     from console.models import Execution
 
@@ -61,19 +61,45 @@ def traced(execution: Execution) -> Iterator[Trace]:
         yield trace
 
 
-def _events(execution_id: int, after: int) -> Iterator[Event]:
-    length = Case(
-        When(type="MapStateStarted", then=F("details")),
-        default=Value(""),
-        output_field=TextField(),
-    )
-    rows = (
-        HistoryEvent.objects.filter(execution_id=execution_id, event_id__gt=after)
-        .order_by("event_id")
-        .values_list("event_id", "previous", "at_ms", "type", length, "state")
-    )
-    for number, previous, at_ms, kind, details, state in rows.iterator(chunk_size=5000):
-        yield Event(number, previous, at_ms, kind, details_of(details), state)
+def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
+    """Return a trace of the events up to one of them; raise ``engine.DefinitionError``.
+
+    ``trace``: one that has not come so far, to go on with; None begins anew.
+    """
+    if trace is None:
+        trace = Trace(engine.graph(engine.parse(execution.definition.text)))
+    trace.feed(_events(execution.pk, trace.last, upto))
+    return trace
+
+
+class _Row(NamedTuple):
+    """An event as the trace wants it; a tuple, for there may be 25,000."""
+
+    id: int
+    previous: int
+    at_ms: int
+    type: str
+    state: str
+    details: Mapping[str, Any] | None = None
+
+
+def _events(execution_id: int, after: int, upto: int = 1 << 30) -> Iterator[_Row]:
+    events = HistoryEvent.objects.filter(
+        execution_id=execution_id, event_id__gt=after, event_id__lte=upto
+    ).order_by("event_id")
+    rows = list(events.values_list("event_id", "previous", "at_ms", "type", "state"))
+    maps = [row[0] for row in rows if row[3] == "MapStateStarted"]
+    lengths = dict(_details(events, maps)) if maps else {}
+    for row in rows:
+        details = details_of(lengths[row[0]]) if row[0] in lengths else None
+        yield _Row(*row, details)
+
+
+def _details(events: QuerySet[HistoryEvent], wanted: list[int]) -> Iterator[tuple[int, str]]:
+    """Yield ids and details of some events; SQLite takes only so many ids at once."""
+    for place in range(0, len(wanted), 500):
+        some = events.filter(event_id__in=wanted[place : place + 500])
+        yield from some.values_list("event_id", "details")
 
 
 def details_of(text: str) -> dict[str, Any]:

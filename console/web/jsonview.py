@@ -19,6 +19,8 @@ from console.web.words import size, visible
 TREE_LIMIT = 64 * 1024
 """Payloads above this many characters are shown cut, as text, with a link to all of it."""
 OPEN_LEVELS, DEEPEST = 2, 40
+MOST_CHILDREN = 200
+"""Of longer arrays and objects the beginning is shown; copying takes all of it."""
 SMALL = 60  # an object or array whose text is at most this long stays on one line
 
 
@@ -74,11 +76,15 @@ def _branch(value: list[Any], level: int, label: str) -> str:
     signs = "{}" if isinstance(value, _Object) else "[]"
     noun = ("key", "keys") if isinstance(value, _Object) else ("item", "items")
     count = f"{len(value)} {noun[len(value) != 1]}"
+    shown = value[:MOST_CHILDREN]
     parts = (
-        [_tree(inner, level + 1, _key(key)) for key, inner in value]
+        [_tree(inner, level + 1, _key(key)) for key, inner in shown]
         if isinstance(value, _Object)
-        else [_tree(inner, level + 1, "") for inner in value]
+        else [_tree(inner, level + 1, "") for inner in shown]
     )
+    if len(value) > len(shown):
+        rest = f"… {len(value) - len(shown):,} more {noun[1]}: the raw text and a copy have them"
+        parts.append(f'<div class="leaf"><i>{rest}</i></div>')
     state = " open" if level < OPEN_LEVELS else ""
     return (
         f"<details{state}><summary>{label}<b>{signs[0]}</b><i>{count}</i></summary>"

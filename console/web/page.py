@@ -71,7 +71,10 @@ class Yard:
         return machine
 
     def execution(self, machine: str, name: str) -> Execution:
-        """Return an execution, also of a deleted machine; raise ``Http404``."""
+        """Return an execution, also of a deleted machine or an imported one; raise ``Http404``."""
+        imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
+        if imported is not None:
+            return self._imported(int(imported[1]), name)
         rows = Execution.objects.select_related("definition", "state_machine", "runrow").filter(
             project=self.project
         )
@@ -83,6 +86,20 @@ class Yard:
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
         bind_contextvars(execution=execution.arn)
+        return execution
+
+    def own_execution(self, machine: str, name: str) -> Execution:
+        """Return an execution that may be changed: an imported one may not, that is a 403."""
+        execution = self.execution(machine, name)
+        if execution.imported_ms is not None:
+            raise PermissionDenied("An imported execution is only looked at.")
+        return execution
+
+    def _imported(self, number: int, name: str) -> Execution:
+        rows = Execution.imports.select_related("definition")
+        execution = rows.filter(project=self.project, pk=number, name=name).first()
+        if execution is None:
+            raise Http404(f"There is no imported execution “{name}”.")
         return execution
 
 
@@ -155,6 +172,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "history.js",
+    "time.js",
     "keys.js",
     "editor.js",
 )

@@ -27,8 +27,10 @@ EXECUTION = {
     "TIMED_OUT": Status("failed", "Timed out"),
     "ABORTED": Status("aborted", "Aborted"),
     "PENDING_REDRIVE": Status("running", "Pending redrive"),
+    "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
 }
-LISTED = tuple((key, one) for key, one in EXECUTION.items() if key != "PENDING_REDRIVE")
+_UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
+LISTED = tuple((key, one) for key, one in EXECUTION.items() if key not in _UNLISTED)
 STEP = {
     "": Status("idle", "Not entered"),
     "running": Status("running", "In progress"),

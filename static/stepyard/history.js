@@ -15,13 +15,13 @@
     if (address.searchParams.get("event")) goTo(address.searchParams.get("event"));
   }
 
-  function goTo(id) {
+  function goTo(id, still = false) {
     const row = document.getElementById(`e${id}`);
     if (!row) return false;
     for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
     row.classList.add("here");
     row.tabIndex = -1;
-    row.scrollIntoView({ block: "center" });
+    if (!still) row.scrollIntoView({ block: "center" });
     row.focus({ preventScroll: true });
     return true;
   }
@@ -98,6 +98,9 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     const id = wanted(here());
-    if (id) goTo(id);
+    if (!id) return;
+    // Beside the graph it is the time machine that the address is about.
+    const aside = document.getElementById("panel") && !here().searchParams.get("event") && !here().hash;
+    goTo(id, aside);
   });
 })();

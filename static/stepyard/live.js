@@ -105,12 +105,21 @@
     }
   }
 
+  // The time machine reaches as far as the history does; its handle stays at the present.
+  function lengthen(last) {
+    const slider = document.getElementById("at");
+    if (!slider || !last || new URLSearchParams(location.search).has("at")) return;
+    slider.max = last;
+    slider.value = last;
+  }
+
   function paint() {
     const poll = document.getElementById("poll");
     if (!poll?.dataset.paint) return;
     const { nodes, taken, types } = JSON.parse(poll.dataset.paint);
     for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
-    offerTypes(types);
+    offerTypes(types ?? []);
+    lengthen(poll.dataset.cursor);
     for (const way of document.querySelectorAll("[data-edge]")) {
       const gone = taken.includes(way.dataset.edge);
       way.classList.toggle("taken", gone);
@@ -192,6 +201,11 @@
   });
   document.addEventListener("htmx:load", (event) => {
     if (root.dataset.clock === "local") showTimes(event.detail.elt.parentNode ?? document);
+  });
+  document.addEventListener("past", (event) => {
+    paused = true; // the past does not change
+    document.querySelector("[data-pause]")?.remove();
+    say("paused", `At event ${event.detail}`);
   });
   document.addEventListener("clock", () => showTimes());
   document.addEventListener("DOMContentLoaded", () => {

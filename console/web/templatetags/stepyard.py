@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
 from console.models import StateMachine
-from console.store import redrive
+from console.store import imports, redrive
 from console.web import commands, words
 from console.web.page import yard
 
@@ -117,6 +117,18 @@ def duration(milliseconds: int | None) -> str:
     return "-" if milliseconds is None else words.duration(milliseconds)
 
 
+@register.simple_tag(takes_context=True)
+def since(context: Context, milliseconds: int) -> SafeString:
+    """Return how long something has been going on: it ticks, or stands still in the past."""
+    past: int | None = context.get("past_ms")
+    execution: Execution | None = context.get("execution")
+    if past is None and execution is not None and execution.imported_ms is not None:
+        past = execution.stop_ms
+    if past is not None:
+        return format_html("{} so far", words.duration(past - milliseconds))
+    return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
+
+
 @register.filter
 def span_length(span: Span) -> int:
     """Return how long a span of time is, in milliseconds."""
@@ -180,6 +192,19 @@ def machine_name(execution: Execution) -> str:
     mark that no name and no label can have.
     """
     return execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
+
+
+@register.filter
+def import_address(execution: Execution) -> str:
+    """Return what stands for the machine in the address of an imported execution."""
+    return imports.address(execution)
+
+
+@register.filter
+def original_arn(execution: Execution) -> str:
+    """Return the ARN an execution had where it ran, "" if that is not known."""
+    arn = execution.arn
+    return arn if execution.imported_ms is None else arn.split(":", 2)[2]
 
 
 @register.filter

@@ -62,8 +62,8 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         "base": reverse("execution", args=[machine, one.name]),
         "legend": words.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
-        **history(one, request.GET),
-        **picture(one, request.GET),
+        **(table := history(one, request.GET)),
+        **picture(one, request.GET, table["cursor"]),
         **facts(one),
         **waiting.panel(one),
     }

@@ -18,9 +18,10 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web import events, lists, scan, steps, waiting
 from console.web.eventfilter import Filter
-from console.web.execution import facts, painted, panel_of
+from console.web.execution import ending, facts, painted, panel_of, past
 from console.web.history import traced
 from console.web.page import Yard, render, yard
+from console.web.timemachine import asked, past_ms, traced_at
 from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         with traced(one) as trace:
             if trace.last == cursor and not over:
                 return HttpResponse(status=204)
-            context |= painted(one, trace, request.GET)
+            context |= painted(one, trace, request.GET) | ending(one, trace)
             context["paint"] = _paint(trace, cursor, events.types(one))
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in trace.changes(
@@ -64,6 +65,26 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context |= facts(one) if over else {}
     context |= waiting.panel(one)
     response = render(request, "execution/_delta.html", context)
+    response["HX-Trigger-After-Swap"] = "paint"
+    return response
+
+
+@require_safe
+def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer the time machine: everything that is coloured, as it was at event ``at``."""
+    one = yard(request).execution(machine, execution)
+    context: dict[str, Any] = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "over": True,
+    }
+    try:
+        context |= past(one, request.GET, events.last(one))
+    except engine.DefinitionError as error:
+        raise Http404("This definition can no longer be drawn.") from error
+    context["paint"] = json.dumps(_colours(context["summaries"], context["taken"]))
+    response = render(request, "execution/_moment.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
@@ -91,6 +112,11 @@ def _paint(trace: Trace, cursor: int, types: list[str]) -> str:
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
     changed = steps.summaries(trace, trace.changes(cursor))
+    taken = {f"{source}-{target}" for source, target in trace.taken}
+    return json.dumps({**_colours(changed, taken), "types": types})
+
+
+def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, Any]:
     nodes = {
         node: {
             "tone": one.status.tone,
@@ -103,10 +129,9 @@ def _paint(trace: Trace, cursor: int, types: list[str]) -> str:
             "visits": one.visits,
             "note": one.note,
         }
-        for node, one in changed.items()
+        for node, one in summaries.items()
     }
-    taken = [f"{source}-{target}" for source, target in trace.taken]
-    return json.dumps({"nodes": nodes, "taken": taken, "types": types})
+    return {"nodes": nodes, "taken": sorted(taken)}
 
 
 def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
@@ -120,8 +145,9 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     one = yard(request).execution(machine, execution)
     name = request.GET.get("step", "")
     try:
-        with traced(one) as trace:
+        with traced_at(one, asked(request.GET)) as trace:
             shown = panel_of(one, trace, request.GET)
+            shown["past_ms"] = past_ms(one, trace) if asked(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
     if name and shown["panel"] is None:

@@ -23,7 +23,7 @@ def redrive(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Tell what a redrive would run again, or why there can be none; then do it."""
     here = yard(request)
     require(here, "RedriveExecution")
-    one = here.execution(machine, execution)
+    one = here.own_execution(machine, execution)
     status = 200
     refused = store.refusal(one)
     if request.method == "POST":

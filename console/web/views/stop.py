@@ -24,7 +24,7 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
     here = yard(request)
     require(here, "StopExecution")
-    one = here.execution(machine, execution)
+    one = here.own_execution(machine, execution)
     context = {
         "here": "executions",
         "execution": one,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import create, start
@@ -232,3 +233,92 @@ def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str
         "all => all.map(one => one.getBoundingClientRect().width)"
     )
     assert min(sizes) >= 2
+
+
+def states(page: Page) -> list[str]:
+    """Return the tones of the states in the graph, in the order of the definition."""
+    return page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
+
+
+def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server) -> None:
+    """Graph, table and variables follow the slider, the arrows and the space bar."""
+    definition = {
+        "QueryLanguage": "JSONata",
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Pass", "Assign": {"n": 1}, "Next": "B"},
+            "B": {"Type": "Pass", "Assign": {"n": 2}, "Next": "C"},
+            "C": {"Type": "Pass", "End": True},
+        },
+    }
+    path = ended(server, start(server, create(server, definition)))
+    page.goto(f"{path}?at=4&step=B")
+    assert states(page) == ["succeeded", "running", "idle"]
+    expect(page.locator("#variables")).to_contain_text("$n")
+    expect(page.locator("#variables .json")).to_have_text("1")
+    expect(page.locator("#panel")).to_contain_text("No output yet")
+    page.locator("#at").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#moment")).to_contain_text("event 5 of 8")
+    assert states(page) == ["succeeded", "succeeded", "idle"]
+    expect(page.locator("#variables .json")).to_have_text("2")
+    expect(page.locator("#panel")).not_to_contain_text("No output yet")
+    assert "at=5" in page.url
+    expect(page.locator("#at")).to_be_focused()
+    page.keyboard.press(" ")
+    expect(page.locator("#moment")).to_contain_text("event 8 of 8")
+    page.click("[data-at-by='-1']")
+    expect(page.locator("#moment")).to_contain_text("event 7 of 8")
+    page.click("[data-present]")
+    expect(page.locator("#moment")).to_contain_text("As it is now")
+    assert "at=" not in page.url
+
+
+def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server) -> None:
+    """Type, message and stack are text; what was reported is copied byte for byte."""
+    cause = '{"errorMessage":  "näh 🎉 <b>","errorType":"Oops","stackTrace":["at a","at b"]}\n'
+    state = {"Type": "Fail", "Error": "Bad", "Cause": cause}
+    machine = create(server, {"StartAt": "F", "States": {"F": state}})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(ended(server, start(server, machine)))
+    banner = page.locator("#outcome .cause")
+    expect(banner.locator("p").first).to_have_text("Oops: näh 🎉 <b>")
+    banner.locator("summary", has_text="Stack trace").click()
+    expect(banner).to_contain_text("at b")
+    banner.locator("summary", has_text="As it was reported").click()
+    banner.locator("[data-copy]").click()
+    expect(page.locator("#announce")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == cause
+
+
+def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_200: str) -> None:
+    """What the CLI prints is uploaded and pasted, and seen with the same page."""
+    machine = demo_200.split("/")[2]
+    client = server.client()
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:run"
+    events = client.get_execution_history(executionArn=arn, maxResults=1000)
+    rest = client.get_execution_history(
+        executionArn=arn, maxResults=1000, nextToken=events["nextToken"]
+    )
+    told = {"events": [*events["events"], *rest["events"]]}
+    described = client.describe_state_machine_for_execution(executionArn=arn)
+    page.goto("/executions/")
+    page.click("text=Import a history")
+    page.set_input_files(
+        "#history_file",
+        {
+            "name": "history.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(told, default=str).encode(),
+        },
+    )
+    page.fill("#machine", json.dumps({"definition": described["definition"], "name": "theirs"}))
+    page.click("button.main")
+    expect(page.locator("#status")).to_have_text("Failed")
+    expect(page.locator("#actions")).to_contain_text("only to look at")
+    page.click("#outcome >> text=Go to the failed step")
+    expect(page.locator("#step-status")).to_contain_text("iteration #141")
+    page.click("#panel [data-tab=flow]")
+    expect(page.locator("[data-stage=Input]")).to_contain_text("141")
+    results = Axe().run(page)
+    assert not results.violations_count, results.generate_report()

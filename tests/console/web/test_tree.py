@@ -92,8 +92,8 @@ def test_the_bars_of_a_running_execution_follow(project: Project, client: Client
 
 def test_a_segment_is_never_too_short_to_see() -> None:
     """Whatever the proportions, each segment stands within the bar."""
-    span = Span(0, 1_000_000)
+    span = Span(0, 1_000_000, 1_000_000)
     assert span.place(0, 0) == (0.0, LEAST)
     assert span.place(1_000_000, 1_000_000) == (WIDTH - LEAST, LEAST)
     assert span.place(250_000, 500_000) == (250.0, 250.0)
-    assert Span(5, 5).place(5, 5) == (0.0, LEAST)
+    assert Span(5, 5, 5).place(5, 5) == (0.0, LEAST)

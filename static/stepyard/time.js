@@ -1,0 +1,98 @@
+// The time machine: a slider over the events. The server says how it was; here is only the hand.
+"use strict";
+(() => {
+  const PLAY_MS = 350;
+  const STEPS = 120; // a long history is played in about so many steps
+  let playing = 0;
+  let waiting = 0;
+
+  const form = () => document.querySelector("[data-time]");
+  const slider = () => document.getElementById("at");
+  const active = () => new URLSearchParams(location.search).has("at");
+
+  async function show(number) {
+    const range = slider();
+    if (!range) return;
+    const at = Math.min(Number(range.max), Math.max(1, number));
+    range.value = at;
+    const address = new URL(location.href);
+    address.searchParams.set("at", at);
+    address.searchParams.delete("event");
+    address.hash = "";
+    history.replaceState(history.state, "", address);
+    form().querySelector("[data-present]").hidden = false;
+    document.dispatchEvent(new CustomEvent("past", { detail: at }));
+    const source = `${address.pathname}_at${address.search}`;
+    await htmx.ajax("GET", source, { source: "#moment", target: "#moment", swap: "none" });
+    const words = document.getElementById("moment");
+    range.setAttribute("aria-valuetext", words.textContent.replace(/\s+/g, " ").trim());
+    for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
+    document.getElementById(`e${at}`)?.classList.add("here");
+  }
+
+  function later(number) {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => show(number), 60);
+  }
+
+  function stop() {
+    clearTimeout(playing);
+    playing = 0;
+    tell(false);
+  }
+
+  function tell(on) {
+    const button = form()?.querySelector("[data-play]");
+    button?.setAttribute("aria-pressed", String(on));
+    button?.setAttribute("aria-label", on ? "Stop playing" : "Play from here");
+  }
+
+  async function play() {
+    const last = Number(slider().max);
+    const by = Math.max(1, Math.round(last / STEPS));
+    const at = Number(slider().value);
+    await show(playing === -1 && at >= last ? 1 : at + by);
+    if (!playing) return;
+    if (Number(slider().value) >= last) stop();
+    else playing = setTimeout(play, PLAY_MS);
+  }
+
+  function toggle() {
+    if (playing) return stop();
+    playing = -1;
+    tell(true);
+    play();
+  }
+
+  const step = (by) => {
+    stop();
+    show(Number(slider().value) + by);
+  };
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id !== "at") return;
+    stop();
+    later(Number(event.target.value));
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-play]")) toggle();
+    const link = event.target.closest("[data-at-by]");
+    if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    step(Number(link.dataset.atBy));
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!slider() || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (document.querySelector("dialog[open]")) return;
+    const on = event.target === slider();
+    if (event.key === " " && (on || (active() && event.target === document.body))) {
+      event.preventDefault();
+      toggle();
+    }
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by && !on && active() && event.target === document.body) {
+      event.preventDefault();
+      step(by);
+    }
+  });
+})();

@@ -1,0 +1,197 @@
+"""Histories from elsewhere: read, kept, looked at, and never touched."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.errors import ValidationException
+from console.models import AuditEntry, Execution, HistoryEvent, RunRow, Timer
+from console.store import imports
+from tests.console.store.helpers import create, drain, start
+from tests.console.web.helpers import text
+from tests.console.web.test_iterations import demo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+ARN = "arn:aws:states:eu-west-1:999999999999:execution:orders:run-7"
+WORK = {"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:999999999999:function:f", "End": True}
+DEFINITION = {
+    "StartAt": "P",
+    "States": {
+        "P": {
+            "Type": "Parallel",
+            "Next": "Say",
+            "Branches": [{"StartAt": "B", "States": {"B": WORK}}],
+        },
+        "Say": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def line(number: int, previous: int, kind: str, **details: Any) -> dict[str, Any]:
+    """Return an event as the CLI prints it."""
+    stamp = f"2026-01-02T03:04:{number:02}.500000+01:00"
+    told = {"timestamp": stamp, "type": kind, "id": number, "previousEventId": previous}
+    return {**told, **details}
+
+
+def entered(name: str, data: str) -> dict[str, Any]:
+    """Return the details of a state's entry."""
+    return {"stateEnteredEventDetails": {"name": name, "input": data}}
+
+
+def exited(name: str, data: str) -> dict[str, Any]:
+    """Return the details of a state's exit."""
+    return {"stateExitedEventDetails": {"name": name, "output": data}}
+
+
+BEGUN = {"input": '{"a": 1}', "inputDetails": {"truncated": False}, "roleArn": "r"}
+HISTORY = {
+    "events": [
+        line(1, 0, "ExecutionStarted", executionStartedEventDetails=BEGUN),
+        line(2, 0, "ParallelStateEntered", **entered("P", '{"a": 1}')),
+        line(3, 2, "ParallelStateStarted"),
+        line(4, 3, "TaskStateEntered", **entered("B", '{"a": 1}')),
+        line(
+            5,
+            4,
+            "LambdaFunctionScheduled",
+            lambdaFunctionScheduledEventDetails={"resource": "arn:f"},
+        ),
+        line(6, 5, "LambdaFunctionStarted"),
+        line(7, 6, "LambdaFunctionSucceeded", lambdaFunctionSucceededEventDetails={"output": "5"}),
+        line(8, 7, "TaskStateExited", **exited("B", "5")),
+        line(9, 8, "ParallelStateSucceeded"),
+        line(10, 8, "ParallelStateExited", **exited("P", "[5]")),
+        line(11, 10, "PassStateEntered", **entered("Say", "[5]")),
+        line(12, 11, "PassStateExited", **exited("Say", "[5]")),
+        line(13, 12, "ExecutionSucceeded", executionSucceededEventDetails={"output": "[5]"}),
+    ]
+}
+GIVEN = {
+    "history": json.dumps(HISTORY),
+    "machine": json.dumps({"name": "orders", "definition": json.dumps(DEFINITION)}),
+    "execution": json.dumps({"executionArn": ARN, "name": "run-7"}),
+}
+
+
+def brought(client: Client, **given: str) -> str:
+    """Import and return the address of the page."""
+    answer = client.post("/import/", {**GIVEN, **given})
+    assert answer.status_code == 302, text(answer, answer.status_code)
+    return str(answer["Location"])
+
+
+def test_an_imported_history_is_seen_with_the_same_page(project: Project, client: Client) -> None:
+    """Summary, colours, events and panel come from what was pasted; an audit row is written."""
+    del project
+    path = brought(client)
+    assert path.startswith("/machines/orders~import-")
+    context = client.get(f"{path}?step=B").context
+    assert {one.status.word for one in context["summaries"].values()} == {"Succeeded"}
+    shown = text(client.get(path))
+    for words in ("run-7", ARN, "only to look at", "LambdaFunctionScheduled", "1 to 13 of 13"):
+        assert words in shown
+    assert "data-poll" not in shown
+    assert AuditEntry.objects.filter(action="ImportExecution").count() == 1
+    states = HistoryEvent.objects.filter(type="ParallelStateSucceeded").values_list("state")
+    assert list(states) == [("P",)]
+    at_ms = HistoryEvent.objects.get(event_id=1).at_ms
+    assert at_ms == 1_767_319_441_500  # 03:04:01.5 at +01:00
+
+
+def test_nothing_can_touch_what_was_imported(project: Project, client: Client) -> None:
+    """It is in no list, has no run, and is not stopped or redriven."""
+    unfinished = json.dumps({"events": HISTORY["events"][:5]})
+    path = brought(client, history=unfinished)
+    assert not Execution.objects.exists()
+    assert not RunRow.objects.exists()
+    one = Execution.imports.get(project=project)
+    assert (one.status, one.stop_ms is not None) == ("UNFINISHED", True)
+    assert "run-7" not in text(client.get("/executions/"))
+    assert "run-7" in text(client.get("/import/"))
+    for action in ("stop", "redrive"):
+        assert client.get(f"{path}{action}/").status_code == 403
+        assert client.post(f"{path}{action}/").status_code == 403
+    assert "Stop execution" not in text(client.get(path))
+    assert "so far" in text(client.get(f"{path}_step?step=B"))
+
+
+def test_what_a_server_exports_it_can_import(project: Project, client: Client) -> None:
+    """The JSON file of the event table comes back as the same picture, iterations and all."""
+    here = drain(start(create(project, demo((1, 3))), {"items": list(range(5))}, "x"))
+    Timer.objects.update(due_ms=0)
+    drain(here)
+    base = "/machines/machine/executions/x/"
+    file = io.BytesIO(client.get(f"{base}events.json").content)
+    file.name = "history.json"
+    given = {"history_file": file, "machine": here.definition.text}
+    path = str(client.post("/import/", given)["Location"])
+    ours, theirs = (client.get(f"{one}?step=Break").context for one in (base, path))
+    said = [{node: one.label for node, one in it["summaries"].items()} for it in (ours, theirs)]
+    assert said[0] == said[1]
+    assert ours["panel"].iteration == theirs["panel"].iteration == "#1"
+    kept = [
+        list(HistoryEvent.objects.filter(execution_id=one.pk).values_list("event_id", "state"))
+        for one in (here, Execution.imports.get())
+    ]
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "words"),
+    [
+        ("history", "{", "it is not JSON"),
+        ("history", "[]", "wanted an object"),
+        ("history", "{}", "no “events”"),
+        ("history", json.dumps({"events": HISTORY["events"][1:]}), "event 1 is missing"),
+        ("history", json.dumps({"events": [{"id": 1}]}), "this is no event"),
+        ("history", json.dumps({"events": [line(1, 0, "Nope")]}), "this is no event"),
+        ("machine", "{}", "neither “definition” nor “StartAt”"),
+        ("machine", '{"definition": 1}', "is not a text"),
+        ("machine", '{"definition": "x"}', "The definition: it is not JSON"),
+        ("execution", "nope", "The execution: it is not JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_told(
+    project: Project, client: Client, field: str, given: str, words: str
+) -> None:
+    """The message names which of the three is wrong; what was pasted stays in the form."""
+    del project
+    answer = client.post("/import/", {**GIVEN, field: given})
+    assert words in text(answer, 422)
+    assert not Execution.imports.exists()
+    assert "run-7" in text(answer, 422) or field == "execution"
+
+
+def test_only_who_may_run_may_import(
+    signed_in: Callable[[str], Client], client: Client, project: Project
+) -> None:
+    """A viewer looks at imports but makes and deletes none; another project sees nothing."""
+    path = brought(client)
+    number = Execution.imports.get(project=project).pk
+    viewer = signed_in("viewer")
+    assert viewer.get(path).status_code == 200
+    assert viewer.post("/import/", GIVEN).status_code == 403
+    assert viewer.post(f"/import/{number}/delete/").status_code == 403
+    client.post(f"/import/{number}/delete/")
+    assert client.get(path).status_code == 404
+    assert not HistoryEvent.objects.exists()
+
+
+def test_a_history_is_put_in_order() -> None:
+    """Printed newest first, it is the same history."""
+    reverse = json.dumps({"events": HISTORY["events"][::-1]})
+    read = imports.read(reverse, GIVEN["machine"])
+    assert [one.id for one in read.events] == list(range(1, 14))
+    with pytest.raises(ValidationException, match="25,000"):
+        imports.read(json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"])
