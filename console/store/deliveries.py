@@ -158,7 +158,8 @@ def _fire(number: int) -> bool:
         resources=[rule.arn],
         detail={},
     )
-    event = outbox.put(rule.project_id, event_id, text)
+    outbox.put(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+    event = OutboxEvent.objects.defer("body").get(event_id=event_id)
     if not outbox.deliver(event, [rule.pk]):
         event.delete()
     EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))
