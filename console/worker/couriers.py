@@ -93,13 +93,31 @@ def carry(number: int) -> None:
 def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
     policy = settings.get("RetryPolicy") or {}
     most = policy.get("MaximumRetryAttempts")
-    deliveries.failed(
+    dead = final or deliveries.is_over(
         delivery,
-        problem,
-        final=final,
         most=deliveries.MOST_ATTEMPTS if most is None else int(most),
         age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
     )
+    queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
+    if dead and queue:  # before it is noted: whoever dies in between sends it again
+        problem = _buried(delivery, queue, problem)
+    deliveries.failed(delivery, problem, dead=dead)
+
+
+def _buried(delivery: Delivery, queue: str, problem: str) -> str:
+    """Send what is dead to the target's queue for it; return the problem, with a further one."""
+    event, target = delivery.event, delivery.target
+    told = {
+        "RULE_ARN": target.rule.arn,
+        "TARGET_ARN": target.address,
+        "ERROR_MESSAGE": problem,
+        "RETRY_ATTEMPTS": str(delivery.attempts),
+    }
+    try:
+        notices.bury(queue, event.body, event.event_id, target.rule.region, told)
+    except notices.Undelivered as further:
+        return f"{problem}; and its dead-letter queue: {further}"
+    return problem
 
 
 def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
