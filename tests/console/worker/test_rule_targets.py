@@ -10,6 +10,7 @@ from django.core import mail
 
 from console.models import Delivery, EventRule, Execution, OutboxEvent
 from console.store import deliveries, outbox, rules
+from console.worker import couriers
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until
 
@@ -78,6 +79,22 @@ def test_a_function_is_called_with_the_event(project: Project, settings: Any) ->
     dead = Delivery.objects.get(status="dead")
     assert "Function not found" in dead.last_error
     assert dead.target.target_id == "2"
+
+
+def test_a_rule_does_not_go_round(project: Project) -> None:
+    """It starts the machine for what others started, not for what it started itself."""
+    machine = create(project, PASS, "machine")
+    rule_to(project, machine.arn, pattern=json.dumps({"source": ["aws.states"]}))
+    drain(start(machine, name="x"))
+    for _ in range(5):
+        outbox.route()
+        carry_all()
+        for execution in Execution.objects.filter(status="RUNNING"):
+            drain(execution)
+    assert Execution.objects.filter(started_by="rule rule").count() == 2
+    dead = Delivery.objects.filter(status="dead")
+    assert dead.count() == 4
+    assert {one.last_error for one in dead} == {couriers._ROUND}
 
 
 def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:
