@@ -12,7 +12,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from smtplib import SMTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -23,6 +23,9 @@ from console.events import addresses
 from console.integrations import invoke, targets, web
 from console.integrations.outcome import Failed, Task
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SIGNATURE = "X-Stepyard-Signature"
 EVENT_ID = "X-Stepyard-Event-Id"
 _LIMIT_S = 15.0
@@ -30,6 +33,7 @@ _TRANSIENT = (401, 407, 408, 409, 425, 429)  # as EventBridge retries them, and 
 _SERVER_ERROR = 500
 _GONE = 400
 _SUBJECT = 150
+_ATTRIBUTE = 1_000
 
 
 class Undelivered(Exception):
@@ -141,9 +145,13 @@ def _readable(body: str) -> str:
 
 
 def _call(kind: str, notice: Notice) -> None:
+    _try(lambda: _CALLS[kind](targets.client(kind, None, notice.region), notice))
+
+
+def _try(call: Callable[[], None]) -> None:
+    """Make a call of an AWS client; raise ``Undelivered`` for what it raises."""
     try:
-        client = targets.client(kind, None, notice.region)
-        _CALLS[kind](client, notice)
+        call()
     except (targets.NoTargetError, ParamValidationError) as error:
         raise Undelivered(str(error), final=True) from None
     except ClientError as error:
@@ -181,12 +189,41 @@ def _publish(client: Any, notice: Notice) -> None:
 
 
 def _enqueue(client: Any, notice: Notice) -> None:
-    name, account = notice.address.split(":")[5], notice.address.split(":")[4]
-    url = client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
     more = {}
-    if name.endswith(".fifo"):
+    if notice.address.endswith(".fifo"):
         more = {"MessageGroupId": _group(notice), "MessageDeduplicationId": notice.event_id}
+    url = _queue_url(client, notice.address)
     client.send_message(QueueUrl=url, MessageBody=notice.body, **more)
+
+
+def _queue_url(client: Any, arn: str) -> str:
+    account, name = arn.split(":")[4:6]
+    answer = client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
+    return str(answer["QueueUrl"])
+
+
+def bury(queue: str, event: str, event_id: str, region: str, told: dict[str, str]) -> None:
+    """Send an event that could not be delivered to a queue, with attributes as EventBridge's.
+
+    Raise ``Undelivered``.
+    """
+    attributes = {
+        name: {"DataType": "String", "StringValue": value[:_ATTRIBUTE]}
+        for name, value in told.items()
+        if value
+    }
+    fifo = {"MessageGroupId": "stepyard", "MessageDeduplicationId": event_id}
+
+    def act() -> None:
+        client = targets.client("sqs", None, region)
+        client.send_message(
+            QueueUrl=_queue_url(client, queue),
+            MessageBody=event,
+            MessageAttributes=attributes,
+            **(fifo if queue.endswith(".fifo") else {}),
+        )
+
+    _try(act)
 
 
 def _group(notice: Notice) -> str:

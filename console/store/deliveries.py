@@ -68,24 +68,25 @@ def arrived(delivery: Delivery) -> None:
     )
 
 
-def failed(
-    delivery: Delivery, problem: str, *, final: bool, most: int = MOST_ATTEMPTS, age_s: int = 0
-) -> bool:
-    """Note a failed attempt: again later, or, if ``final`` or tried enough, never.
+def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) -> bool:
+    """Tell whether a delivery that failed again was tried often or long enough.
 
-    ``most``: retries at most; ``age_s``: how old it may get. Return whether it is dead.
+    ``most``: retries at most; ``age_s``: how old it may get.
     """
+    age_ms = min(age_s * 1000 or MOST_AGE_MS, MOST_AGE_MS)
+    return delivery.attempts >= most or clock.now_ms() - delivery.created_ms >= age_ms
+
+
+def failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
+    """Note a failed attempt: again later, or, if ``dead``, never."""
     now_ms = clock.now_ms()
     attempts = delivery.attempts + 1
-    age_ms = min(age_s * 1000 or MOST_AGE_MS, MOST_AGE_MS)
-    dead = final or attempts > most or now_ms - delivery.created_ms >= age_ms
     fields = {"attempts": attempts, "last_error": storable(problem[:_ERROR])}
     if dead:
         fields |= {"status": "dead", "ended_ms": now_ms}
     else:
         fields |= {"status": "waiting", "next_ms": now_ms + pause_ms(attempts)}
     write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields))
-    return dead
 
 
 def pause_ms(attempts: int) -> int:
@@ -158,7 +159,8 @@ def _fire(number: int) -> bool:
         resources=[rule.arn],
         detail={},
     )
-    event = outbox.put(rule.project_id, event_id, text)
+    outbox.put(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+    event = OutboxEvent.objects.defer("body").get(event_id=event_id)
     if not outbox.deliver(event, [rule.pk]):
         event.delete()
     EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))

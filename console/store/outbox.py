@@ -6,19 +6,18 @@ execution nobody asked about costs nothing more. ``route`` turns events into del
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, loads, parse
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
-from console.store import hints
+from console.store import hints, rows
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -30,6 +29,10 @@ _KEPT_S = 1.0
 _AT_ONCE = 100
 _IN_MEMORY = 10
 _ABOUT = 512
+_PUT = (
+    "INSERT INTO console_outboxevent (event_id, project_id, region, about, body, at_ms, routed)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING"
+)
 _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
 
@@ -81,31 +84,25 @@ def changed(execution: Execution) -> None:
         redrive_ms=execution.redrive_ms,
         child_of_map=execution.map_run_id is not None,
     )
-    put(execution.project_id, change.event_id, body.status_change(change))
+    text = body.status_change(change)
+    region = execution.arn.split(":", 4)[3]
+    put(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
 
 def ended(execution_id: int, project_id: int) -> None:
     """Tell that an execution has ended (inside the transaction that ends it)."""
     if wanted(project_id):
-        changed(Execution.objects.get(pk=execution_id))
+        execution = rows.one(Execution, "id = %s", [execution_id])
+        if execution is not None:
+            changed(execution)
 
 
-def put(project_id: int, event_id: str, text: str) -> OutboxEvent:
-    """Write an event, once (inside the caller's transaction)."""
-    told = json.loads(text)
-    about = told["resources"][0] if told["resources"] else told["source"]
-    found, _ = OutboxEvent.objects.get_or_create(
-        event_id=event_id,
-        defaults={
-            "project_id": project_id,
-            "region": told["region"],
-            "about": storable(about[:_ABOUT]),
-            "body": storable(text),
-            "at_ms": clock.now_ms(),
-        },
-    )
+def put(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
+    """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
+    texts = [storable(about[:_ABOUT]), storable(text)]
+    with connection.cursor() as cursor:
+        cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
     hints.tell(("event",))
-    return found
 
 
 # -- routing ---------------------------------------------------------------------------------------
@@ -151,8 +148,8 @@ def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) ->
 
 def _store(matched: dict[int, list[int]]) -> None:
     """Write a delivery for each target; an event that nobody waits for is removed."""
-    rows = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
-    for event in rows.defer("body"):
+    events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
+    for event in events.defer("body"):
         if deliver(event, matched[event.pk]):
             hints.tell(("event",))
         else:

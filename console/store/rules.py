@@ -260,6 +260,9 @@ def _problem(project: Project, target: dict[str, Any]) -> str:
         inputs.check(target)
     except (addresses.AddressError, inputs.InputError) as error:
         return str(error)
+    queue = (target.get("DeadLetterConfig") or {}).get("Arn")
+    if queue and not queue.startswith("arn:aws:sqs:"):
+        return f"DeadLetterConfig: got '{queue}', wanted the ARN of an SQS queue"
     if kind == "machine":
         machine = ":".join(target["Arn"].split(":")[:7])
         if not StateMachine.objects.filter(project=project, arn=machine).exists():

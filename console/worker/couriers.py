@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 THREADS = 8
 _NAME = 80
+_ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
 _TWICE = "ExecutionAlreadyExists"
 _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
@@ -93,13 +94,31 @@ def carry(number: int) -> None:
 def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
     policy = settings.get("RetryPolicy") or {}
     most = policy.get("MaximumRetryAttempts")
-    deliveries.failed(
+    dead = final or deliveries.is_over(
         delivery,
-        problem,
-        final=final,
         most=deliveries.MOST_ATTEMPTS if most is None else int(most),
         age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
     )
+    queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
+    if dead and queue:  # before it is noted: whoever dies in between sends it again
+        problem = _buried(delivery, queue, problem)
+    deliveries.failed(delivery, problem, dead=dead)
+
+
+def _buried(delivery: Delivery, queue: str, problem: str) -> str:
+    """Send what is dead to the target's queue for it; return the problem, with a further one."""
+    event, target = delivery.event, delivery.target
+    told = {
+        "RULE_ARN": target.rule.arn,
+        "TARGET_ARN": target.address,
+        "ERROR_MESSAGE": problem,
+        "RETRY_ATTEMPTS": str(delivery.attempts),
+    }
+    try:
+        notices.bury(queue, event.body, event.event_id, target.rule.region, told)
+    except notices.Undelivered as further:
+        return f"{problem}; and its dead-letter queue: {further}"
+    return problem
 
 
 def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
@@ -136,6 +155,8 @@ def _start(delivery: Delivery, text: str) -> None:
     name = execution_name(delivery)
     try:
         found = versions.resolve(rule.project, delivery.target.address)
+        if _goes_round(delivery, found.machine.pk):
+            raise notices.Undelivered(_ROUND, final=True)
         of_machine = Execution.objects.filter(state_machine=found.machine, name=name)
         if of_machine.exists():  # also of an Express machine, where a name may come twice
             return
@@ -145,8 +166,21 @@ def _start(delivery: Delivery, text: str) -> None:
             alias_arn=found.alias.arn if found.alias else "",
             name=name,
             input=text,
-            actor=Actor(f"rule {rule.name}"),
+            actor=_actor(delivery),
         )
     except ServiceError as error:
         if error.code != _TWICE:
             raise notices.Undelivered(error.message, final=error.code not in _FULL) from None
+
+
+def _goes_round(delivery: Delivery, machine: int) -> bool:
+    """Tell whether a rule would start a machine because of an execution it started there itself.
+
+    Each start tells of two changes, so that would be twice as many every time.
+    """
+    told = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
+    return told.filter(started_by=_actor(delivery).name).exists()
+
+
+def _actor(delivery: Delivery) -> Actor:
+    return Actor(f"rule {delivery.target.rule.name}")

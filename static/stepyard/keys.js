@@ -69,7 +69,7 @@
   // -- keys -------------------------------------------------------------------------------------
 
   const press = (selector) => document.querySelector(selector)?.click();
-  const GO = { o: "/", m: "/machines/", e: "/executions/" };
+  const GO = { o: "/", m: "/machines/", e: "/executions/", n: "/notifications/", s: "/schedules/" };
   const KEYS = {
     "?": () => openDialog("help"),
     "/": () => document.querySelector("[data-filter]")?.focus(),
@@ -114,5 +114,10 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.querySelector("[data-keys-switch]");
     if (button) tellSwitch(button);
+    // on a phone the menu and the tabs scroll: begin where the reader is
+    for (const one of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
+      const bar = one.parentElement;
+      bar.scrollLeft = one.offsetLeft - bar.offsetLeft - (bar.clientWidth - one.offsetWidth) / 2;
+    }
   });
 })();

@@ -263,12 +263,12 @@ def test_a_pattern_is_tried(up: Server) -> None:
 
 
 def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
-    """Through the target endpoint: SQS itself, FIFO, and SNS with a queue behind it."""
+    """Through the target endpoint: SQS, FIFO, SNS with a queue behind it, and a dead letter's."""
     targets = json.dumps({"*": {"endpoint_url": moto.url, **KEYS}})
     server = Server(tmp_path / "data", STEPYARD_TARGETS=targets).start()
     sqs, sns = moto.client("sqs"), moto.client("sns")
     urls = {}
-    for name in ("plain", "fan", "row.fifo"):
+    for name in ("plain", "fan", "row.fifo", "dead"):
         fifo = {"FifoQueue": "true"} if name.endswith("fifo") else {}
         urls[name] = sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
     topic = sns.create_topic(Name="topic")["TopicArn"]
@@ -283,6 +283,9 @@ def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
         for name, arn in {"q": f"{place}:plain", "f": f"{place}:row.fifo", "t": topic}.items():
             rule(server, name, arn)
         arn = machine(server, "quick")
+        lost = {"Id": "1", "Arn": f"{place}:none", "DeadLetterConfig": {"Arn": f"{place}:dead"}}
+        server.client("events").put_rule(Name="d", EventPattern=json.dumps(ENDS))
+        server.client("events").put_targets(Rule="d", Targets=[lost])
         started = server.client().start_execution(stateMachineArn=arn)["executionArn"]
         for url in urls.values():
             (message,) = until(

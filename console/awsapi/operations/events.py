@@ -53,14 +53,15 @@ def put_events(call: Call) -> dict[str, Any]:
         raise ValidationException(msg)
     answers = [_answer(entry) for entry in entries]
     good = [
-        (answer["EventId"], _event(call, entry, answer["EventId"]))
+        (entry, answer["EventId"], _event(call, entry, answer["EventId"]))
         for entry, answer in zip(entries, answers, strict=True)
         if "EventId" in answer and _is_default(call, entry.get("EventBusName"))
     ]
 
     def store() -> None:
-        for event_id, text in good:
-            outbox.put(call.project.pk, event_id, text)
+        for entry, event_id, text in good:
+            about = (entry.get("Resources") or [entry["Source"]])[0]
+            outbox.put(call.project.pk, event_id, text, region=call.region, about=about)
 
     if good and outbox.wanted(call.project.pk):
         write(store)

@@ -93,6 +93,16 @@ def test_a_start_link_starts_the_machine(page: Page, server: Server) -> None:
     assert page.request.post(url, data={}).status == 404
 
 
+def test_the_menu_shows_where_one_is_on_a_phone(page: Page) -> None:
+    """Its entry is in sight though the menu is wider than the screen; keys lead there, too."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url("**/schedules/")
+    expect(page.locator(".nav [aria-current]")).to_be_in_viewport(ratio=1)
+
+
 @pytest.fixture(scope="module")
 def paths(server: Server) -> list[str]:
     """Return the addresses of the pages, with something to see on each."""

@@ -1,0 +1,72 @@
+"""A rule, something it tells of, and a web address that hears it: for tests of deliveries."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from console.models import Delivery, EventRule, OutboxEvent
+from console.store import deliveries, outbox, rules
+from console.worker import couriers
+from tests.console.store.helpers import PASS, create, drain, start
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+REGION = "us-east-1"
+SUCCEEDED = json.dumps({"source": ["aws.states"], "detail": {"status": ["SUCCEEDED"]}})
+
+
+class Receiver:
+    """A web address that answers what it is told to, and remembers what it got."""
+
+    def __init__(self) -> None:
+        self.answers: list[int] = []
+        self.got: list[tuple[dict[str, str], str]] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                receiver.got.append((dict(self.headers), body))
+                self.send_response(receiver.answers.pop(0) if receiver.answers else 200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def rule_to(project: Project, *addresses: str, pattern: str = SUCCEEDED, **more: Any) -> EventRule:
+    """Make a rule with targets 1, 2..."""
+    rule = rules.put(project, REGION, "rule", pattern=pattern)
+    targets = [{"Id": str(n), "Arn": one, **more} for n, one in enumerate(addresses, 1)]
+    assert rules.put_targets(project, REGION, "rule", targets) == []
+    return rule
+
+
+def happened(project: Project) -> str:
+    """Let an execution succeed; return its event's id once it is routed."""
+    drain(start(create(project, PASS), name="x"))
+    outbox.route()
+    return OutboxEvent.objects.get().event_id
+
+
+def carry_all() -> None:
+    """Carry whatever is due, in this thread."""
+    for number in deliveries.claim(100):
+        couriers.carry(number)
+
+
+def until(check: Any, seconds: float = 10) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, Delivery.objects.values()
+        time.sleep(0.02)
