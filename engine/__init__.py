@@ -23,6 +23,7 @@ from engine.language.lint import FORMATS as LINT_FORMATS
 from engine.language.model import Machine, Pattern, QueryLanguage, Resource
 from engine.language.processors import processor_definition
 from engine.language.references import references
+from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
@@ -128,6 +129,7 @@ __all__ = [
     "loads",
     "paint",
     "parse",
+    "parse_resource",
     "parse_state",
     "processor_definition",
     "references",

@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 
 KINDS = {
     "machine": "State machine",
+    "lambda": "Lambda function",
     "webhook": "Webhook",
     "email": "E-mail",
     "sns": "SNS topic",
     "sqs": "SQS queue",
     "events": "Event bus",
 }
-_ARN = re.compile(r"arn:aws[a-z-]*:(states|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
+_ARN = re.compile(r"arn:aws[a-z-]*:(states|lambda|sns|sqs|events):[a-z0-9-]*:\d{12}:(.+)")
 _MAIL = re.compile(r"mailto:[^@\s,;<>\"]+@[^@\s,;<>\"]+")
 
 
@@ -33,8 +34,8 @@ def kind(address: str) -> str:
     if _MAIL.fullmatch(address):
         return "email"
     raise AddressError(
-        f"got '{address[:100]}', wanted the ARN of a state machine, topic, queue or event bus, "
-        "an https address, or mailto: and an address"
+        f"got '{address[:100]}', wanted the ARN of a state machine, topic, queue, event bus "
+        "or function, an https address, or mailto: and an address"
     )
 
 
@@ -43,6 +44,8 @@ def _kind_of_arn(service: str, rest: str, address: str) -> str:
         return "machine"
     if service == "events" and rest.startswith("event-bus/"):
         return "events"
+    if service == "lambda" and rest.startswith("function:"):
+        return "lambda"
     if service in ("sns", "sqs"):
         return service
-    raise AddressError(f"got '{address[:100]}', which is no state machine and no event bus")
+    raise AddressError(f"got '{address[:100]}', which is no target of a rule")

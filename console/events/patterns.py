@@ -62,10 +62,19 @@ class Pattern:
 
     def matches(self, event: str) -> bool:
         """Tell whether an event (JSON text of an object) matches; raise ``PatternError``."""
-        value = _loads(event, "the event")
-        if not isinstance(value, dict):
-            raise PatternError("the event: wanted a JSON object")
-        return self.root.matches([value])
+        return self.fits(loads(event))
+
+    def fits(self, event: dict[str, Any]) -> bool:
+        """Tell whether an event matches that was read by ``loads``."""
+        return self.root.matches([event])
+
+
+def loads(event: str) -> dict[str, Any]:
+    """Read an event for ``Pattern.fits``; raise ``PatternError``."""
+    value = _loads(event, "the event")
+    if not isinstance(value, dict):
+        raise PatternError("the event: wanted a JSON object")
+    return value
 
 
 def parse(text: str) -> Pattern:

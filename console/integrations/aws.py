@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
-from django.conf import settings
 
 import engine
 from console.integrations import names, shapes, targets
@@ -23,11 +22,6 @@ _SPELLED = {
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
-
-
-def has_target(service: str) -> bool:
-    """Tell whether calls to a service go anywhere."""
-    return bool({service, "*"} & settings.STEPYARD_TARGETS.keys())
 
 
 def call(task: Task) -> Outcome:
@@ -53,7 +47,7 @@ def call(task: Task) -> Outcome:
 
 
 def _send(task: Task, operation: Operation, sent: dict[str, Any]) -> dict[str, Any]:
-    client = targets.client(operation.client, task.home, task.region)
+    client = targets.client(operation.client, task.home, task.region, task.machine)
     answer: dict[str, Any] = client._make_api_call(operation.model.name, sent)  # noqa: SLF001
     return answer
 

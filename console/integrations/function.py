@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from django.conf import settings
 
 import engine
+from console.integrations import targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
@@ -44,17 +44,23 @@ class Context:
 def call(task: Task) -> Outcome:
     """Call the function of a task."""
     name = function_name(task.resource)
-    target = settings.STEPYARD_FUNCTIONS.get(name)
-    if target is None:
+    found = targets.function(name, task.resource, task.machine)
+    if found is None:
         request = uuid.uuid4()
         return Failed(
             "Lambda.ResourceNotFoundException",
             f"Function not found: {task.resource} (Service: Lambda, Status Code: 404, "
             f"Request ID: {request})",
         )
-    if target.startswith(("http://", "https://")):
+    target, _ = found
+    if is_url(target):
         return _call_url(target, task)
     return call_python(target, name, task)
+
+
+def is_url(target: str) -> bool:
+    """Tell a web address from a Python callable."""
+    return target.startswith(("http://", "https://"))
 
 
 def function_name(arn: str) -> str:

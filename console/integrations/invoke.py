@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 import engine
-from console.integrations import aws, function
+from console.integrations import aws, function, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 
@@ -23,17 +23,18 @@ def call(task: Task) -> Outcome:
     if not isinstance(named, str) or not named:
         return aws.call(task)  # which tells what is missing
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
-    if name in settings.STEPYARD_FUNCTIONS:
+    if targets.function(name, arn(name), task.machine):
         return _registered(task, name, parameters)
-    if aws.has_target("lambda"):
+    if targets.find("lambda", task.machine):
         return _remote(task)
     return Failed("Lambda.ResourceNotFoundException", _not_found(arn(name), str(uuid.uuid4())))
 
 
 def by_arn(task: Task) -> Outcome:
     """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
-    registered = function.function_name(task.resource) in settings.STEPYARD_FUNCTIONS
-    if registered or not aws.has_target("lambda"):
+    name = function.function_name(task.resource)
+    registered = targets.function(name, task.resource, task.machine)
+    if registered or not targets.find("lambda", task.machine):
         return function.call(task)
     parameters = {"FunctionName": task.resource, "Payload": engine.loads(task.input)}
     wrapped = replace(

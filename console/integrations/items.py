@@ -30,18 +30,19 @@ class ReaderError(Exception):
     """The items cannot be read: the cause of ``States.ItemReaderFailed``."""
 
 
-def read(reader: dict[str, Any], region: str) -> Iterator[Any]:
+def read(reader: dict[str, Any], region: str, machine: str = "") -> Iterator[Any]:
     """Yield the items.
 
     ``reader``: ``resource`` (its ARN), ``arguments`` (Bucket, Key, Prefix) and ``config``
-    (ReaderConfig with its paths evaluated). Raise ``ReaderError``.
+    (ReaderConfig with its paths evaluated). ``machine``: whose targets count. Raise
+    ``ReaderError``.
     """
     config = reader.get("config", {})
     most = config.get("MaxItems", 0)
     if most < 0:
         raise ReaderError("field MaxItems must be positive")
     try:
-        items = _items(reader, config, region)
+        items = _items(reader, config, targets.client("s3", None, region, machine))
         yield from itertools.islice(items, min(most, _MOST) or None)
     except (ClientError, BotoCoreError, targets.NoTargetError) as error:
         raise ReaderError(str(error)) from None
@@ -62,8 +63,7 @@ def parse(text: str, config: Mapping[str, Any]) -> list[Any]:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 
-def _items(reader: dict[str, Any], config: dict[str, Any], region: str) -> Iterable[Any]:
-    client = targets.client("s3", None, region)
+def _items(reader: dict[str, Any], config: dict[str, Any], client: Any) -> Iterable[Any]:
     arguments = reader["arguments"]
     if reader["resource"].endswith(":listObjectsV2"):
         listed = _listed(client, arguments)

@@ -1,4 +1,4 @@
-"""How does a notice leave?  As a web request, an e-mail, or a call to SNS, SQS or EventBridge.
+"""How does a notice leave?  As a web request, an e-mail, or a call to a function or an AWS service.
 
 Only where the operator has said: web addresses among ``"http": {"endpoints": [...]}`` of
 ``targets.json``, AWS services by their entry there, e-mail by ``STEPYARD_MAIL``.
@@ -20,7 +20,8 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 
 from console.events import addresses
-from console.integrations import targets, web
+from console.integrations import invoke, targets, web
+from console.integrations.outcome import Failed, Task
 
 SIGNATURE = "X-Stepyard-Signature"
 EVENT_ID = "X-Stepyard-Event-Id"
@@ -74,6 +75,8 @@ def send(notice: Notice) -> None:
         _post(notice)
     elif kind == "email":
         _mail(notice)
+    elif kind == "lambda":
+        _invoke(notice)
     else:
         _call(kind, notice)
 
@@ -150,6 +153,24 @@ def _call(kind: str, notice: Notice) -> None:
         raise Undelivered(str(error), final=final) from None
     except BotoCoreError as error:
         raise Undelivered(str(error)) from None
+
+
+def _invoke(notice: Notice) -> None:
+    """Call a function as a state names it by its ARN: registered, or at the target of Lambda."""
+    task = Task(
+        kind="lambda",
+        resource=notice.address,
+        service="",
+        action="",
+        input=notice.body,
+        idempotency_key=notice.event_id,
+        execution_arn="",
+        token="",
+    )
+    outcome = invoke.by_arn(task)
+    if isinstance(outcome, Failed):
+        missing = outcome.error == "Lambda.ResourceNotFoundException"
+        raise Undelivered(f"{outcome.error}: {outcome.cause}", final=missing)
 
 
 def _publish(client: Any, notice: Notice) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from console.integrations import targets
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -42,6 +44,11 @@ class Task:
         """The region of the execution, "" if there is none (a state that is only tried)."""
         parts = self.execution_arn.split(":")
         return parts[3] if len(parts) > 3 else ""  # noqa: PLR2004 - arn:aws:states:REGION
+
+    @property
+    def machine(self) -> str:
+        """The name of the execution's state machine, "" if there is none."""
+        return targets.machine_of(self.execution_arn)
 
 
 @dataclass(frozen=True, slots=True)

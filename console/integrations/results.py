@@ -30,6 +30,7 @@ def write(
     arn: str,
     records: Mapping[str, Iterable[Mapping[str, Any]]],
     region: str,
+    machine: str = "",
 ) -> str:
     """Write the files; return what the Map yields (JSON text).
 
@@ -43,7 +44,7 @@ def write(
     prefix = str(arguments.get("Prefix", "")).strip("/")
     folder = "/".join(part for part in (prefix, arn.rpartition(":")[2]) if part)
     try:
-        client = targets.client("s3", None, region)
+        client = targets.client("s3", None, region, machine)
         files = {
             status: _file(client, arguments["Bucket"], f"{folder}/{status}_0", found, config)
             for status, found in records.items()

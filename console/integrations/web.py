@@ -11,14 +11,18 @@ import re
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 from django.conf import settings
 
 import engine
+from console.integrations import targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LIMIT_S = 60.0
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
@@ -56,7 +60,7 @@ def call(task: Task) -> Outcome:
     except BadRequestError as error:
         what = f"The Parameters '{task.input}' could not be used to start the Task: [{error}]"
         return Failed("States.Runtime", what)
-    if not _allowed(task.service, request.url):
+    if not _allowed(task.service, request.url, task.machine):
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
         return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
     return _sent(task, request)
@@ -81,10 +85,12 @@ def _made(task: Task) -> _Request:
     parameters = engine.loads(task.input)
     if not isinstance(parameters, dict):
         raise BadRequestError("The Parameters must be an object")
-    return _http(parameters) if task.service == "http" else _gateway(parameters)
+    if task.service == "http":
+        return _http(parameters, task.machine)
+    return _gateway(parameters, task.machine)
 
 
-def _http(parameters: dict[str, Any]) -> _Request:
+def _http(parameters: dict[str, Any], machine: str) -> _Request:
     """Source: "Call HTTPS APIs" of the documentation."""
     url = _wanted(parameters, "ApiEndpoint")
     connection = parameters.get("InvocationConfig", parameters.get("Authentication"))
@@ -93,15 +99,15 @@ def _http(parameters: dict[str, Any]) -> _Request:
     request = _request(parameters, url)
     encoding = parameters.get("Transform", {}).get("RequestBodyEncoding", "NONE")
     request.form = encoding == "URL_ENCODED"
-    request.secret = _secret(str(connection["ConnectionArn"]))
+    request.secret = _secret(str(connection["ConnectionArn"]), machine)
     request.headers.setdefault("Range", "bytes=0-262144")
     request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STEPYARD_REGION}"
     return request
 
 
-def _gateway(parameters: dict[str, Any]) -> _Request:
+def _gateway(parameters: dict[str, Any], machine: str) -> _Request:
     host = _wanted(parameters, "ApiEndpoint")
-    base = settings.STEPYARD_TARGETS.get("apigateway", {}).get("endpoint_url") or f"https://{host}"
+    base = _said("apigateway", machine).get("endpoint_url") or f"https://{host}"
     parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
     path = "/".join(quote(part, safe="/%") for part in parts if part)
     return _request(parameters, f"{base.rstrip('/')}/{path}")
@@ -141,9 +147,15 @@ def _wanted(parameters: dict[str, Any], name: str) -> str:
     return value
 
 
-def _secret(connection: str) -> dict[str, str]:
+def _said(service: str, machine: str) -> Mapping[str, Any]:
+    """Return what the operator has said for a kind of request; nothing is empty."""
+    found = targets.exact(service, machine)
+    return {} if found is None else found.target
+
+
+def _secret(connection: str, machine: str) -> dict[str, str]:
     """Return the headers of a connection, by its ARN or its name in it."""
-    known = settings.STEPYARD_TARGETS.get("http", {}).get("connections", {})
+    known = _said("http", machine).get("connections", {})
     name = connection.split("/")[1] if connection.count("/") else connection
     found = known.get(connection, known.get(name))
     if found is None:
@@ -154,16 +166,15 @@ def _secret(connection: str) -> dict[str, str]:
     return {found.get("name", "Authorization"): found["value"]}
 
 
-def _allowed(service: str, url: str) -> bool:
+def _allowed(service: str, url: str, machine: str = "") -> bool:
     """Tell whether the operator named the origin of an address."""
-    targets: dict[str, Any] = settings.STEPYARD_TARGETS
+    target = _said(service, machine)
     if service == "apigateway":
-        target = targets.get("apigateway", {})
         scheme, host = _origin(url)
         own = bool(target.get("endpoint_url")) and (scheme, host) == _origin(target["endpoint_url"])
         aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
-        return own or ("apigateway" in targets and aws)
-    origins = {_origin(one) for one in targets.get("http", {}).get("endpoints", ())}
+        return own or (targets.exact("apigateway", machine) is not None and aws)
+    origins = {_origin(one) for one in target.get("endpoints", ())}
     return _origin(url) in origins
 
 

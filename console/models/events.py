@@ -59,14 +59,15 @@ class EventTarget(models.Model):
 class OutboxEvent(models.Model):
     """An event, written with what it tells of; removed when nobody waits for it any more.
 
-    ``routed``: its deliveries are written.
+    ``about``: its first resource, or its source; ``routed``: its deliveries are written.
     """
 
     event_id = models.CharField(max_length=36, unique=True)
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     region = models.CharField(max_length=32)
+    about = models.CharField(max_length=512)
     body = models.TextField()
-    at_ms = models.BigIntegerField()
+    at_ms = models.BigIntegerField(db_index=True)
     routed = models.BooleanField(default=False)
 
     class Meta:

@@ -118,9 +118,15 @@ def clean() -> None:
     limit = clock.now_ms() - _KEPT_MS
     old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
     waiting = Delivery.objects.filter(event__at_ms__lt=limit).exclude(ended_ms__lt=limit)
-    numbers = list(old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:_AT_ONCE])
-    if numbers:
-        write(lambda: OutboxEvent.objects.filter(pk__in=numbers).delete())
+    while True:
+        gone = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:_AT_ONCE]
+        if not (numbers := list(gone)):
+            return
+        _remove(numbers)
+
+
+def _remove(numbers: list[int]) -> None:
+    write(lambda: OutboxEvent.objects.filter(pk__in=numbers).delete())
 
 
 # -- schedules -------------------------------------------------------------------------------------
@@ -153,10 +159,7 @@ def _fire(number: int) -> bool:
         detail={},
     )
     event = outbox.put(rule.project_id, event_id, text)
-    made = outbox.deliveries(event, [rule])
-    if made:
-        OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
-    else:
+    if not outbox.deliver(event, [rule.pk]):
         event.delete()
     EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))
     return True

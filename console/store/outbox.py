@@ -16,8 +16,8 @@ from django.db import transaction
 
 from console import arns, clock
 from console.events import body
-from console.events.patterns import Pattern, PatternError, parse
-from console.models import Delivery, EventRule, Execution, OutboxEvent
+from console.events.patterns import Pattern, PatternError, loads, parse
+from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.store import hints
 from console.store.texts import storable
 from console.store.writer import write
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _KEPT_S = 1.0
 _AT_ONCE = 100
+_IN_MEMORY = 10
+_ABOUT = 512
 _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 
 
@@ -90,12 +92,14 @@ def ended(execution_id: int, project_id: int) -> None:
 
 def put(project_id: int, event_id: str, text: str) -> OutboxEvent:
     """Write an event, once (inside the caller's transaction)."""
-    region = json.loads(text)["region"]
+    told = json.loads(text)
+    about = told["resources"][0] if told["resources"] else told["source"]
     found, _ = OutboxEvent.objects.get_or_create(
         event_id=event_id,
         defaults={
             "project_id": project_id,
-            "region": region,
+            "region": told["region"],
+            "about": storable(about[:_ABOUT]),
             "body": storable(text),
             "at_ms": clock.now_ms(),
         },
@@ -108,28 +112,23 @@ def put(project_id: int, event_id: str, text: str) -> OutboxEvent:
 
 
 def route() -> bool:
-    """Write the deliveries of some events; return whether there may be more to do at once."""
+    """Write the deliveries of some events; return whether there may be more to do at once.
+
+    Events are matched before the transaction, which must be short.
+    """
     waiting = OutboxEvent.objects.filter(routed=False).order_by("pk")
     numbers = list(waiting.values_list("pk", flat=True)[:_AT_ONCE])
     if numbers:
-        write(lambda: _route(numbers))
+        rules = _rules()
+        events = OutboxEvent.objects.filter(pk__in=numbers).iterator(chunk_size=_IN_MEMORY)
+        matched = {event.pk: _matching(event, rules) for event in events}
+        write(lambda: _store(matched))
     return len(numbers) == _AT_ONCE
 
 
-def _route(numbers: Iterable[int]) -> None:
-    events = list(
-        OutboxEvent.objects.select_for_update().filter(pk__in=list(numbers), routed=False)
-    )
-    found = EventRule.objects.filter(
-        state="ENABLED", project__in={one.project_id for one in events}
-    )
-    rules = [
-        (rule, pattern)
-        for rule in found.exclude(pattern="").prefetch_related("targets")
-        if (pattern := _pattern(rule)) is not None
-    ]
-    for event in events:
-        _deliver(event, [rule for rule, pattern in rules if _fits(rule, pattern, event)])
+def _rules() -> list[tuple[EventRule, Pattern]]:
+    found = EventRule.objects.filter(state="ENABLED").exclude(pattern="")
+    return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
 
 
 def _pattern(rule: EventRule) -> Pattern | None:
@@ -140,25 +139,33 @@ def _pattern(rule: EventRule) -> Pattern | None:
         return None
 
 
-def _fits(rule: EventRule, pattern: Pattern, event: OutboxEvent) -> bool:
-    same = (rule.project_id, rule.region) == (event.project_id, event.region)
-    return same and pattern.matches(event.body)
+def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
+    """Return the rules of its project and region that an event matches."""
+    place = (event.project_id, event.region)
+    wanted = [(rule, one) for rule, one in rules if (rule.project_id, rule.region) == place]
+    if not wanted:
+        return []
+    value = loads(event.body)
+    return [rule.pk for rule, pattern in wanted if pattern.fits(value)]
 
 
-def _deliver(event: OutboxEvent, rules: list[EventRule]) -> None:
+def _store(matched: dict[int, list[int]]) -> None:
     """Write a delivery for each target; an event that nobody waits for is removed."""
-    made = deliveries(event, rules)
-    if made:
-        OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
-        hints.tell(("event",))
-    else:
-        event.delete()
+    rows = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
+    for event in rows.defer("body"):
+        if deliver(event, matched[event.pk]):
+            hints.tell(("event",))
+        else:
+            event.delete()
 
 
-def deliveries(event: OutboxEvent, rules: list[EventRule]) -> int:
-    """Write the deliveries of an event to the targets of rules; return how many there are."""
+def deliver(event: OutboxEvent, rules: list[int]) -> int:
+    """Write the deliveries of an event to the targets that rules have now; return how many.
+
+    (Inside the caller's transaction.)
+    """
     now_ms = clock.now_ms()
-    rows = [
+    made = [
         Delivery(
             event=event,
             target=target,
@@ -166,8 +173,9 @@ def deliveries(event: OutboxEvent, rules: list[EventRule]) -> int:
             next_ms=now_ms,
             created_ms=now_ms,
         )
-        for rule in rules
-        for target in rule.targets.all()
+        for target in EventTarget.objects.filter(rule__in=rules).order_by("pk")
     ]
-    Delivery.objects.bulk_create(rows, ignore_conflicts=True)
-    return len(rows)
+    Delivery.objects.bulk_create(made, ignore_conflicts=True)
+    if made:
+        OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
+    return len(made)

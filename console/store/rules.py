@@ -90,6 +90,33 @@ def put(
     return write(store)
 
 
+def save(
+    project: Project,
+    region: str,
+    name: str,
+    target: dict[str, Any] | None,
+    *,
+    actor: audit.Actor,
+    **fields: str,
+) -> EventRule:
+    """Make a new rule with its first target, or change one (``target`` None): both or neither.
+
+    Raise what ``put`` raises, and ValidationException for a name that is taken or a wrong target.
+    """
+
+    def store() -> EventRule:
+        known = EventRule.objects.filter(project=project, region=region, name=name).exists()
+        if target is not None and known:
+            raise ValidationException(f"Name: there is a rule '{name}' already")
+        rule = put(project, region, name, actor=actor, **fields)
+        wrong = put_targets(project, region, name, [target], actor) if target else []
+        if wrong:
+            raise ValidationException(f"Target: {wrong[0]['ErrorMessage']}")
+        return rule
+
+    return write(store)
+
+
 def next_ms(rule: EventRule) -> int | None:
     """Return when a rule is due next, None if it never is."""
     if not rule.schedule or rule.state != "ENABLED":

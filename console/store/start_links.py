@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING
 
 from console import clock
-from console.errors import ResourceNotFound, ValidationException
-from console.models import StartLink
-from console.store import audit
+from console.errors import ResourceNotFound, StateMachineDoesNotExist, ValidationException
+from console.models import StartLink, StateMachine
+from console.store import audit, rows
 from console.store.writer import write
-
-if TYPE_CHECKING:
-    from console.models import StateMachine
 
 _MOST = 20
 _NAME = 64
@@ -31,6 +27,8 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:
+        if rows.one(StateMachine, rows.kept("id = %s"), [machine.pk]) is None:
+            raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
         if StartLink.objects.filter(machine=machine, revoked_ms=None).count() >= _MOST:
             raise ValidationException(f"At most {_MOST} start links a machine: revoke an old one.")
         link = StartLink.objects.create(

@@ -7,6 +7,7 @@ there: no page costs more with a million executions than with twenty thousand.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,10 +25,17 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.web.page import Yard
+    from console.web.search import Search
 
 PAGE = 50
 WINDOW = 20_000
 """How many executions (of each status asked for) one page looks through."""
+FIND_WINDOW = 10_000
+"""The same where it looks into what they say, and for how long at most."""
+SIFT_S = 2.0
+EVERY_S = 20.0
+"""How long a bulk action looks for all that match."""
+_AT_ONCE = 2_000
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 Key: TypeAlias = tuple[int, int]
@@ -85,13 +93,14 @@ def named(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Wanted:
 def every(
     here: Yard, machine: StateMachine | None, wanted: Wanted, most: int
 ) -> tuple[list[Key], bool]:
-    """Return the keys of all that match, up to ``most``, and whether there are more."""
+    """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
+    until = time.monotonic() + EVERY_S
     while True:
         part = look(here, machine, wanted, before, most + 1 - len(keys))
         keys += part.keys
-        if len(keys) > most:
+        if len(keys) > most or time.monotonic() > until:
             return keys[:most], True
         if part.floor is None:
             return keys, False
@@ -105,12 +114,31 @@ def look(
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
     if not streams:
         return Part((), None)
-    floors = _keys([_ordered(one)[WINDOW : WINDOW + 1] for one in streams])
+    window = FIND_WINDOW if wanted.find else WINDOW
+    floors = _keys([_ordered(one)[window : window + 1] for one in streams])
     floor = max(floors) if floors else None
     conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
-    found = [_ordered(_down_to(one, floor).filter(conditions))[:most] for one in streams]
-    keys = tuple(sorted(_keys(found), reverse=True)[:most])
-    return Part(keys, floor)
+    found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
+    if wanted.find.inner:
+        return _sift(wanted.find, sorted(_keys(found), reverse=True), floor, most)
+    keys = _keys([one[:most] for one in found])
+    return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
+
+
+def _sift(find: Search, keys: Sequence[Key], floor: Key | None, most: int) -> Part:
+    """Look into what the database let through, for a bounded time."""
+    passed: list[Key] = []
+    until = time.monotonic() + SIFT_S
+    for at in range(0, len(keys), _AT_ONCE):
+        numbers = [number for _, number in keys[at : at + _AT_ONCE]]
+        rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
+        read = rows.values_list("start_ms", "pk", *find.columns)
+        for start, number, *texts in read.iterator(chunk_size=100):
+            if find.holds(texts):
+                passed.append((start, number))
+            if len(passed) == most or time.monotonic() > until:
+                return Part(tuple(passed), (start, number))
+    return Part(tuple(passed), floor)
 
 
 def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
@@ -136,9 +164,16 @@ def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[Q
 
 
 def _statuses(wanted: Wanted) -> tuple[str, ...]:
-    """Return the statuses that can match: only what ended badly has an error."""
+    """Return the statuses that can match.
+
+    Only what ended badly has an error, and only what runs is in a state.
+    """
     possible = wanted.statuses or STATUSES
-    return tuple(one for one in possible if one in BAD_ENDS) if wanted.error else possible
+    if wanted.error or wanted.find.asks("error") or wanted.find.asks("cause"):
+        possible = tuple(one for one in possible if one in BAD_ENDS)
+    if wanted.find.asks("state"):
+        possible = tuple(one for one in possible if one == "RUNNING")
+    return possible
 
 
 def _region(here: Yard) -> Q:
@@ -160,7 +195,7 @@ def _conditions(wanted: Wanted) -> Q:
         found &= Q(version_arn__endswith=f":{wanted.version}") | Q(
             alias_arn__endswith=f":{wanted.version}"
         )
-    return found & _lasting(wanted)
+    return found & _lasting(wanted) & wanted.find.sieve
 
 
 def _lasting(wanted: Wanted) -> Q:

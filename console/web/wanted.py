@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 from console.web import words
+from console.web.search import Search, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ T = TypeVar("T")
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
 FIELDS = (
-    *("status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
+    *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
     *("redriven", "children"),
 )
 """The names in the query string that narrow a list."""
@@ -61,6 +62,7 @@ class Wanted:
     started_by: str = ""
     redriven: bool | None = None
     children: str = ""
+    find: Search = field(default_factory=Search)
     before: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class Wanted:
             started_by=typed["by"],
             redriven={"yes": True, "no": False}.get(typed["redriven"]),
             children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
+            find=read("find", parse) or Search(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
             typed=typed,
             problems=problems,
@@ -114,7 +117,7 @@ class Wanted:
     @property
     def refined(self) -> bool:
         """Tell whether a field is used that the list keeps folded."""
-        folded = set(FIELDS) - {"status", "q"}
+        folded = set(FIELDS) - {"find", "status", "q"}
         return any(self.typed.get(one) or self.problems.get(one) for one in folded)
 
     @property

@@ -7,7 +7,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.errors import ServiceError, ThrottlingException
+from console.errors import ServiceError
 from console.events import addresses, inputs
 from console.integrations import notices
 from console.models import Execution
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 THREADS = 8
 _NAME = 80
-_TWICE = ("ExecutionAlreadyExists",)
+_TWICE = "ExecutionAlreadyExists"
+_FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
 class Couriers:
@@ -146,8 +147,6 @@ def _start(delivery: Delivery, text: str) -> None:
             input=text,
             actor=Actor(f"rule {rule.name}"),
         )
-    except ThrottlingException as error:
-        raise notices.Undelivered(error.message) from None
     except ServiceError as error:
-        if error.code not in _TWICE:
-            raise notices.Undelivered(error.message, final=True) from None
+        if error.code != _TWICE:
+            raise notices.Undelivered(error.message, final=error.code not in _FULL) from None

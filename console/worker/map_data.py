@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.integrations import items, results
+from console.integrations import items, results, targets
 from console.store import map_items, map_runs, runs
 
 import engine  # isort: skip
@@ -47,8 +47,13 @@ def _inputs(wanted: Outside) -> Iterator[str]:
     if found is None:
         return
     machine, run = found
-    source = items.read(wanted.part, wanted.execution_arn.split(":")[3])
+    source = items.read(wanted.part, *_place(wanted.execution_arn))
     yield from engine.child_inputs(machine, run, wanted.task, source, runs.moment(machine))
+
+
+def _place(execution_arn: str) -> tuple[str, str]:
+    """Return region and state machine, by which the bucket is found."""
+    return execution_arn.split(":")[3], targets.machine_of(execution_arn)
 
 
 def _write(wanted: Outside) -> None:
@@ -56,9 +61,9 @@ def _write(wanted: Outside) -> None:
         way: map(_record, map_items.results(wanted.map_run, statuses))
         for way, statuses in _WAYS.items()
     }
-    region = wanted.execution_arn.split(":")[3]
+    place = _place(wanted.execution_arn)
     try:
-        output = results.write(wanted.part, wanted.arn, records, region)
+        output = results.write(wanted.part, wanted.arn, records, *place)
     except results.WriterError as error:
         map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:

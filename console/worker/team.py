@@ -13,7 +13,7 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.store import hints, tasks, workers
+from console.store import epoch, hints, tasks, workers
 from console.worker.alone import Alone
 from console.worker.bus import NEAR_MS, Bus
 from console.worker.consumer import Consumer
@@ -79,6 +79,9 @@ class Team(Embedded):
         if not super()._keep():
             return False
         if time.monotonic() - self._renewed_at >= settings.STEPYARD_LEASE_S / 5:
+            if epoch.is_over():
+                self._outdated()
+                return True
             done = (self._steps.steps, self._steps.fenced)
             news = (done[0] - self._told[0], done[1] - self._told[1])
             if workers.renew(self._name, *news):

@@ -189,7 +189,7 @@ def test_rules_and_targets_over_the_api(up: Server) -> None:
     assert events.describe_rule(Name="nightly")["State"] == "DISABLED"
     events.enable_rule(Name="nightly")
     target = {"Id": "t", "Arn": machine(up, "Nightly"), "Input": '{"night": true}'}
-    wrong = {"Id": "w", "Arn": "arn:aws:lambda:us-east-1:123456789012:function:f"}
+    wrong = {"Id": "w", "Arn": "arn:aws:kinesis:us-east-1:123456789012:stream/f"}
     answer = events.put_targets(Rule="nightly", Targets=[target, wrong])
     assert answer["FailedEntryCount"] == 1
     assert answer["FailedEntries"][0]["TargetId"] == "w"

@@ -32,6 +32,9 @@ QUESTIONS = {
     "duration, nothing matches": "min=9d",
     "started by, nothing matches": "by=nobody",
     "redriven, nothing matches": "redriven=yes",
+    "inside, one value": "find=input.orderId+%3D+{some}",
+    "inside, looks into every row": "find=input.orderId+%3D+-1.5",
+    "inside, free text, no match": "find=nothing-says-this",
     "times in the middle": "from={middle}&q=x",
 }
 
@@ -111,7 +114,7 @@ def measure(rows: int) -> dict[str, float]:
     fill(rows, bench, other)
     user = get_user_model().objects.create_user("bench")
     here = Yard(access.Principal(user, project, "editor"), "us-east-1")
-    places = {"far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
+    places = {"some": rows - 500, "far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
 
     def ask(query: str) -> Callable[[], Any]:
         wanted = Wanted.of(QueryDict(query.format(**places)))

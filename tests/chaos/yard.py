@@ -51,14 +51,29 @@ class Yard:
     # -- processes ---------------------------------------------------------------------------------
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command and return what it printed."""
-        command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False
-        )
-        if done.returncode not in (0, 1):
-            raise RuntimeError(done.stdout + done.stderr)
+        """Run a management command and return what it printed; raise what it complains of."""
+        done = self._run(*arguments)
+        if done.returncode and not done.stdout:
+            raise RuntimeError(done.stderr)
         return done.stdout
+
+    def complaint(self, *arguments: str) -> str:
+        """Run a command that must fail and return what it complains of."""
+        done = self._run(*arguments)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
 
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:

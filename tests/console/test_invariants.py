@@ -2,177 +2,206 @@
 
 from __future__ import annotations
 
+import io
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import call_command
+from django.db import transaction
 
 from console.invariants import Checked, check
-from console.models import (
-    Execution,
-    TaskRow,
-)
-from console.store import activities, executions, redrive, tasks
-from tests.console.store.helpers import ACTIVITY, REGION, create, ended, function, one, start
+from console.invariants.clients import Log
+from console.invariants.found import batches
+from console.invariants.watch import Watch
+from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
+from console.store import activities, history, tasks
+from console.worker import Embedded
+from tests.console import harm, mixed_run
+from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.models import Project
-    from console.worker import Embedded
-
-BROKEN: set[str] = set()
 
 
-def work(event: Any, context: Any) -> Any:
-    """Fail what is broken, and anything at its first attempt that asks for it."""
-    name = str(event)
-    if name in BROKEN:
-        if name == "once":
-            BROKEN.discard(name)
-        raise RuntimeError(f"{name} is broken")
-    return event
+@pytest.fixture
+def made(project: Project, settings: Any) -> dict[str, Execution]:
+    """Return what a mixed run has left; the worker is gone."""
+    settings.STEPYARD_FUNCTIONS = {"work": "tests.console.mixed_run:work"}
+    mixed_run.BROKEN.clear()
+    worker = Embedded()
+    worker.start()
+    try:
+        return mixed_run.run_all(project)
+    finally:
+        worker.stop()
 
 
-@pytest.fixture(autouse=True)
-def functions(settings: Any) -> None:
-    """Register the function; nothing is broken."""
-    settings.STEPYARD_FUNCTIONS = {"work": f"{__name__}:work"}
-    BROKEN.clear()
-
-
-RETRY = [{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1, "MaxAttempts": 2}]
-CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}]
-CALL = one("T", **function("work"))
-PAUSE = one("W", Type="Wait", Seconds=1)
-LONG = one("W", Type="Wait", Seconds=3600)
-CHAIN = {
-    "StartAt": "P0",
-    "States": {
-        **{f"P{n}": {"Type": "Pass", "Next": f"P{n + 1}"} for n in range(20)},
-        "P20": {"Type": "Succeed"},
-    },
-}
-LOOP = {
-    "StartAt": "More",
-    "States": {
-        "More": {
-            "Type": "Pass",
-            "Parameters": {"n.$": "States.MathAdd($.n, 1)"},
-            "Next": "Enough",
-        },
-        "Enough": {
-            "Type": "Choice",
-            "Choices": [{"Variable": "$.n", "NumericLessThan": 50, "Next": "More"}],
-            "Default": "Done",
-        },
-        "Done": {"Type": "Succeed"},
-    },
-}
-BRANCHES = one("Five", Type="Parallel", Branches=[one(f"B{n}", Type="Pass") for n in range(5)])
-MIXED = one("Two", Type="Parallel", Branches=[CALL, PAUSE])
-ITEMS = one("Each", Type="Map", MaxConcurrency=5, ItemProcessor=CALL)
-TRIED = one("R", **function("work"), Retry=RETRY)
-CAUGHT = {
-    "StartAt": "Try",
-    "States": {
-        "Try": {
-            "Type": "Parallel",
-            "Branches": [CALL, LONG],
-            "Catch": CATCH,
-            "Retry": RETRY,
-            "Next": "Caught",
-        },
-        "Caught": {"Type": "Succeed"},
-    },
-}
-DISTRIBUTED = one(
-    "Run",
-    Type="Map",
-    ItemProcessor={
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-        **CALL,
-    },
-)
-WORK = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=1)
-LATE = {**LONG, "TimeoutSeconds": 1}
-ITEM_LIST = list(range(30))
-FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "c"}}}
-WAITING = one("Await", Type="Task", Resource=ACTIVITY)
-
-
-def run_all(project: Project) -> dict[str, Execution]:
-    """Start executions of every shape; break some, stop some, and redrive what can be."""
-    activities.create(project, REGION, "work")
-    shapes = {
-        "chain": (CHAIN, 1),
-        "loop": (LOOP, {"n": 0}),
-        "branches": (BRANCHES, {"a": 1}),
-        "mixed": (MIXED, 7),
-        "items": (ITEMS, ITEM_LIST),
-        "none": (ITEMS, []),
-        "tried": (TRIED, "once"),
-        "caught": (CAUGHT, "always"),
-        "failed": (FAIL, 1),
-        "broken": (TRIED, "later"),
-        "half": (ITEMS, [1, "later", 3]),
-        "group": (one("G", Type="Parallel", Branches=[CALL, PAUSE]), "later"),
-        "children": (DISTRIBUTED, [1, "a", 3]),
-        "bad-child": (DISTRIBUTED, [1, "later", 3]),
-        "late": (LATE, 1),
-        "silent": (WORK, 1),
-        "stopped": (LONG, 1),
-        "waits": (WAITING, 1),
-        "sleeps": (LONG, 1),
-    }
-    BROKEN.update({"once", "always", "later"})
-    made = {name: start(create(project, text, name), data) for name, (text, data) in shapes.items()}
-    tasks_taken(made["silent"])
-    executions.stop(made["stopped"], error="E", cause="enough")
-    open_ = ("waits", "sleeps")
-    for name, execution in made.items():
-        made[name] = execution if name in open_ else ended(execution)
-    BROKEN.clear()
-    for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        redrive_soon(made[name])
-        made[name] = ended(made[name])
-    return made
-
-
-def tasks_taken(execution: Execution) -> None:
-    """Take the activity's task of an execution, and leave it at that."""
-    until = time.monotonic() + 10
-    while not TaskRow.objects.filter(execution=execution).exists():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    while True:
-        work = tasks.take_activity_task(ACTIVITY, "lazy")
-        if work is not None and work.execution_id == execution.pk:
-            return
-        if work is not None:
-            tasks.put_back(work)
-
-
-def redrive_soon(execution: Execution) -> None:
-    """Redrive an execution as soon as its Map Run is at rest."""
-    until = time.monotonic() + 10
-    while redrive.refusal(execution) and time.monotonic() < until:
-        time.sleep(0.02)
-    redrive.redrive(execution)
-
-
-def wrong() -> list[str]:
-    """Return all that the checker finds."""
-    return [str(one) for one in check()]
-
-
-def test_sound_rows(project: Project, worker: Embedded) -> None:
-    """Every shape, and every way to end and to go on, shows nothing."""
-    made = run_all(project)
+def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sound rows show nothing; each harm done to them shows its own invariant, and no other."""
     checked = Checked()
     assert [str(one) for one in check(checked=checked)] == []
     assert checked.n == Execution.objects.count() > len(made)
-    ends = {name: row.status for name, row in made.items()}
-    bad = {"failed": "FAILED", "late": "TIMED_OUT", "silent": "FAILED", "stopped": "ABORTED"}
-    running = {"waits": "RUNNING", "sleeps": "RUNNING"}
-    assert ends == dict.fromkeys(made, "SUCCEEDED") | bad | running
-    assert json.loads(str(made["items"].output)) == ITEM_LIST
+    assert {name: one.status for name, one in made.items()} == {
+        name: status for name, (_, _, status) in mixed_run.SHAPES.items()
+    }
+    wrong = {}
+    for name, (wanted, act) in harm.HARMS.items():
+        found = after(lambda act=act: act(made))  # type: ignore[misc]
+        if {one.partition("\t")[0] for one in found} != wanted:
+            wrong[name] = (wanted, found)
+    assert wrong == {}
+    assert {one for wanted, _ in harm.HARMS.values() for one in wanted} >= harm.IN_ROWS
+    monkeypatch.setattr(history, "page", forgetful(history.page))
+    assert {one.id for one in check()} == {"I14"}
+
+
+def after(act: Any) -> list[str]:
+    """Return what the checker finds after something was done to the rows, and undo it."""
+    with transaction.atomic():
+        act()
+        found = [str(one) for one in check()]
+        transaction.set_rollback(True)
+    return found
+
+
+def forgetful(page: Any) -> Any:
+    """Return a way to read pages that leaves out their last event."""
+
+    def worse(number: int, **how: Any) -> Any:
+        return page(number, **how)[: -1 if how.get("reverse") else None]
+
+    return worse
+
+
+@pytest.fixture
+def answered(project: Project) -> tuple[Execution, str, str]:
+    """Return an execution that a client's answer ended, its task's token and idempotency key."""
+    activities.create(project, REGION, "work")
+    execution = start(create(project, WORK, "answered"), 1)
+    drain(execution)
+    work = tasks.take_activity_task(ACTIVITY)
+    assert work is not None
+    tasks.succeed(work.token, '"done"')
+    return drain(execution), work.token, work.idempotency_key
+
+
+def logged(*lines: dict[str, Any]) -> list[str]:
+    """Return what the checker finds wrong with a client's log."""
+    log = Log()
+    found = [*log.check([json.dumps(one) for one in lines]), *log.end()]
+    return [one.id for one in found]
+
+
+def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
+    """What clients were told is in the rows; what they were told and is not there is found."""
+    execution, token, key = answered
+    arn = execution.arn
+    send = {"send": "success", "token": token, "output": '"done"'}
+    call = {"call": key, "execution": arn}
+    rows = HistoryEvent.objects.filter(execution=execution).order_by("event_id")
+    told = [list(one) for one in rows.values_list("event_id", "previous", "type")]
+    sound = [
+        {"start": arn},
+        send,
+        {"expect": arn, "output": ' "done"'},
+        call,
+        {"poll": arn, "events": told[:3]},
+        {"poll": arn, "events": told},
+    ]
+    assert logged(*sound) == []
+    assert logged({"start": arn + "x"}) == ["I2"]
+    assert logged({**send, "output": '"other"'}) == ["I10"]
+    assert logged({"send": "failure", "token": token, "error": "E"}) == ["I10"]
+    assert logged({**send, "token": "none"}) == ["I10"]
+    assert logged(send, send) == ["I10"]
+    assert logged({"expect": arn, "output": "1"}) == ["I12"]
+    assert logged(call, call) == ["I13"]
+    assert logged({**call, "call": "other"}) == ["I13"]
+    assert logged({"poll": arn, "events": [*told[:2], told[3]]}) == ["I16"]
+
+
+def test_an_answer_that_is_lost(project: Project) -> None:
+    """A send that was answered is found missing while its task is open, or awaited in vain."""
+    activities.create(project, REGION, "work")
+    execution = start(create(project, WORK, "lost"), 1)
+    drain(execution)
+    work = tasks.take_activity_task(ACTIVITY)
+    assert work is not None
+    drain(execution)
+    send = {"send": "success", "token": work.token, "output": "1"}
+    assert logged(send) == ["I10"]
+    tasks.succeed(work.token, "1")
+    assert logged(send) == []
+    InboxMessage.objects.all().delete()
+    assert logged(send) == ["I10"]
+
+
+def test_what_runs_only_goes_forward(project: Project) -> None:
+    """From sample to sample versions grow, histories keep their beginning, and all can go on."""
+    execution = start(create(project, LOOK_TWICE), 1)
+    drain(execution)
+    watch = Watch()
+    assert [*watch.sample(), *watch.sample()] == []
+    RunRow.objects.filter(pk=execution.pk).update(version=0)
+    assert [one.id for one in watch.sample()] == ["I11"]
+    HistoryEvent.objects.filter(execution=execution, event_id=2).update(type="WaitStateEntered")
+    assert [one.id for one in watch.sample()] == ["I16"]
+    Timer.objects.all().delete()
+    assert [one.id for one in watch.sample()] == ["I1"]
+
+
+LOOK_TWICE = {
+    "StartAt": "P",
+    "States": {
+        "P": {"Type": "Pass", "Next": "W"},
+        "W": {"Type": "Wait", "Seconds": 60, "End": True},
+    },
+}
+
+
+def said(*args: str) -> tuple[str, int]:
+    """Run the command; return what it printed, and its exit code."""
+    out = io.StringIO()
+    try:
+        call_command("check_invariants", *args, stdout=out)
+    except SystemExit as exit_:
+        return out.getvalue(), int(str(exit_.code))
+    return out.getvalue(), 0
+
+
+def test_the_command(project: Project, tmp_path: Path) -> None:
+    """It tells each violation on a line, or figures in JSON, and exits with 1 if there is any."""
+    execution = start(create(project, LOOK_TWICE), 1)
+    drain(execution)
+    newest = drain(start(create(project, PASS, "other"), 1))
+    assert said() == ("2 executions, nothing wrong\n", 0)
+    Timer.objects.all().delete()
+    printed, code = said()
+    assert code == 1
+    assert printed == f"I1\t{execution.arn}\tRUNNING, and nothing will move it\n"
+    assert said("--last", "1") == ("1 executions, nothing wrong\n", 0)
+    assert said("--since", "2100-01-01T00:00") == ("0 executions, nothing wrong\n", 0)
+    printed, code = said("--json", "--sample", "0.1")
+    report = json.loads(printed)
+    assert (code, report["n"], report["violations"], report["samples"]) == (1, 2, 2, 1)
+    assert {one["id"] for one in report["found"]} == {"I1"}
+    log = tmp_path / "client.jsonl"
+    log.write_text(json.dumps({"expect": newest.arn, "output": "2"}) + "\n", encoding="utf-8")
+    assert "I12" in said("--last", "1", "--client-log", str(log))[0]
+
+
+def test_nobody_is_held_up(project: Project) -> None:
+    """While a batch is looked at, others write; the batch does not see it."""
+    machine = create(project, PASS)
+    drain(start(machine, 1))
+    looked = batches(Execution.objects.all())
+    first = next(looked)
+    (second,) = crowd(1, lambda _: drain(start(machine, 2)))  # in a thread of its own
+    assert second.status == "SUCCEEDED"
+    assert [one.execution.pk for one in first] != [second.pk]
+    assert not Execution.objects.filter(pk=second.pk).exists(), "as of one instant"
+    assert [one.execution.pk for one in next(looked)] == [second.pk]
+    looked.close()

@@ -16,8 +16,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
+from console.models import StateMachine
 from console.store import redrive
-from console.web import words
+from console.web import commands, words
+from console.web.page import yard
 
 if TYPE_CHECKING:
     from django.template import Context
@@ -56,6 +58,18 @@ def query(context: Context, **changes: Any) -> str:
     } | changes
     kept = {key: value for key, value in asked.items() if value is not None}
     return f"?{urlencode(kept, doseq=True)}"
+
+
+@register.inclusion_tag("parts/commands.html", takes_context=True)
+def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
+    """Show the commands of the AWS CLI that a machine or an execution is reached by."""
+    request = context["request"]
+    here = yard(request)
+    if isinstance(what, StateMachine):
+        given = context.get("input")
+        text = given if isinstance(given, str) else "{}"
+        return {"commands": commands.of_machine(request, here, what, text)}
+    return {"commands": commands.of_execution(request, here, what)}
 
 
 @register.simple_tag

@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -22,7 +21,7 @@ from console.web.views.live import list_news
 from console.web.wanted import Wanted
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
 
@@ -70,15 +69,6 @@ def definition(request: HttpRequest, machine: str) -> HttpResponse:
         "reformatted": text != one.definition.text,
     }
     return render(request, "machine/definition.html", context)
-
-
-@require_safe
-def download(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer with the definition's text, exactly as it was given."""
-    one = yard(request).machine(machine)
-    return HttpResponse(
-        one.definition.text, content_type="application/json", headers={"Cache-Control": "no-store"}
-    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -91,3 +91,72 @@ def test_E17_thirty_that_start_on_page_two_repeat_and_hide_nothing(  # noqa: N80
     seen += page.locator("#executions td.name").all_inner_texts()
     context.close()
     assert sorted(seen) == sorted(f"first-{number}" for number in range(104))
+
+
+def test_X4_forty_that_failed_are_redriven_after_a_dry_run(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """The dry run counts, the job survives a kill -9, and each was redriven exactly once."""
+    machine = orders(server, [500] * 40)
+    nap = create(server, waits(600))
+    start(server, nap, name="untouched")
+    page.goto(f"/machines/{machine}/?status=FAILED")
+    expect(page.locator("#executions tbody tr")).to_have_count(40)
+    page.check("#bulk input[name=all]")
+    page.click("#bulk button[value=redrive]")
+    expect(page.locator("#eligible")).to_have_text("40 eligible")
+    expect(page.locator("#owners")).to_contain_text("40 by")
+    expect(page.locator("#planned tbody tr")).to_have_count(40)
+    page.click("form button.main")
+    page.wait_for_url("**/executions/bulk/*/")
+    path = page.url
+    page.goto("about:blank")  # its poll would report the outage
+    server.kill()
+    server.start()
+    page.goto(path)
+    expect(page.locator("label[for=bar]")).to_have_text("40 of 40", timeout=30_000)
+    expect(page.locator("#progress .head .status")).to_have_text("Done")
+    expect(page.locator("#items tbody tr")).to_have_count(40)
+    page.goto(f"/machines/{machine}/?redriven=yes")
+    expect(page.locator("#executions tbody tr")).to_have_count(40)
+    page.click("#executions tbody tr:first-child td.name a")
+    expect(page.locator("dl.facts")).to_contain_text("1 time, last")
+
+
+def test_X4_a_marked_row_stays_marked_when_it_ends(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """A tick does not undo what the reader marked; only marked rows are chosen."""
+    machine = create(server, waits(3))
+    start(server, machine, name="one")
+    start(server, machine, name="two")
+    page.goto(f"/machines/{machine}/")
+    page.locator("tr", has_text="two").locator("input[name=x]").check()
+    expect(page.locator("#executions tbody tr", has_text="Succeeded")).to_have_count(2)
+    expect(page.locator("tr", has_text="two").locator("input[name=x]")).to_be_checked()
+    page.click("#bulk button[value=start]")
+    expect(page.locator("#planned tbody tr")).to_have_count(1)
+    page.click("form button.main")
+    expect(page.locator("#items")).to_contain_text("The new execution")
+    page.click("#items >> text=The new execution")
+    expect(page.locator("h1")).to_contain_text("Running")
+
+
+def test_X3_an_order_is_found_by_its_number(page: Page, server: Server) -> None:  # noqa: N802 - see above
+    """By a value of its input and by the state it is in now; the address finds it again."""
+    orders(server, [10, 20, 30])
+    nap = create(server, waits(600))
+    start(server, nap, {"orderId": 5_000_001}, name="sleeper")
+    page.goto("/executions/")
+    page.keyboard.press("/")
+    page.keyboard.type("input.orderId = 5000001")
+    page.keyboard.press("Enter")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.reload()
+    expect(page.locator("#find")).to_have_value("input.orderId = 5000001")
+    expect(page.locator("#executions tbody tr")).to_have_count(1)
+    page.goto(f"/machines/{nap}/")
+    page.fill("#find", "state = Nap")
+    page.press("#find", "Enter")
+    page.wait_for_url("**find=state*")
+    expect(page.locator("#executions tbody")).to_contain_text("sleeper")
+    page.fill("#find", "state =")
+    page.press("#find", "Enter")
+    expect(page.locator("#find-problem")).to_contain_text("and a value after it")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, waits
+from tests.acceptance.browser.yard import create, start, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,3 +53,95 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     expect(page.locator("#level")).to_have_value("ERROR")
     page.goto(f"/machines/{machine}/diff/?from=1")
     expect(page.locator("h2").first).to_contain_text("the same")
+
+
+def test_e22_a_copied_command_does_what_the_button_does(page: Page, server: Server) -> None:
+    """The CLI starts the same again and describes it; the graph leaves as SVG and Mermaid."""
+    machine = create(server, waits(0))
+    path = start(server, machine, {"it's": '"$HOME"'})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(path)
+    page.click("text=As AWS CLI commands")
+    page.click("button[aria-label='Copy the command: Start the same again']")
+    command = page.evaluate("navigator.clipboard.readText()")
+    credentials = {"AWS_SHARED_CREDENTIALS_FILE": str(server.data / "credentials")}
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env={
+            **os.environ,
+            **credentials,
+            "AWS_PROFILE": "stepyard",
+            "AWS_PAGER": "",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)["executionArn"]
+    described = server.client().describe_execution(executionArn=again)
+    assert json.loads(described["input"]) == {"it's": '"$HOME"'}
+    page.goto(f"/machines/{machine}/definition/")
+    for name in ("SVG", "Mermaid"):
+        with page.expect_download() as saved:
+            page.click(f"text={name}")
+        assert "Nap" in Path(saved.value.path()).read_text()
+
+
+def test_x19_an_execution_says_what_changed_since(page: Page, server: Server) -> None:
+    """Its page leads to the comparison of its own definition with that of now."""
+    machine = create(server, waits(600))
+    path = start(server, machine)
+    server.client().update_state_machine(
+        stateMachineArn=f"{ACCOUNT}:stateMachine:{machine}", definition=json.dumps(waits(601))
+    )
+    page.goto(path)
+    page.click("text=See what changed")
+    expect(page.locator("h1")).to_contain_text("Execution run")
+    expect(page.locator("tr.removed .text")).to_contain_text("600")
+    expect(page.locator("tr.added .text")).to_contain_text("601")
+
+
+def test_x7_the_grid_shows_runs_by_states(page: Page, server: Server) -> None:
+    """25 runs fit a screen, an outlier has a sign, and a cell leads to its step."""
+    machine = create(server, waits_for())
+    for number in range(25):
+        start(server, machine, {"s": 2 if number == 10 else 0}, f"run-{number}")
+    page.goto(f"/machines/{machine}/executions/run-10/")
+    expect(page.locator("#status")).to_have_text("Succeeded", timeout=20_000)
+    page.goto(f"/machines/{machine}/grid/")
+    expect(page.locator(".grid .sign")).to_have_count(75)
+    expect(page.locator("a[href*='run-10/?step=Nap'] .long")).to_be_visible()
+    expect(page.locator(".grid .long")).to_have_count(2)  # its cell, and the whole execution
+    box = page.locator(".grid").bounding_box()
+    assert box is not None
+    assert box["width"] <= 1440
+    page.click("a[href*='run-10/?step=Nap']")
+    expect(page.locator("#panel-title")).to_contain_text("Nap")
+
+
+def waits_for() -> dict[str, object]:
+    """Return a machine of two states that waits as long as its input says."""
+    return {
+        "StartAt": "Nap",
+        "States": {
+            "Nap": {"Type": "Wait", "SecondsPath": "$.s", "Next": "Done"},
+            "Done": {"Type": "Succeed"},
+        },
+    }
+
+
+def test_insights_lead_from_the_graph_to_the_numbers(page: Page, server: Server) -> None:
+    """A node leads to its row; what was never tried is listed."""
+    machine = create(server, waits(1, rounds=2))
+    path = start(server, machine)
+    page.goto(path)
+    expect(page.locator("#status")).to_have_text("Succeeded", timeout=20_000)
+    page.goto(f"/machines/{machine}/insights/")
+    page.locator(".flow a.node").filter(has_text="Nap").click()
+    row = page.locator("tr:target")
+    expect(row).to_contain_text("1 of 1")
+    expect(row.locator("td").nth(3)).to_have_text("2")
+    expect(page.locator("#never-title")).to_have_text("Everything was tried")

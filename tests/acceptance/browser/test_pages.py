@@ -43,6 +43,8 @@ def paths(server: Server) -> dict[str, str]:
         "versions": "/machines/OrderProcessing/versions/",
         "changes": "/machines/OrderProcessing/diff/",
         "settings": "/machines/OrderProcessing/settings/",
+        "grid": f"/machines/{machine}/grid/",
+        "insights": f"/machines/{machine}/insights/",
         "new": "/machines/new/",
         "edit": "/machines/OrderProcessing/edit/",
         "start": f"/machines/{machine}/start/",

@@ -84,7 +84,9 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> Non
         ("https://", None),
         ("arn:aws:states:us-east-1:123456789012:activity:a", None),
         ("arn:aws:events:us-east-1:123456789012:rule/r", None),
-        ("arn:aws:lambda:us-east-1:123456789012:function:f", None),
+        ("arn:aws:lambda:us-east-1:123456789012:function:f", "lambda"),
+        ("arn:aws:lambda:us-east-1:123456789012:layer:f", None),
+        ("arn:aws:s3:us-east-1:123456789012:bucket", None),
     ],
 )
 def test_an_address_is_of_a_kind(address: str, wanted: str | None) -> None:

@@ -13,6 +13,7 @@ from console.store import machines, versions
 from console.web import source
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, text
+from tests.console.web.helpers import page as page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-TABS = ("", "definition/", "versions/", "metrics/", "settings/")
+TABS = ("", "grid/", "insights/", "definition/", "versions/", "metrics/", "settings/")
 NESTED = {
     "StartAt": "States",
     "States": {
@@ -248,3 +249,18 @@ def test_a_viewer_reads_the_tabs_and_changes_nothing(
         assert viewer.post("/machines/machine/versions/", {"act": act}).status_code == 403
     for act in ("logging", "tracing", "role", "tag", "untag"):
         assert viewer.post("/machines/machine/settings/", {"act": act}).status_code == 403
+
+
+def test_an_execution_of_an_older_definition_leads_to_what_changed(
+    project: Project, client: Client
+) -> None:
+    """X19: the note and its link stand where the definition is another one, and only there."""
+    machine = create(project, CHAIN)
+    execution = start(machine, name="old")
+    link = "/machines/machine/diff/?from=run%3Aold"
+    assert link not in text(client.get(page_of(execution)))
+    machines.update(machine, definition=json.dumps(CHAIN).replace("3600", "7200"))
+    shown = text(client.get(page_of(execution)))
+    assert "definition was changed since" in shown
+    assert link in shown
+    assert "1 line added, 1 removed" in text(client.get(link))

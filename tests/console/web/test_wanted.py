@@ -236,10 +236,10 @@ def test_a_page_looks_through_one_window(
     monkeypatch.setattr(scan, "WINDOW", 20)
     shown = client.get("/executions/?q=needle")
     assert "No match so far" in text(shown)
-    assert "Looked at all that started since" in text(shown)
+    assert "Searched so far: all that started since" in text(shown)
     found = client.get(f"/executions/?q=needle&before={shown.context['executions'].before}")
     assert [row.name for row in found.context["executions"].rows] == ["needle"]
-    assert "Look on" not in text(found)
+    assert "Search on" not in text(found)
 
 
 def test_a_page_takes_as_many_queries_for_many_rows(project: Project, client: Client) -> None:

@@ -28,6 +28,14 @@ REGION = "us-east-1"
 SUCCEEDED = json.dumps({"source": ["aws.states"], "detail": {"status": ["SUCCEEDED"]}})
 
 
+noted: list[tuple[Any, str]] = []
+
+
+def note(event: Any, context: Any) -> None:
+    """Remember a call, as a registered function."""
+    noted.append((event, context.idempotency_key))
+
+
 class Receiver:
     """A web address that answers what it is told to, and remembers what it got."""
 
@@ -238,6 +246,34 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
     assert {one.name.partition("_")[0] for one in started} == ids
 
 
+def test_a_function_is_called_with_the_event(project: Project, settings: Any) -> None:
+    """A registered one; one that nobody registered is a dead letter."""
+    settings.STEPYARD_FUNCTIONS = {"note": "tests.console.worker.test_couriers:note"}
+    place = "arn:aws:lambda:us-east-1:123456789012:function"
+    rule_to(project, f"{place}:note", f"{place}:nobody", InputPath="$.detail.name")
+    event_id = happened(project)
+    noted.clear()
+    carry_all()
+    assert noted == [("x", event_id)]
+    dead = Delivery.objects.get(status="dead")
+    assert "Function not found" in dead.last_error
+    assert dead.target.target_id == "2"
+
+
+def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:
+    """A quota passes; the delivery waits for it."""
+    second = create(project, PASS, "second")
+    rule_to(project, second.arn)
+    happened(project)
+    settings.STEPYARD_QUOTAS = {"open_executions": 0}
+    carry_all()
+    assert Delivery.objects.get().status == "waiting"
+    settings.STEPYARD_QUOTAS = {}
+    Delivery.objects.update(next_ms=0)
+    carry_all()
+    assert Execution.objects.filter(state_machine=second).count() == 1
+
+
 def test_a_machine_that_is_gone_is_a_dead_letter(project: Project) -> None:
     """The rule outlives it."""
     second = create(project, PASS, "second")
@@ -264,6 +300,22 @@ def test_a_schedule_fires_once_each_time(project: Project) -> None:
     assert (event["source"], event["detail-type"]) == ("aws.events", "Scheduled Event")
     assert event["resources"] == [EventRule.objects.get().arn]
     assert (EventRule.objects.get().next_ms or 0) > due - 60_000
+
+
+def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) -> None:
+    """Once, at its moment, and then waits for the next."""
+    machine = create(project, PASS)
+    rules.put(project, REGION, "tick", schedule="rate(1 minute)")
+    rules.put_targets(project, REGION, "tick", [{"Id": "1", "Arn": machine.arn, "Input": "7"}])
+    due = EventRule.objects.get().next_ms or 0
+    begun = EventRule.objects.get().created_ms
+    EventRule.objects.update(created_ms=begun - 58_500, next_ms=due - 58_500)
+    assert Execution.objects.count() == 0
+    until(Execution.objects.exists)
+    execution = Execution.objects.get()
+    assert execution.input == "7"
+    assert 0 <= execution.start_ms - (due - 58_500) < 5_000
+    assert (EventRule.objects.get().next_ms or 0) == due + 1_500
 
 
 def test_a_disabled_schedule_does_not_fire(project: Project) -> None:

@@ -1,0 +1,164 @@
+"""What would a Task call, and where?  Resolved as a call is, with nothing called.
+
+Never says a secret: keys are told as being there, addresses without their user and password.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+
+from console.integrations import REGISTRY, function, invoke, jobs, names, targets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine import Resource
+
+_HERE = "this server"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``what`` is called, ``where``, and which ``entry`` of the settings says so.
+
+    ``problem``: why nothing would be called, "" if something would. ``then``: what is waited for.
+    """
+
+    what: str
+    where: str = ""
+    region: str = ""
+    credentials: str = ""
+    entry: str = ""
+    problem: str = ""
+    then: str = ""
+
+
+def plan(resource: Resource, given: Any, machine: str) -> Plan:
+    """Return what a Task of a state machine calls. ``given``: its Parameters or Arguments."""
+    if resource.kind == "activity":
+        return _activity(resource.arn)
+    if resource.kind == "lambda":
+        return _function(function.function_name(resource.arn), resource.arn, machine)
+    then = _then(resource)
+    if resource.service == "lambda" and resource.action == "invoke":
+        return _with(_invoke(given, machine), then)
+    if resource.service in ("http", "apigateway"):
+        return _with(_web(resource.service, given, machine), then)
+    if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
+        what = f"{resource.service}:{resource.action}"
+        return Plan(what, problem="This service integration cannot be called from here yet.")
+    return _with(_service(resource, machine), then)
+
+
+def entry(said: Mapping[str, Any], where: str) -> Plan:
+    """Return what an entry of the settings says of a service."""
+    return Plan(
+        what="",
+        where=without_secrets(str(said.get("endpoint_url") or "AWS itself")),
+        region=str(said.get("region") or settings.STEPYARD_REGION),
+        credentials=_credentials(said),
+        entry=where,
+    )
+
+
+def without_secrets(url: str) -> str:
+    """Return an address without user and password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _with(made: Plan, then: str) -> Plan:
+    return Plan(
+        made.what,
+        made.where,
+        made.region,
+        made.credentials,
+        made.entry,
+        made.problem,
+        "" if made.problem else then,
+    )
+
+
+def _then(resource: Resource) -> str:
+    if resource.pattern == ".waitForTaskToken":
+        return "waits until somebody sends the task token back"
+    if not resource.pattern:
+        return ""
+    job = jobs.JOBS.get((resource.service, resource.action))
+    return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
+
+
+def _activity(arn: str) -> Plan:
+    name = arn.rpartition(":")[2]
+    target = settings.STEPYARD_FUNCTIONS.get(f"activity:{name}")
+    if target:
+        return Plan(f"activity {name}", f"{_HERE}: {target}", entry=f"functions: activity:{name}")
+    return Plan(f"activity {name}", "whoever polls it with GetActivityTask")
+
+
+def _function(name: str, arn: str, machine: str) -> Plan:
+    what = f"function {name}"
+    found = targets.function(name, arn, machine)
+    if found is not None:
+        target, where = found
+        shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
+        return Plan(what, shown, entry=where)
+    remote = targets.find("lambda", machine)
+    if remote is None:
+        return Plan(what, problem="No function of this name is registered in functions.json.")
+    return _at(f"{what}, Lambda Invoke", remote)
+
+
+def _invoke(given: Any, machine: str) -> Plan:
+    named = given.get("FunctionName") if isinstance(given, dict) else None
+    if not isinstance(named, str) or named.startswith("{%"):
+        return Plan("the function that FunctionName names at run time", "as functions.json says")
+    name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
+    return _function(name, invoke.arn(name), machine)
+
+
+def _web(service: str, given: Any, machine: str) -> Plan:
+    url = given.get("ApiEndpoint") if isinstance(given, dict) else None
+    method = given.get("Method", "") if isinstance(given, dict) else ""
+    what = f"{service} {method}".strip()
+    found = targets.exact(service, machine)
+    if found is None:
+        return Plan(what, problem=f'"{service}" is not in targets.json: no address may be called.')
+    if service == "apigateway":
+        base = found.target.get("endpoint_url")
+        url = base or (f"https://{url}" if url else None)
+    if not isinstance(url, str) or url.startswith("{%"):
+        return Plan(what, "the address that ApiEndpoint names at run time", entry=found.where)
+    return Plan(what, without_secrets(url), entry=found.where)
+
+
+def _service(resource: Resource, machine: str) -> Plan:
+    operation = names.find(resource.service, resource.action)
+    if operation is None:
+        what = f"{resource.service}:{resource.action}"
+        return Plan(what, problem="There is no operation behind this resource.")
+    what = f"{operation.client} {operation.model.name}"
+    if operation.client == targets.OWN and targets.exact(targets.OWN, machine) is None:
+        return Plan(what, _HERE, credentials="a key of the execution's project")
+    found = targets.find(operation.client, machine)
+    if found is None:
+        problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."
+        return Plan(what, problem=problem)
+    return _at(what, found)
+
+
+def _at(what: str, found: targets.Found) -> Plan:
+    made = entry(found.target, found.where)
+    return Plan(what, made.where, made.region, made.credentials, made.entry)
+
+
+def _credentials(said: Mapping[str, Any]) -> str:
+    if said.get("access_key_id"):
+        return "a key in targets.json"
+    if said.get("profile"):
+        return f"profile {said['profile']}"
+    return "of the server's environment"

@@ -1,0 +1,121 @@
+"""Where do calls go, by the settings, and what would each Task of a state machine call?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+import engine
+from console.integrations import explain, function, targets
+from console.web import jsonview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from console.models import StateMachine
+
+EVERY = "every state machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
+
+    machine: str
+    name: str
+    plan: explain.Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A registered function or activity. ``where``: a URL, or a Python callable in this server."""
+
+    machine: str
+    kind: str
+    name: str
+    where: str
+    python: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A Task of a state machine with what it calls and what it is given."""
+
+    state: str
+    resource: str
+    plan: explain.Plan
+    given: jsonview.Payload | None
+
+
+def services() -> list[Service]:
+    """Return where services go: of all state machines first, then of each that has its own."""
+    return [
+        Service(machine, name, explain.entry(said, name))
+        for machine, section in _sections()
+        for name, said in section.items()
+        if name not in targets.APART and isinstance(said, dict)
+    ]
+
+
+def origins() -> list[tuple[str, str, str]]:
+    """Return machine, kind and name of what HTTP tasks may call or use: never a secret."""
+    found = []
+    for machine, section in _sections():
+        said = section.get("http", {})
+        urls = [explain.without_secrets(str(url)) for url in said.get("endpoints", ())]
+        found += [(machine, "Address", url) for url in urls]
+        found += [
+            (machine, f"Connection ({one.get('type', 'API_KEY')})", name)
+            for name, one in said.get("connections", {}).items()
+        ]
+    return found
+
+
+def functions() -> list[Function]:
+    """Return the registered functions and activities, by name."""
+    own = [
+        (machine, section.get(targets.FUNCTIONS, {})) for machine, section in _sections() if machine
+    ]
+    return [
+        _function(machine, name, str(target))
+        for machine, said in [("", settings.STEPYARD_FUNCTIONS), *own]
+        for name, target in sorted(said.items())
+    ]
+
+
+def _function(machine: str, name: str, target: str) -> Function:
+    activity = name.startswith("activity:")
+    url = function.is_url(target)
+    return Function(
+        machine,
+        "Activity" if activity else "Function",
+        name.removeprefix("activity:"),
+        explain.without_secrets(target) if url else target,
+        python=not url,
+    )
+
+
+def _sections() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield "", settings.STEPYARD_TARGETS
+    machines = settings.STEPYARD_TARGETS.get(targets.MACHINES, {})
+    for machine, section in sorted(machines.items()):
+        if isinstance(section, dict):
+            yield machine, section
+
+
+def of_machine(machine: StateMachine) -> list[Call]:
+    """Return what each Task calls, in the order of the definition; raise DefinitionError."""
+    found = []
+    for node in engine.graph(engine.parse(machine.definition.text, machine.type)).nodes:
+        state = json.loads(node.text)
+        resource = engine.parse_resource(str(state.get("Resource", "")))
+        if node.type != "Task" or resource is None:
+            continue
+        given = state.get("Arguments", state.get("Parameters"))
+        shown = None if given is None else jsonview.payload(json.dumps(given, ensure_ascii=False))
+        plan = explain.plan(resource, given, machine.name)
+        found.append(Call(node.name, resource.arn, plan, shown))
+    return found

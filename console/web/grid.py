@@ -1,0 +1,124 @@
+"""How did each state go in each of the last executions, and which took unusually long?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from console.web import runs, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Execution
+    from console.web.runs import Run
+    from console.web.shapes import Picture
+
+SIZES = (25, 50, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A cell of the grid; ``long``: it took unusually long."""
+
+    execution: Execution
+    status: words.Status
+    note: str = ""
+    long: bool = False
+
+    @property
+    def entered(self) -> bool:
+        """Tell whether there is anything to lead to."""
+        return self.status.tone != "idle"
+
+    @property
+    def label(self) -> str:
+        """Return the cell in words."""
+        parts = [self.execution.name, self.status.word.lower(), self.note]
+        return ", ".join([one for one in parts if one] + ["unusually long"] * self.long)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One state over the executions. ``old``: it is not in the definition of now."""
+
+    name: str
+    type: str
+    depth: int
+    spots: tuple[Spot, ...]
+    median: int | None
+    old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Executions, oldest first, and a line a state. ``total``: the executions themselves."""
+
+    runs: tuple[Run, ...]
+    total: Line
+    lines: tuple[Line, ...]
+
+
+def grid(found: Sequence[Run], picture: Picture | None) -> Grid:
+    """Return the grid of some executions, given newest first."""
+    order = tuple(reversed(found))
+    states = [(box.node.name, box.node.type) for box in picture.boxes] if picture else []
+    here = {name for name, _ in states}
+    gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
+    depths = _depths(picture)
+    lines = [_line(name, kind, depths[name], order) for name, kind in states]
+    lines += [_line(name, "", 0, order, old=True) for name in gone]
+    return Grid(order, _total(order), tuple(lines))
+
+
+def _depths(picture: Picture | None) -> dict[str, int]:
+    """Return how many boxes each state stands in."""
+    boxes = picture.boxes if picture else ()
+    return {
+        box.node.name: sum(
+            outer.nested
+            and outer is not box
+            and outer.x <= box.x
+            and outer.y <= box.y
+            and box.x + box.width <= outer.x + outer.width
+            and box.y + box.height <= outer.y + outer.height
+            for outer in boxes
+        )
+        for box in boxes
+    }
+
+
+def _line(name: str, kind: str, depth: int, order: Sequence[Run], *, old: bool = False) -> Line:
+    cells = [run.cells.get(name) for run in order]
+    times = [cell.spent for cell in cells if cell is not None and cell.spent is not None]
+    limit = runs.unusual(times)
+    spots = []
+    for run, cell in zip(order, cells, strict=True):
+        if cell is None:
+            spots.append(Spot(run.execution, words.STEP[""]))
+            continue
+        spent = cell.spent
+        parts = [] if spent is None else [words.duration(spent)]
+        if cell.visits > 1:
+            parts.append(f"{cell.visits} visits")
+        if cell.retries:
+            parts.append(f"{cell.retries} retries" if cell.retries > 1 else "1 retry")
+        long = limit is not None and spent is not None and spent >= limit
+        spots.append(Spot(run.execution, words.STEP[cell.status], ", ".join(parts), long))
+    return Line(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
+
+
+def _total(order: Sequence[Run]) -> Line:
+    times = [run.spent for run in order if run.spent is not None]
+    limit = runs.unusual(times)
+    spots = tuple(
+        Spot(
+            run.execution,
+            words.EXECUTION[run.execution.status],
+            "" if run.spent is None else words.duration(run.spent),
+            limit is not None and run.spent is not None and run.spent >= limit,
+        )
+        for run in order
+    )
+    return Line("", "", 0, spots, int(median(times)) if times else None)

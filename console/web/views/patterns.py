@@ -1,0 +1,70 @@
+"""What do the last executions of a state machine have in common, and what was never tried?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_safe
+
+import engine
+from console.web import insights as seen
+from console.web import runs, words
+from console.web.grid import SIZES
+from console.web.grid import grid as gridded
+from console.web.page import render, yard
+from console.web.views.machines import about
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
+
+
+@require_safe
+def grid(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/grid/``: the last executions by states."""
+    one = yard(request).machine(machine)
+    most = _most(request)
+    context = about(one)
+    found = runs.last(one, most)
+    context |= {
+        "tab": "grid",
+        "grid": gridded(found, context["picture"]),
+        "most": most,
+        "sizes": SIZES,
+        "legend": words.LEGEND,
+    }
+    return render(request, "machine/grid.html", context)
+
+
+@require_safe
+def insights(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
+    one = yard(request).machine(machine)
+    most = _most(request)
+    context = about(one) | {"tab": "insights", "most": most, "sizes": SIZES}
+    if context["picture"] is not None:
+        context |= _insights(one, runs.last(one, most, of_now=True))
+    return render(request, "machine/insights.html", context)
+
+
+def _insights(one: StateMachine, found: list[runs.Run]) -> dict[str, Any]:
+    graph = engine.graph(engine.parse(one.definition.text, one.type))
+    known = seen.insights(graph, found)
+    ways = seen.ways(graph, found, known)
+    pairs = {way for run in found for way in run.ways}
+    ids = graph.by_name
+    return {
+        "runs": found,
+        "insights": list(known.values()),
+        "summaries": known,
+        "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
+        "coverage": seen.coverage(ways),
+        "never": [way for way in ways if way.tried is False],
+        "unknown": [way for way in ways if way.tried is None],
+    }
+
+
+def _most(request: HttpRequest) -> int:
+    asked = request.GET.get("last", "")
+    return int(asked) if asked in map(str, SIZES) else SIZES[0]

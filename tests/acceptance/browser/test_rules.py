@@ -1,0 +1,139 @@
+"""Can a person set up who is told and what starts by itself, and see how it went?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.acceptance.browser.yard import create, start, unique
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.acceptance.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
+PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+
+
+def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Server) -> None:
+    """Made by the form, it tells of the next execution; nobody named the address, so it dies."""
+    machine, name = create(server, PASS), unique("rule")
+    page.goto("/notifications/")
+    page.fill("#name", name)
+    page.get_by_label("Failed").uncheck()
+    page.get_by_label("Succeeded").check()
+    page.select_option("#machine", label=machine)
+    page.fill("#target", "https://hooks.example.com/yard")
+    page.click("text=Make the rule")
+    row = page.locator("tr", has_text=name).first
+    expect(row).to_contain_text("Succeeded")
+    expect(row).to_contain_text("Enabled")
+    start(server, machine)
+    letter = page.locator("#dead tr", has_text=machine)
+    for _ in range(50):
+        page.reload()
+        if letter.count():
+            break
+        page.wait_for_timeout(100)
+    expect(letter).to_contain_text("not among the endpoints of targets.json")
+    event = letter.locator("code").inner_text()
+    letter.get_by_role("button", name="Send again").click()
+    expect(page.locator(".banner")).to_contain_text("on its way again")
+    page.get_by_role("link", name=name).first.click()
+    expect(page.locator("main")).to_contain_text(event)
+    page.click("text=Signing secret")
+    page.click("button[value=disable]")
+    expect(page.locator("h1")).to_contain_text("Disabled")
+    page.click("text=Delete")
+    page.click("button.danger")
+    expect(page.locator(".banner")).to_contain_text("was deleted")
+
+
+def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) -> None:
+    """A wrong expression comes back with the reason and everything as it was typed."""
+    machine, name = create(server, PASS), unique("nightly")
+    page.goto("/schedules/")
+    page.fill("#name", name)
+    page.fill("#schedule", "cron(0 3 * * *)")
+    page.fill("#timezone", "Europe/Rome")
+    page.select_option("#machine", label=machine)
+    page.fill("#input", '{"night": true}')
+    page.click("text=Make the schedule")
+    expect(page.locator("#problem")).to_contain_text("got 5 fields, wanted six")
+    assert page.input_value("#input") == '{"night": true}'
+    page.fill("#schedule", "cron(0 3 * * ? *)")
+    page.click("text=Make the schedule")
+    row = page.locator("tr", has_text=name)
+    expect(row).to_contain_text("Europe/Rome")
+    page.get_by_role("link", name=name).first.click()
+    expect(page.locator("dd time")).to_have_count(5)
+    expect(page.locator("main")).to_contain_text('Input {"night": true}')
+
+
+def test_a_start_link_starts_the_machine(page: Page, server: Server) -> None:
+    """What the page shows once works as it stands; revoked it opens nothing."""
+    machine = create(server, PASS)
+    page.goto(f"/machines/{machine}/")
+    page.click(".tabs >> text=Triggers")
+    page.fill("#name", "shop")
+    page.click("text=Make the link")
+    shown = page.locator("pre.code").inner_text()
+    url = shown.rpartition("'")[0].rpartition("'")[2]
+    answer = page.request.post(url, data={"order": 7})
+    assert answer.status == 200
+    assert json.loads(answer.text())["executionArn"].split(":")[6] == machine
+    page.goto(f"/machines/{machine}/triggers/")
+    page.click("text=Revoke")
+    expect(page.locator("table")).to_contain_text("Revoked")
+    assert page.request.post(url, data={}).status == 404
+
+
+@pytest.fixture(scope="module")
+def paths(server: Server) -> list[str]:
+    """Return the addresses of the pages, with something to see on each."""
+    machine = create(server, PASS)
+    events = server.client("events")
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    pattern = {"source": ["aws.states"], "detail": {"stateMachineArn": [arn]}}
+    events.put_rule(Name=machine, EventPattern=json.dumps(pattern))
+    hook = {"Id": "1", "Arn": f"https://hooks.example.com/{'long' * 40}"}
+    events.put_targets(Rule=machine, Targets=[hook])
+    events.put_rule(Name=f"at-{machine}", ScheduleExpression="rate(10 days)")
+    events.put_targets(Rule=f"at-{machine}", Targets=[{"Id": "1", "Arn": arn}])
+    start(server, machine)
+    rule = f"/rules/{machine}/"
+    triggers = f"/machines/{machine}/triggers/"
+    return [
+        "/notifications/",
+        "/schedules/",
+        rule,
+        f"{rule}delete/",
+        f"/rules/at-{machine}/",
+        triggers,
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_breaks_an_accessibility_rule(
+    page: Page, paths: list[str], theme: Literal["light", "dark"]
+) -> None:
+    """Axe finds nothing on any page in either theme."""
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    for path in paths:
+        page.goto(path)
+        results = Axe().run(page)
+        assert not results.violations_count, f"{path}: {results.generate_report()}"
+
+
+@pytest.mark.parametrize("width", [1440, 800, 390, 320])
+def test_no_page_scrolls_sideways(page: Page, paths: list[str], width: int) -> None:
+    """Only tables do, inside their own regions."""
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in paths:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path

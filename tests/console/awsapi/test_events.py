@@ -1,0 +1,181 @@
+"""Who may do what with EventBridge's actions, and what do they refuse?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import access
+from console.awsapi import services, shapes
+from console.awsapi.errors import UnknownOperation
+from console.awsapi.operations.call import Call
+from console.errors import ServiceError
+from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
+from console.store.audit import Actor
+from tests.console.store.helpers import PASS, create
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+PATTERN = '{"source": ["shop"]}'
+ENTRY = {"Source": "shop", "DetailType": "Order", "Detail": '{"total": 1}'}
+HOOK = {"Id": "1", "Arn": "https://example.com/"}
+
+
+def ask(project: Project, action: str, role: str = "editor", **params: Any) -> dict[str, Any]:
+    """Call an action as the edge does, from the check of the request on."""
+    from django.contrib.auth import get_user_model
+
+    user, _ = get_user_model().objects.get_or_create(username=role)
+    principal = access.Principal(user, project, role)
+    access.authorize(principal, services.EVENTS.permission(action))
+    shapes.check(services.EVENTS.operation(action), params)
+    answer = services.EVENTS.handler(action)(
+        Call(action, params, principal, "us-east-1", Actor(role, "AKIA"))
+    )
+    assert isinstance(answer, dict)
+    return answer
+
+
+def code(project: Project, action: str, **params: Any) -> str:
+    """Return the code with which an action refuses."""
+    with pytest.raises(ServiceError) as caught:
+        ask(project, action, **params)
+    return caught.value.code
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "PutRule": {"Name": "r", "EventPattern": PATTERN},
+    "PutTargets": {"Rule": "r", "Targets": [HOOK]},
+    "DisableRule": {"Name": "r"},
+    "EnableRule": {"Name": "r"},
+    "RemoveTargets": {"Rule": "r", "Ids": ["1"]},
+    "DeleteRule": {"Name": "r"},
+}
+
+
+def test_only_an_editor_changes_rules(project: Project) -> None:
+    """Each change is the editor's, and in the audit with the key it was made with."""
+    for action, params in CHANGES.items():
+        with pytest.raises(access.Denied, match=f"events:{action}"):
+            ask(project, action, "operator", **params)
+        ask(project, action, **params)
+    entries = AuditEntry.objects.order_by("pk")
+    assert [one.action for one in entries] == [f"events:{action}" for action in CHANGES]
+    assert {(one.actor, one.key_id) for one in entries} == {("editor", "AKIA")}
+
+
+def test_a_viewer_reads_and_an_operator_puts_events(project: Project) -> None:
+    """Reading takes no more than being a member."""
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    assert ask(project, "ListRules", "viewer")["Rules"][0]["Name"] == "r"
+    with pytest.raises(access.Denied, match="events:PutEvents"):
+        ask(project, "PutEvents", "viewer", Entries=[ENTRY])
+    ask(project, "PutEvents", "operator", Entries=[ENTRY])
+    assert OutboxEvent.objects.count() == 1
+
+
+def test_events_are_as_they_were_put(project: Project) -> None:
+    """With their time and resources; without a rule they are taken and forgotten."""
+    ask(project, "PutEvents", "operator", Entries=[ENTRY])
+    assert OutboxEvent.objects.count() == 0
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    entry = ENTRY | {"Time": 1_700_000_000, "Resources": ["order-7"]}
+    answer = ask(project, "PutEvents", "operator", Entries=[entry])
+    row = OutboxEvent.objects.get()
+    assert json.loads(row.body) == {
+        "version": "0",
+        "id": answer["Entries"][0]["EventId"],
+        "detail-type": "Order",
+        "source": "shop",
+        "account": "123456789012",
+        "time": "2023-11-14T22:13:20Z",
+        "region": "us-east-1",
+        "resources": ["order-7"],
+        "detail": {"total": 1},
+    }
+    assert row.about == "order-7"
+
+
+def test_a_rule_put_again_is_made_anew(project: Project) -> None:
+    """What is not given is as if it had never been; its targets stay."""
+    ask(project, "PutRule", **CHANGES["PutRule"], Description="d", State="DISABLED")
+    ask(project, "PutTargets", **CHANGES["PutTargets"])
+    ask(project, "PutRule", Name="r", ScheduleExpression="rate(1 hour)")
+    shown = ask(project, "DescribeRule", Name="r")
+    assert (shown["State"], shown["ScheduleExpression"]) == ("ENABLED", "rate(1 hour)")
+    assert {"Description", "EventPattern"}.isdisjoint(shown)
+    assert EventTarget.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "params", "wanted"),
+    [
+        ("PutRule", {"Name": "r"}, "ValidationException"),
+        ("PutRule", {"Name": "a b", "EventPattern": PATTERN}, "ValidationException"),
+        ("PutRule", {"Name": "r", "EventPattern": "{"}, "InvalidEventPatternException"),
+        ("PutRule", {"Name": "r", "ScheduleExpression": "x"}, "ValidationException"),
+        (
+            "PutRule",
+            {"Name": "r", "EventPattern": PATTERN, "EventBusName": "other"},
+            "ResourceNotFoundException",
+        ),
+        ("DescribeRule", {"Name": "r"}, "ResourceNotFoundException"),
+        ("EnableRule", {"Name": "r"}, "ResourceNotFoundException"),
+        ("PutTargets", {"Rule": "r", "Targets": [HOOK]}, "ResourceNotFoundException"),
+        ("RemoveTargets", {"Rule": "r", "Ids": ["1"]}, "ResourceNotFoundException"),
+        ("TestEventPattern", {"EventPattern": "{", "Event": "{}"}, "InvalidEventPatternException"),
+        ("TestEventPattern", {"EventPattern": PATTERN, "Event": "{"}, "ValidationException"),
+        ("ListRules", {"NextToken": "made up"}, "ValidationException"),
+        (
+            "PutEvents",
+            {"Entries": [ENTRY | {"Detail": json.dumps({"x": "y" * 262_144})}]},
+            "ValidationException",
+        ),
+        ("PutEvents", {"Entries": [ENTRY | {"Time": 1e15}]}, "ValidationException"),
+    ],
+)
+def test_what_is_wrong_is_refused(
+    project: Project, action: str, params: dict[str, Any], wanted: str
+) -> None:
+    """With EventBridge's code."""
+    assert code(project, action, **params) == wanted
+
+
+def test_there_are_limits(project: Project) -> None:
+    """Five targets a rule, three hundred rules, no Id twice."""
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    six = [HOOK | {"Id": str(number)} for number in range(6)]
+    assert code(project, "PutTargets", Rule="r", Targets=six) == "LimitExceededException"
+    assert code(project, "PutTargets", Rule="r", Targets=[HOOK, HOOK]) == "ValidationException"
+    assert EventTarget.objects.count() == 0
+    for number in range(299):
+        EventRule.objects.create(
+            project=project, region="us-east-1", name=f"n{number}", arn=f"a{number}", created_ms=1
+        )
+    over = {"Name": "one-more", "EventPattern": PATTERN}
+    assert code(project, "PutRule", **over) == "LimitExceededException"
+    ask(project, "PutRule", Name="r", EventPattern='{"source": ["other"]}')
+
+
+def test_wrong_targets_are_refused_by_themselves(project: Project) -> None:
+    """The others of the request are put."""
+    ask(project, "PutRule", **CHANGES["PutRule"])
+    machine = create(project, PASS).arn
+    targets = [
+        {"Id": "good", "Arn": machine, "InputPath": "$.detail"},
+        {"Id": "gone", "Arn": f"{machine}x"},
+        {"Id": "both", "Arn": machine, "Input": "1", "InputPath": "$"},
+        {"Id": "odd", "Arn": "arn:aws:s3:::bucket"},
+    ]
+    answer = ask(project, "PutTargets", Rule="r", Targets=targets)
+    assert [one["TargetId"] for one in answer["FailedEntries"]] == ["gone", "both", "odd"]
+    assert ask(project, "ListTargetsByRule", Rule="r") == {"Targets": targets[:1]}
+
+
+def test_what_is_not_served_says_so(project: Project) -> None:
+    """An action that the model has and we have not."""
+    with pytest.raises(UnknownOperation, match="not served yet"):
+        ask(project, "CreateEventBus", Name="x")

@@ -1,0 +1,176 @@
+"""A mixed run: executions of every shape that end, wait, and go on in every way."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from console.models import Execution, TaskRow, Timer
+from console.store import activities, executions, redrive, tasks
+from tests.console.store.helpers import ACTIVITY, REGION, create, ended, function, one, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Project
+
+BROKEN: set[str] = set()
+"""Inputs at which the function fails; "once" only once."""
+
+
+def work(event: Any, context: Any) -> Any:
+    """Fail what is broken, and anything at its first attempt that asks for it."""
+    name = str(event)
+    if name in BROKEN:
+        if name == "once":
+            BROKEN.discard(name)
+        raise RuntimeError(f"{name} is broken")
+    return event
+
+
+RETRY = [{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1, "MaxAttempts": 2}]
+CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "Caught"}]
+CALL = one("T", **function("work"))
+PAUSE = one("W", Type="Wait", Seconds=1)
+LONG = one("W", Type="Wait", Seconds=3600)
+CHAIN = {
+    "StartAt": "P0",
+    "States": {
+        **{f"P{n}": {"Type": "Pass", "Next": f"P{n + 1}"} for n in range(20)},
+        "P20": {"Type": "Succeed"},
+    },
+}
+LOOP = {
+    "StartAt": "More",
+    "States": {
+        "More": {
+            "Type": "Pass",
+            "Parameters": {"n.$": "States.MathAdd($.n, 1)"},
+            "Next": "Enough",
+        },
+        "Enough": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.n", "NumericLessThan": 50, "Next": "More"}],
+            "Default": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+    },
+}
+BRANCHES = one(
+    "Five", Type="Parallel", Branches=[one(f"B{n}", Type="Pass", Result=n) for n in range(5)]
+)
+MIXED = one("Two", Type="Parallel", Branches=[CALL, PAUSE])
+ITEMS = one("Each", Type="Map", MaxConcurrency=5, ItemProcessor=CALL)
+TRIED = one("R", **function("work"), Retry=RETRY)
+CAUGHT = {
+    "StartAt": "Try",
+    "States": {
+        "Try": {
+            "Type": "Parallel",
+            "Branches": [CALL, LONG],
+            "Catch": CATCH,
+            "Retry": RETRY,
+            "Next": "Caught",
+        },
+        "Caught": {"Type": "Succeed"},
+    },
+}
+LATE = {**LONG, "TimeoutSeconds": 1}
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "c"}}}
+ITEM_LIST = list(range(30))
+ACTIVITIES = ("work", "silent", "sent")
+WAITING = one("Await", Type="Task", Resource=ACTIVITY)
+PATIENT = {
+    "StartAt": "Try",
+    "States": {
+        "Try": {"Type": "Parallel", "Branches": [CALL, WAITING], "Catch": CATCH, "End": True},
+        "Caught": {"Type": "Wait", "Seconds": 3600, "End": True},
+    },
+}
+
+
+def activity(name: str, **more: Any) -> dict[str, Any]:
+    """Return a machine that waits for a worker of an activity."""
+    return one("A", Type="Task", Resource=ACTIVITY.replace(":work", f":{name}"), **more)
+
+
+def distributed(inner: dict[str, Any]) -> dict[str, Any]:
+    """Return a machine of one distributed Map."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    return one("Run", Type="Map", ItemProcessor={"ProcessorConfig": config, **inner})
+
+
+SHAPES: dict[str, tuple[dict[str, Any], Any, str]] = {
+    "chain": (CHAIN, 1, "SUCCEEDED"),
+    "loop": (LOOP, {"n": 0}, "SUCCEEDED"),
+    "branches": (BRANCHES, {"a": 1}, "SUCCEEDED"),
+    "mixed": (MIXED, 7, "SUCCEEDED"),
+    "items": (ITEMS, ITEM_LIST, "SUCCEEDED"),
+    "none": (ITEMS, [], "SUCCEEDED"),
+    "tried": (TRIED, "once", "SUCCEEDED"),
+    "caught": (CAUGHT, "always", "SUCCEEDED"),
+    "failed": (FAIL, 1, "FAILED"),
+    "broken": (TRIED, "later", "SUCCEEDED"),
+    "half": (ITEMS, [1, "later", 3], "SUCCEEDED"),
+    "group": (one("G", Type="Parallel", Branches=[CALL, PAUSE]), "later", "SUCCEEDED"),
+    "children": (distributed(CALL), [1, "a", 3], "SUCCEEDED"),
+    "bad-child": (distributed(CALL), [1, "later", 3], "SUCCEEDED"),
+    "late": (LATE, 1, "TIMED_OUT"),
+    "silent": (activity("silent", HeartbeatSeconds=1), 1, "FAILED"),
+    "sent": (activity("sent"), 1, "SUCCEEDED"),
+    "stopped": (LONG, 1, "ABORTED"),
+    "halted": (WAITING, 1, "ABORTED"),
+    "waits": (WAITING, 1, "RUNNING"),
+    "sleeps": (LONG, 1, "RUNNING"),
+    "forks": (one("Two", Type="Parallel", Branches=[LONG, WAITING]), 1, "RUNNING"),
+    "patient": (PATIENT, "always", "RUNNING"),
+    "open-children": (distributed(WAITING), [1], "RUNNING"),
+}
+"""Name -> machine, input, and how it ends."""
+
+
+def run_all(project: Project) -> dict[str, Execution]:
+    """Start executions of every shape; break some, stop some, and redrive what can be."""
+    for name in ACTIVITIES:
+        activities.create(project, REGION, name)
+    BROKEN.update({"once", "always", "later"})
+    made = {
+        name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()
+    }
+    take("silent")
+    tasks.succeed(take("sent").token, '"answer"')
+    until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
+    for name in ("stopped", "halted"):
+        executions.stop(made[name], error="E", cause="enough")
+    until(lambda: Execution.objects.filter(map_run__parent=made["open-children"]).exists())
+    until(lambda: Timer.objects.filter(execution=made["patient"]).exists())
+    for name, (_, _, status) in SHAPES.items():
+        made[name] = made[name] if status == "RUNNING" else ended(made[name])
+    BROKEN.clear()
+    for name in ("broken", "half", "group", "bad-child", "failed", "late"):
+        until(lambda name=name: not redrive.refusal(made[name]))  # type: ignore[misc]
+        redrive.redrive(made[name])
+    for name in ("broken", "half", "group", "bad-child", "failed", "late"):
+        made[name] = ended(made[name])
+    return made
+
+
+def take(name: str) -> tasks.Work:
+    """Take the task of an activity that one execution has, and leave it at that."""
+    found: list[tasks.Work] = []
+
+    def try_it() -> bool:
+        work = tasks.take_activity_task(ACTIVITY.replace(":work", f":{name}"), "lazy")
+        found.extend([work] if work is not None else [])
+        return bool(found)
+
+    until(try_it)
+    return found[0]
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

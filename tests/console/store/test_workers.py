@@ -1,0 +1,181 @@
+"""Do workers take over from the dead, and only from them?"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.models import Execution, Project, TaskRow, Timer, Worker
+from console.store import epoch, hints, runs, tasks, workers
+from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
+
+
+@pytest.fixture(autouse=True)
+def own_name() -> Iterator[None]:
+    """Give the process its usual name and epoch back."""
+    yield
+    tasks.work_as("")
+    epoch.forget()
+
+
+@pytest.fixture
+def called(project: Project) -> tuple[Execution, int, str]:
+    """Return an execution, its task, and the worker that has it."""
+    execution = start(create(project, one("T", Type="Task", Resource=LAMBDA)))
+    drain(execution)
+    number = TaskRow.objects.get().task
+    name = workers.enter()
+    tasks.work_as(name)
+    assert tasks.claim(execution.pk, number) is not None
+    return execution, number, name
+
+
+def end_lease(name: str) -> None:
+    """Let a lease end."""
+    Worker.objects.filter(name=name).update(lease_until_ms=1)
+
+
+def test_a_lease_that_is_renewed_stands(called: tuple[Execution, int, str]) -> None:
+    """Its tasks stay where they are, whoever else looks."""
+    _, _, name = called
+    assert workers.renew(name, steps=3, fenced=1)
+    other = workers.enter()
+    assert workers.look(other)[1] == []
+    assert workers.bury([]) == 0
+    row = Worker.objects.get(name=name)
+    assert (row.steps, row.fenced) == (3, 1)
+
+
+def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) -> None:
+    """With the same idempotency key, to whoever is alive."""
+    execution, number, name = called
+    end_lease(name)
+    other = workers.enter()
+    part, dead = workers.look(other)
+    assert (part, dead) == (workers.Share(0, 1), [name])
+    assert workers.bury(dead) == 1
+    tasks.work_as(other)
+    work = tasks.claim(execution.pk, number)
+    assert work is not None
+    assert work.dispatches == 2
+
+
+def test_a_lease_that_ended_cannot_be_renewed(called: tuple[Execution, int, str]) -> None:
+    """Whoever was stopped for too long must begin anew."""
+    _, _, name = called
+    end_lease(name)
+    assert not workers.renew(name)
+
+
+def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(project: Project) -> None:
+    """Nobody waits for the end of its lease."""
+    del project
+    name, other = workers.enter(), workers.enter()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    Worker.objects.filter(name=name).update(pid=child)
+    assert workers.look(other)[1] == [name]
+
+
+def test_a_process_of_another_machine_is_only_known_by_its_lease(project: Project) -> None:
+    """Its number means nothing here."""
+    del project
+    name, other = workers.enter(), workers.enter()
+    Worker.objects.filter(name=name).update(pid=2**22 + 1, host="elsewhere")
+    assert workers.look(other)[1] == []
+
+
+def test_who_leaves_hands_over(called: tuple[Execution, int, str]) -> None:
+    """Its lease is gone and its task is free."""
+    _, _, name = called
+    assert workers.leave(name) == 1
+    assert TaskRow.objects.get().status == "scheduled"
+    assert not Worker.objects.exists()
+
+
+def test_shares_cover_everything_once(project: Project) -> None:
+    """Three workers: each execution is in the part of exactly one."""
+    machine = create(project, WAIT)
+    started = {start(machine).pk for _ in range(7)}
+    for number in started:
+        while runs.step(number):
+            pass
+    names = [workers.enter() for _ in range(3)]
+    parts = [workers.look(name)[0] for name in names]
+    assert sorted(part.rank for part in parts) == [0, 1, 2]
+    assert sum(part.leads for part in parts) == 1
+    found = [
+        number
+        for part in parts
+        for number in part.part(Timer.objects.all()).values_list("execution_id", flat=True)
+    ]
+    assert sorted(found) == sorted(started)
+    assert all(sum(part.has(number) for part in parts) == 1 for number in started)
+
+
+def test_a_step_of_an_older_epoch_writes_nothing(project: Project) -> None:
+    """After a restore, what a process remembers is not the past of the rows."""
+    execution = start(create(project, PASS))
+    epoch.mine()
+    epoch.begin()
+    with pytest.raises(runs.Fenced):
+        runs.step(execution.pk)
+    assert epoch.is_over()
+    epoch.forget()
+    assert drain(execution).status == "SUCCEEDED"
+
+
+class Kept:
+    """A carrier that remembers."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[object, ...]] = []
+        self.written: list[tuple[object, ...]] = []
+
+    def takes(self, topic: hints.Topic) -> bool:
+        """Take births."""
+        return topic == ("born",)
+
+    def keeps(self, topic: hints.Topic) -> bool:
+        """Keep none here."""
+        del topic
+        return False
+
+    def carry(self, topic: hints.Topic, what: tuple[object, ...]) -> None:
+        """Remember."""
+        self.taken.append((*topic, *what))
+
+    def flush(self) -> None:
+        """Write."""
+        self.written += self.taken
+        self.taken = []
+
+    def drop(self) -> None:
+        """Forget."""
+        self.taken = []
+
+
+def test_hints_travel_with_their_transaction(project: Project) -> None:
+    """A carried hint is written once, and not told in this process."""
+    from django.db import connection
+
+    carrier, here = Kept(), []
+    hints.carry_by(carrier)
+    end = hints.listen(("born",), here.append)
+    try:
+        execution = start(create(project, PASS))
+    finally:
+        hints.carry_by(None)
+        end()
+    assert here == []
+    got = carrier.written if connection.vendor == "postgresql" else carrier.taken
+    assert got == [("born", execution.pk)]

@@ -1,0 +1,101 @@
+"""What leaves a page: pictures, flowcharts, and commands to copy."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html import unescape
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from django.test import RequestFactory
+
+import engine
+from console import access
+from console.web import commands, mermaid
+from console.web.page import Yard
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import CHAIN, MARKUP, page
+from tests.console.web.test_machine_tabs import NESTED
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project
+
+HOSTILE = {
+    "Comment": "x",
+    "StartAt": MARKUP,
+    "States": {
+        MARKUP: {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.a", "StringEquals": '"]|;#', "Next": "日本\uffff\u0007"}],
+            "Default": 'end["',
+        },
+        "日本\uffff\u0007": {"Type": "Pass", "End": True},
+        'end["': {"Type": "Fail"},
+    },
+}
+
+
+def test_the_picture_is_whole_and_well_formed(project: Project, client: Client) -> None:
+    """An SVG with every state's name, that needs no style and runs no script."""
+    create(project, HOSTILE)
+    answer = client.get("/machines/machine/definition.svg")
+    assert answer["Content-Type"].startswith("image/svg+xml")
+    root = ET.fromstring(answer.content)  # noqa: S314 - what we have just written
+    words = "".join(root.itertext())
+    assert MARKUP in words
+    assert "日本\ufffd\u2407" in words
+    tags = {one.tag.rpartition("}")[2] for one in root.iter()}
+    assert not tags & {"script", "style", "foreignObject", "a"}
+
+
+def test_the_flowchart_has_every_state_and_way(project: Project, client: Client) -> None:
+    """Groups hold their states; no name can end its own quotes."""
+    create(project, NESTED)
+    shown = client.get("/machines/machine/definition.mmd").content.decode()
+    graph = engine.graph(engine.parse(json.dumps(NESTED)))
+    for node in graph.nodes:
+        assert re.search(rf"^ *(subgraph )?{node.id}\W", shown, re.MULTILINE)
+    for edge in graph.edges:
+        assert f"{edge.source} --> {edge.target}" in shown
+    assert shown.count("subgraph") == shown.count("  end\n") == 5
+    assert shown.startswith("flowchart TD\n")
+
+
+def test_no_name_breaks_out_of_the_flowchart() -> None:
+    """Each line has its quotes in pairs, and nothing but entities between them."""
+    shown = mermaid.flowchart(engine.graph(engine.parse(json.dumps(HOSTILE))))
+    for line in shown.splitlines():
+        assert line.count('"') in (0, 2)
+        for quoted in re.findall(r'"(.*)"', line):
+            assert not re.search(r"[<>\"|]|#(?!\d+;)", quoted)
+    assert "#60;script#62;" in shown
+    assert "#26085;#26412;" in shown
+
+
+def test_an_execution_offers_its_commands(project: Project, client: Client) -> None:
+    """As text to be read, and to be copied; each names this server."""
+    execution = drain(start(create(project, PASS), {"it's": "$(x)"}, "run"))
+    shown = client.get(page(execution)).content.decode()
+    found = [unescape(one) for one in re.findall(r'data-copy-text="(aws [^"]*)"', shown)]
+    assert [one.split()[6] for one in found] == [
+        *("start-execution", "describe-execution", "get-execution-history")
+    ]
+    assert all("--endpoint-url http://testserver --region us-east-1" in one for one in found)
+
+
+def test_an_input_is_one_argument(project: Project) -> None:
+    """Quotes, dollars and line ends stay what they are; a very long one is a file."""
+    request = RequestFactory().get("/")
+    user, _, _ = access.first_owner()
+    here = Yard(access.Principal(user, project, "owner"), "us-east-1")
+    given = {"it's": '$(x) `y` "z"\n'}
+    execution = start(create(project, CHAIN), given)
+    again = shlex.split(commands.of_execution(request, here, execution)[0].text)
+    assert json.loads(again[again.index("--input") + 1]) == given
+    assert again[again.index("--state-machine-arn") + 1] == execution.state_machine_arn
+    execution.input = json.dumps("x" * 20_000)
+    assert "file://input.json" in commands.of_execution(request, here, execution)[0].text

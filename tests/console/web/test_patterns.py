@@ -1,0 +1,238 @@
+"""The last executions by states: grid, insights, and what was never tried."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.models import Execution, HistoryEvent
+from console.store import machines
+from console.web import runs, steps
+from console.web.history import traced
+from tests.console.store.helpers import create, drain, function, start
+from tests.console.web.helpers import MARKUP, text
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Project, StateMachine
+
+MIXED: dict[str, Any] = {
+    "StartAt": "Sort",
+    "States": {
+        "Sort": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.k", "NumericEquals": 1, "Next": "Each"},
+                {"Variable": "$.k", "NumericEquals": 2, "Next": "Bad"},
+                {"Variable": "$.k", "NumericEquals": 3, "Next": "Last"},
+                {"Variable": "$.k", "NumericEquals": 4, "Next": "Last"},
+            ],
+            "Default": "Both",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemProcessor": {
+                "StartAt": "One",
+                "States": {
+                    "One": {
+                        "Type": "Choice",
+                        "Choices": [{"Variable": "$", "NumericGreaterThan": 1, "Next": "Wrong"}],
+                        "Default": "Right",
+                    },
+                    "Wrong": {"Type": "Fail", "Error": "Wrong"},
+                    "Right": {"Type": "Pass", "End": True},
+                },
+            },
+            "Retry": [{"ErrorEquals": ["Wrong"], "MaxAttempts": 0}],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Last"}],
+            "Next": "Last",
+        },
+        "Bad": {"Type": "Fail", "Error": MARKUP},
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [
+                {"StartAt": "L", "States": {"L": {"Type": "Wait", "Seconds": 3600, "End": True}}}
+            ],
+            "Next": "Last",
+        },
+        "Last": {"Type": "Succeed"},
+    },
+}
+INPUTS: list[Any] = [
+    {"k": 1, "items": [0, 1]},
+    {"k": 1, "items": [0, 5, 1]},
+    {"k": 2},
+    {"k": 3},
+    {"k": 0},
+]
+
+
+def mixed(project: Project) -> StateMachine:
+    """Return a machine with executions of five fates."""
+    machine = create(project, MIXED)
+    for number, data in enumerate(INPUTS):
+        drain(start(machine, data, f"run-{number}"))
+    return machine
+
+
+def shift(execution: Execution, state: str, by_ms: int) -> None:
+    """Let an execution have left a state later than it did."""
+    events = HistoryEvent.objects.filter(execution_id=execution.pk)
+    left = events.get(state=state, type__endswith="Exited").event_id
+    for event in events.filter(event_id__gte=left):
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id=event.event_id).update(
+            at_ms=event.at_ms + by_ms
+        )
+
+
+def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> None:
+    """Status and visits of every state, in all fates, are those of the execution's own graph."""
+    found = runs.last(mixed(project), 10)
+    assert [run.execution.name for run in found] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
+    statuses = set()
+    for run in found:
+        with traced(run.execution) as trace:
+            for one in steps.summaries(trace).values():
+                cell = run.cells.get(one.node.name)
+                assert (cell.visits if cell else 0) == one.visits
+                if cell is not None and one.visits:
+                    statuses.add(cell.status)
+                    assert steps.words.STEP[cell.status] == one.status, one.node.name
+    assert statuses >= {"succeeded", "failed", "caught", "running"}
+
+
+def test_a_grid_costs_the_same_for_many(project: Project, client: Client) -> None:
+    """Three queries of its own at first, and what is known is not read again."""
+    machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    counts = []
+    for number in (1, 12):
+        for _ in range(number):
+            drain(start(machine))
+        with CaptureQueriesContext(connection) as seen:
+            text(client.get("/machines/machine/grid/"))
+        counts.append(len(seen))
+        assert any("historyevent" in one["sql"] for one in seen.captured_queries)
+    assert counts[0] == counts[1] <= 15
+    with CaptureQueriesContext(connection) as seen:
+        text(client.get("/machines/machine/grid/"))
+    assert not any("historyevent" in one["sql"] for one in seen.captured_queries)
+
+
+def test_long_histories_make_fewer_columns(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest always stays; a page reads only so many events."""
+    machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    for _ in range(5):
+        drain(start(machine))
+    monkeypatch.setattr(runs, "MOST_EVENTS", 9)
+    assert len(runs.last(machine, 25)) == 2
+    monkeypatch.setattr(runs, "MOST_EVENTS", 1)
+    assert len(runs.last(machine, 25)) == 1
+
+
+def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Client) -> None:
+    """Of seven executions the one that took a minute in a state; each cell leads to its step."""
+    machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    for number in range(7):
+        execution = drain(start(machine, None, f"run-{number}"))
+        if number == 3:
+            shift(execution, "P", 60_000)
+    shown = text(client.get("/machines/machine/grid/"))
+    assert shown.count("unusually long") == 2  # as a tooltip, and for who does not see it
+    link = "/machines/machine/executions/run-3/?step=P"
+    (label,) = re.findall(rf'<a href="{re.escape(link)}" title="([^"]*)"', shown)
+    assert label == "run-3, succeeded, 1 min 00 s, unusually long"
+    assert shown.count("▲") == 2  # the cell, and the legend
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted"),
+    [
+        ([5, 5, 5, 5], None),
+        ([1000] * 9 + [1100], 1501),
+        ([10] * 20, 111),
+        ([1] * 10 + [1000] * 10, 2499),
+    ],
+)
+def test_what_is_unusual_depends_on_what_is_usual(times: list[int], wanted: int | None) -> None:
+    """Two usual lengths are no outliers, nor are differences that nobody would notice."""
+    assert runs.unusual(times) == wanted
+
+
+@pytest.mark.parametrize(("percent", "wanted"), [(50, 50), (95, 95), (100, 100), (1, 1)])
+def test_a_percentile_is_one_of_the_times(percent: int, wanted: int) -> None:
+    """The nearest rank; nothing of nothing."""
+    assert runs.percentile(list(range(100, 0, -1)), percent) == wanted
+    assert runs.percentile([], percent) is None
+
+
+def test_states_of_older_definitions_are_told_apart(project: Project, client: Client) -> None:
+    """The grid keeps their line, the insights leave those executions out."""
+    machine = mixed(project)
+    new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
+    machine = machines.update(machine, definition=json.dumps(new))
+    shown = text(client.get("/machines/machine/grid/"))
+    assert "not in the definition of now" in shown
+    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    drain(start(machine))
+    shown = text(client.get("/machines/machine/insights/"))
+    assert "1 of 1" in shown
+    assert "Everything was tried" in shown
+
+
+def never(shown: str) -> set[tuple[str, str, str]]:
+    """Return (kind, state, when) of what a page says was never tried."""
+    table = shown.partition('id="never-title"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</td><td[^>]*>(.*?)</td></tr>", table)
+    return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}  # type: ignore[misc]
+
+
+def test_insights_count_and_name_what_was_never_tried(project: Project, client: Client) -> None:
+    """How often each state ran and failed; states, rules, Catchers and Retriers without a use."""
+    mixed(project)
+    shown = text(client.get("/machines/machine/insights/"))
+    row = re.search(
+        r'<tr id="state-n\d+">\s*<td class="name"><bdi>One</bdi>.*?</tr>', shown, re.DOTALL
+    )
+    assert row is not None
+    assert re.sub(r"<[^>]*>|\s+", " ", row[0]).split()[:6] == ["One", "Choice", "2", "of", "5", "5"]
+    assert never(shown) == {("Retrier", "Each", "Wrong")}
+    cannot_tell = shown.partition("A history cannot tell: 2")[2]
+    assert "$.k == 3" in cannot_tell
+    assert "$.k == 4" in cannot_tell
+    assert client.get("/machines/machine/insights/").content.decode().count(MARKUP) == 0
+
+
+def test_what_was_not_tried_is_named(project: Project, client: Client) -> None:
+    """With a single execution that takes one way, everything else is listed."""
+    machine = create(project, MIXED)
+    drain(start(machine, {"k": 1, "items": [0]}))
+    assert never(text(client.get("/machines/machine/insights/"))) == {
+        ("State", "Bad", "-"),
+        ("State", "Both", "-"),
+        ("State", "L", "-"),
+        ("State", "Wrong", "-"),
+        ("Choice rule", "Sort", "$.k == 2"),
+        ("Choice rule", "Sort", "$.k == 3"),
+        ("Choice rule", "Sort", "$.k == 4"),
+        ("Default", "Sort", "default"),
+        ("Choice rule", "One", "$ > 1"),
+        ("Catcher", "Each", "States.ALL"),
+        ("Retrier", "Each", "Wrong"),
+    }
+
+
+def test_pages_of_a_machine_without_executions_say_so(project: Project, client: Client) -> None:
+    """Both lead on to a first execution; a missing function is no reason to fail."""
+    create(project, {"StartAt": "T", "States": {"T": {**function("x"), "End": True}}})
+    assert "No execution yet" in text(client.get("/machines/machine/grid/"))
+    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert text(client.get("/machines/machine/grid/?last=nonsense"))

@@ -1,0 +1,311 @@
+"""Who makes rules on the pages, and what do the pages tell of them?"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.integrations import notices
+from console.models import AuditEntry, Delivery, EventRule, EventTarget, OutboxEvent
+from console.store import outbox, rules
+from tests.console.store.helpers import PASS, create, drain, start
+from tests.console.web.helpers import MARKUP, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+    SignIn = Callable[[str], Client]
+
+NOTIFICATIONS, SCHEDULES = "/notifications/", "/schedules/"
+REGION = "us-east-1"
+ASKED = {"name": "ends", "status": ["FAILED", "ABORTED"], "target": "ops@example.com"}
+
+
+def rule(project: Project, name: str = "ends", **fields: str) -> EventRule:
+    """Make a rule that sends to a web address."""
+    fields = fields or {"pattern": '{"source": ["aws.states"]}'}
+    made = rules.put(project, REGION, name, **fields)
+    rules.put_targets(project, REGION, name, [{"Id": "1", "Arn": "https://example.com/hook"}])
+    return made
+
+
+def dead_letter(project: Project) -> Delivery:
+    """Let a delivery have died."""
+    if not EventRule.objects.filter(project=project).exists():
+        rule(project)
+    machine = create(project, PASS, f"m{OutboxEvent.objects.count()}")
+    drain(start(machine, name="x"))
+    outbox.route()
+    last = Delivery.objects.filter(project=project).latest("pk")
+    Delivery.objects.filter(pk=last.pk).update(
+        status="dead", attempts=3, ended_ms=1_700_000_000_000, last_error=f"refused {MARKUP}"
+    )
+    return last
+
+
+# -- notifications ---------------------------------------------------------------------------------
+
+
+def test_a_rule_is_made_from_choices(project: Project, client: Client) -> None:
+    """Statuses, a machine and an address become pattern and target; the list words them."""
+    machine = create(project, PASS)
+    answer = client.post(NOTIFICATIONS, ASKED | {"machine": machine.arn})
+    assert (answer.status_code, answer["Location"]) == (302, NOTIFICATIONS)
+    made = EventRule.objects.get()
+    assert json.loads(made.pattern) == {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {"status": ["FAILED", "ABORTED"], "stateMachineArn": [machine.arn]},
+    }
+    assert EventTarget.objects.get().address == "mailto:ops@example.com"
+    shown = re.sub(r"<[^>]+>|\s+", " ", text(client.get(NOTIFICATIONS)))
+    assert re.search(r"Failed ?, Aborted of +stateMachine:machine", shown)
+    assert "ops@example.com" in shown
+    actions = AuditEntry.objects.order_by("pk").values_list("action", "actor")
+    assert list(actions)[-2:] == [("events:PutRule", "editor"), ("events:PutTargets", "editor")]
+
+
+def test_a_pattern_of_ones_own_stands_instead(project: Project, client: Client) -> None:
+    """Kept as typed; the list says so."""
+    own = '{"source": [{"prefix": "my."}]}'
+    client.post(NOTIFICATIONS, ASKED | {"pattern": own})
+    assert EventRule.objects.get().pattern == own
+    assert "a pattern of its own" in text(client.get(NOTIFICATIONS))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "a b"}, "Name: got 'a b'"),
+        ({"pattern": '{"source": "x"}'}, "must be an object or an array"),
+        ({"target": "somewhere"}, "got 'somewhere', wanted the ARN of"),
+        ({"target": "arn:aws:states:us-east-1:123456789012:stateMachine:no"}, "Does Not Exist"),
+        ({"input": "{"}, "Input: wanted JSON"),
+        ({"status": []}, "an empty array matches nothing"),
+    ],
+)
+def test_a_wrong_form_comes_back_as_typed(
+    project: Project, client: Client, change: dict[str, Any], words: str
+) -> None:
+    """With what is wrong, and nothing of it is stored."""
+    shown = text(client.post(NOTIFICATIONS, ASKED | change), 422)
+    assert words in shown
+    for name in ("name", "target"):
+        assert f'value="{(ASKED | change)[name]}"' in shown
+    assert EventRule.objects.count() == EventTarget.objects.count() == 0
+
+
+def test_a_name_is_not_taken_twice(project: Project, client: Client) -> None:
+    """The form makes rules; changing one is its own page."""
+    client.post(NOTIFICATIONS, ASKED)
+    shown = text(client.post(NOTIFICATIONS, ASKED | {"target": "https://example.com"}), 422)
+    assert "there is a rule 'ends' already" in shown
+    assert EventTarget.objects.get().address == "mailto:ops@example.com"
+
+
+def test_dead_letters_say_why_and_are_sent_again(project: Project, signed_in: SignIn) -> None:
+    """By an operator; the event id stays, and the audit has who did it."""
+    letter = dead_letter(project)
+    path = f"/notifications/{letter.pk}/again/"
+    viewer, operator = signed_in("viewer"), signed_in("operator")
+    shown = viewer.get(NOTIFICATIONS)
+    assert MARKUP not in shown.content.decode()
+    assert f"refused {MARKUP}" in text(shown)
+    assert letter.event.event_id in text(shown)
+    assert "Send again" not in text(shown)
+    assert viewer.post(path).status_code == 403
+    assert "Send again" in text(operator.get(NOTIFICATIONS))
+    operator.post(path)
+    again = Delivery.objects.get(pk=letter.pk)
+    assert (again.status, again.attempts, again.event_id) == ("waiting", 0, letter.event_id)
+    assert AuditEntry.objects.get(action="events:SendAgain").actor == "operator"
+    assert "not among the dead letters" in text(operator.post(path, follow=True))
+
+
+def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None:
+    """Fifty at a time, none twice and none missing."""
+    letter = dead_letter(project)
+    Delivery.objects.exclude(pk=letter.pk).delete()
+    for number in range(59):
+        event = OutboxEvent.objects.create(
+            event_id=f"event-{number}", project=project, region=REGION, about="x", at_ms=1
+        )
+        Delivery.objects.create(
+            event=event,
+            target=letter.target,
+            project=project,
+            status="dead",
+            next_ms=1,
+            created_ms=1,
+            ended_ms=1,
+        )
+    first = text(client.get(NOTIFICATIONS))
+    older = re.search(r"before=(\d+)", first)
+    assert older is not None
+    second = text(client.get(NOTIFICATIONS, {"before": older[1]}))
+    ids = re.findall(r'class="faint long">([\w-]+)</code>', first + second)
+    assert len(ids) == len(set(ids)) == 60
+
+
+def test_nothing_of_another_project_is_seen_or_changed(project: Project, client: Client) -> None:
+    """Neither its rules, nor its dead letters."""
+    other = type(project).objects.create(name="other", account_id="999999999999")
+    rule(other, "theirs")
+    letter = dead_letter(other)
+    assert "theirs" not in text(client.get(NOTIFICATIONS))
+    for path in ("", "delete/"):
+        assert client.get(f"/rules/theirs/{path}").status_code == 404
+    for path in ("", "switch/", "delete/", "targets/", "targets/remove/"):
+        assert client.post(f"/rules/theirs/{path}").status_code == 404
+    client.post(f"/notifications/{letter.pk}/again/")
+    assert Delivery.objects.get(pk=letter.pk).status == "dead"
+    assert EventRule.objects.get(name="theirs").state == "ENABLED"
+
+
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def test_a_schedule_is_made(project: Project, client: Client) -> None:
+    """With its zone and input; the list says when it is due next."""
+    machine = create(project, PASS)
+    asked = {
+        "name": "nightly",
+        "schedule": "cron(0 3 * * ? *)",
+        "timezone": "Europe/Rome",
+        "machine": machine.arn,
+        "input": '{"night": true}',
+    }
+    assert client.post(SCHEDULES, asked).status_code == 302
+    made = EventRule.objects.get()
+    assert made.next_ms is not None
+    assert json.loads(EventTarget.objects.get().settings) == {"Input": '{"night": true}'}
+    shown = text(client.get(SCHEDULES))
+    assert "cron(0 3 * * ? *)" in shown
+    assert "Europe/Rome" in shown
+    assert 'datetime="20' in shown
+    assert "nightly" not in text(client.get(NOTIFICATIONS))
+    assert shown.count("<time") < text(client.get("/rules/nightly/")).count("<time")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schedule": "rate(1 minutes)"}, "the singular"),
+        ({"timezone": "Mars/Base"}, "time zone: got 'Mars/Base'"),
+        ({"machine": ""}, "wanted the ARN of"),
+    ],
+)
+def test_a_wrong_schedule_comes_back_as_typed(
+    project: Project, client: Client, change: dict[str, str], words: str
+) -> None:
+    """With what is wrong."""
+    asked = {"name": "x", "schedule": "rate(1 minute)", "machine": create(project, PASS).arn}
+    shown = text(client.post(SCHEDULES, asked | change), 422)
+    assert words in shown
+    assert f'value="{(asked | change)["schedule"]}"' in shown
+    assert EventRule.objects.count() == 0
+
+
+# -- one rule --------------------------------------------------------------------------------------
+
+
+def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client) -> None:
+    """Each on its own form; what was not asked stays."""
+    rule(project)
+    client.post("/rules/ends/switch/", {"act": "disable"})
+    client.post("/rules/ends/", {"pattern": '{"source": ["my.app"]}', "description": "mine"})
+    made = EventRule.objects.get()
+    assert (made.pattern, made.description) == ('{"source": ["my.app"]}', "mine")
+    assert (made.state, made.targets.count()) == ("DISABLED", 1)
+    assert "Disabled" in text(client.get("/rules/ends/"))
+    wrong = text(client.post("/rules/ends/", {"pattern": "{"}), 422)
+    assert "no JSON" in wrong
+    assert "Nothing is on its way" in text(client.get("/rules/ends/delete/"))
+    client.post("/rules/ends/delete/")
+    assert EventRule.objects.count() == 0
+    actions = [one.action for one in AuditEntry.objects.filter(actor="editor").order_by("pk")]
+    assert actions == ["events:DisableRule", "events:PutRule", "events:DeleteRule"]
+
+
+def test_targets_are_added_and_removed(project: Project, client: Client) -> None:
+    """Up to five; a wrong one says why."""
+    rule(project)
+    for number in range(5):
+        client.post("/rules/ends/targets/", {"target": f"a{number}@example.com"})
+    ids = EventTarget.objects.order_by("target_id").values_list("target_id", flat=True)
+    assert list(ids) == ["1", "2", "3", "4", "5"]
+    assert "at most five targets" in text(client.get("/rules/ends/"))
+    client.post("/rules/ends/targets/remove/", {"id": "2"})
+    wrong = text(client.post("/rules/ends/targets/", {"target": "x"}, follow=True))
+    assert "got 'x', wanted the ARN of" in wrong
+    assert EventTarget.objects.count() == 4
+
+
+def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) -> None:
+    """A viewer sees where a rule sends, not how to sign for it, and no form."""
+    made = rule(project)
+    secret = notices.secret_for(made.arn, "1")
+    assert secret in text(signed_in("editor").get("/rules/ends/"))
+    viewer = signed_in("viewer")
+    shown = text(viewer.get("/rules/ends/"))
+    assert "https://example.com/hook" in shown
+    assert secret not in shown
+    for page in (NOTIFICATIONS, SCHEDULES, "/rules/ends/"):
+        assert 'method="post"' not in text(viewer.get(page)).partition("<main")[2]
+    for path in ("", "switch/", "delete/", "targets/", "targets/remove/"):
+        assert viewer.post(f"/rules/ends/{path}", {"act": "disable"}).status_code == 403
+    assert viewer.post(NOTIFICATIONS, ASKED).status_code == 403
+    assert viewer.post(SCHEDULES, ASKED).status_code == 403
+
+
+def test_deliveries_are_listed_with_their_status(project: Project, client: Client) -> None:
+    """And a link to the execution they tell of."""
+    letter = dead_letter(project)
+    shown = text(client.get("/rules/ends/"))
+    assert "Dead letter" in shown
+    assert "Waiting" in shown
+    assert f"/arn/{letter.event.about}" in shown
+
+
+def test_pages_stay_in_their_region(project: Project, client: Client) -> None:
+    """Links and answers keep ?region=, and rules of elsewhere are not shown."""
+    rules.put(project, "eu-west-1", "there", pattern='{"source": ["x"]}')
+    assert "there" not in text(client.get(NOTIFICATIONS)).partition("<main")[2]
+    assert client.get("/rules/there/").status_code == 404
+    query = "?region=eu-west-1"
+    assert f"/rules/there/{query}" in text(client.get(f"{NOTIFICATIONS}{query}"))
+    answer = client.post(f"/rules/there/switch/{query}", {"act": "disable"})
+    assert answer["Location"] == f"/rules/there/{query}"
+
+
+def queries(client: Client, path: str) -> int:
+    """Count the queries of a page."""
+    with CaptureQueriesContext(connection) as seen:
+        text(client.get(path))
+    return len(seen)
+
+
+def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> None:
+    """At most fifteen queries, for one rule or sixty."""
+    machine = create(project, PASS)
+    rule(project)
+    rule(project, "at-0", schedule="rate(1 day)")
+    dead_letter(project)
+    paths = (NOTIFICATIONS, SCHEDULES, "/rules/ends/", f"/machines/{machine.name}/triggers/")
+    before = {path: queries(client, path) for path in paths}
+    for number in range(1, 30):
+        rule(project, f"ends-{number}")
+        rule(project, f"at-{number}", schedule="rate(1 day)")
+    dead_letter(project)
+    outbox.route()
+    assert {path: queries(client, path) for path in paths} == before
+    assert max(before.values()) <= 15, before
