@@ -8,7 +8,7 @@ executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for n
 smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
 show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
-after which ended executions are removed.
+after which ended executions are removed; ``STEPYARD_LOG`` json: the log as JSON lines.
 """
 
 from __future__ import annotations
