@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import os
@@ -10,6 +9,8 @@ import secrets
 from pathlib import Path
 
 PRIVATE = 0o600
+SHORTEST = 32
+"""Characters of a secret that somebody chose."""
 
 
 def data_folder() -> Path:
@@ -25,9 +26,15 @@ def master_secret(folder: Path) -> bytes:
     """Return the one secret all others are derived from, made at the first start.
 
     ``STEPYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
+    Raise ``ValueError`` on one that can be guessed: all access keys follow from it.
     """
     given = os.environ.get("STEPYARD_SECRET")
     if given:
+        if len(given) < SHORTEST:
+            raise ValueError(
+                f"STEPYARD_SECRET: got {len(given)} characters, wanted {SHORTEST} or more: make one"
+                " with openssl rand -hex 32"
+            )
         return given.encode()
     path = folder / "secret"
     if not path.exists():
@@ -51,5 +58,5 @@ def derived(master: bytes, purpose: str) -> bytes:
 
 
 def derived_text(master: bytes, purpose: str) -> str:
-    """Return the key for one purpose as text of 43 characters."""
-    return base64.urlsafe_b64encode(derived(master, purpose)).decode().rstrip("=")
+    """Return the key for one purpose as text of 64 characters."""
+    return derived(master, purpose).hex()

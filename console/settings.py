@@ -9,7 +9,7 @@ smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Pr
 show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
-PostgreSQL at most.
+PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 """
 
 from __future__ import annotations

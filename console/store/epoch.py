@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import connection
 
+from console import clock
 from console.models import ServerFact
 from console.store.writer import write
 
@@ -39,11 +40,14 @@ def is_over() -> bool:
 
 
 def begin() -> str:
-    """Begin a new epoch and return it; processes of older ones end."""
+    """Begin a new epoch and return it; processes of older ones end.
+
+    None is ever the same again: what was restored may know nothing of the epochs since its backup.
+    """
 
     def store() -> str:
         fact, _ = ServerFact.objects.get_or_create(name=NAME, defaults={"value": "0"})
-        fact.value = str(int(fact.value) + 1)
+        fact.value = str(max(int(fact.value) + 1, clock.now_ms()))
         fact.save()
         return fact.value
 

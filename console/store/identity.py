@@ -1,13 +1,16 @@
-"""Is this the server whose secret wrote the database?"""
+"""Is this the server whose secret wrote the database, and does it know all its tables?"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import pkgutil
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connection
 
+from console import migrations
 from console.models import ServerFact
 from console.store.writer import write
 
@@ -18,8 +21,16 @@ class WrongSecret(CommandError):
     """Another secret made the tokens and access keys of this database; said without a traceback."""
 
 
+class NewerTables(CommandError):
+    """A later version has migrated this database; said without a traceback."""
+
+
 def claim() -> None:
-    """Remember our secret in an empty database; raise ``WrongSecret`` if it knows another."""
+    """Remember our secret in an empty database; raise ``WrongSecret`` if it knows another.
+
+    Raise ``NewerTables`` if a later version of this program has changed the tables (G16).
+    """
+    _check_tables()
 
     def store() -> str:
         fact, _ = ServerFact.objects.get_or_create(name=_NAME, defaults={"value": _fingerprint()})
@@ -30,6 +41,18 @@ def claim() -> None:
             f"STEPYARD_SECRET, or without it {settings.DATA_DIR / 'secret'}: this database was "
             "first used with another secret, and none of its task tokens and access keys would "
             "work with this one. Start with that secret, or on another database."
+        )
+
+
+def _check_tables() -> None:
+    ours = {name for _, name, _ in pkgutil.iter_modules(migrations.__path__)}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM django_migrations WHERE app = 'console'")
+        unknown = sorted({name for (name,) in cursor.fetchall()} - ours)
+    if unknown:
+        raise NewerTables(
+            f"the database: got tables of a later version ({', '.join(unknown)}), wanted those of "
+            "this one. Start that version, or restore the backup that was made before it came."
         )
 
 

@@ -1,8 +1,8 @@
 """How are executions removed that nobody needs any more?  With all their rows, some at a time.
 
 An execution goes with the children of its Map Runs, and only when all of them have ended. Children
-go before their parent; its snapshot goes first of all, so that what is half removed can neither be
-redriven nor go on, and whoever prunes next finishes it.
+go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be
+redriven, and whoever prunes next finishes it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 BATCH = 500
+_NOTHING_LEFT = '{"frames":[]}'  # what no redrive can go on from
 EVENTS_AT_ONCE = 20_000
 """Executions with more events than this together are not removed in one transaction."""
 _ITEMS_AT_ONCE = 5_000
@@ -130,7 +131,7 @@ class _Work:
     def _tree(self, root: int) -> None:
         """Remove an execution with the children of its Map Runs, the lowest first."""
         levels = _levels(root)
-        if levels is None or not (self._dry_run or write(lambda: self._begin(root))):
+        if levels is None or not (self._dry_run or write(lambda: self._begin(levels))):
             self._done = self._done.plus(needed=1)
             return
         for level in reversed(levels[1:]):
@@ -138,12 +139,17 @@ class _Work:
                 self._drop(group, "children")
         self._drop([root], "executions")
 
-    def _begin(self, root: int) -> bool:
-        """Take an execution's snapshot away; False if it runs again (inside a transaction)."""
-        if not _locked([root]):
+    def _begin(self, levels: Sequence[Sequence[int]]) -> bool:
+        """Empty the snapshots of an execution and of all parents below it, in a transaction.
+
+        False if it runs again.
+        """
+        if not _locked(levels[0]):
             return False
         self._note_begin()
-        RunRow.objects.filter(pk=root).delete()
+        for level in levels[:-1] or levels:
+            for some in _chunks(level, BATCH):
+                RunRow.objects.filter(pk__in=some).update(snapshot=_NOTHING_LEFT)
         return True
 
     def _drop(self, numbers: Sequence[int], kind: str) -> None:
@@ -188,6 +194,11 @@ class _Work:
     def _note(self, reason: str) -> None:
         target = self._scope.machine or self._project.name
         audit.record(self._project, self._actor, "PruneExecutions", target, reason)
+
+
+def is_begun(execution_id: int) -> bool:
+    """Tell whether an execution is being removed: children of it may be gone already."""
+    return RunRow.objects.filter(pk=execution_id, snapshot=_NOTHING_LEFT).exists()
 
 
 # -- what may go -----------------------------------------------------------------------------------

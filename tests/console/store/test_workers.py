@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from console.models import Execution, Project, TaskRow, Timer, Worker
+from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
 from console.store import epoch, hints, runs, tasks, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
@@ -132,6 +133,15 @@ def test_a_step_of_an_older_epoch_writes_nothing(project: Project) -> None:
     assert epoch.is_over()
     epoch.forget()
     assert drain(execution).status == "SUCCEEDED"
+
+
+def test_no_epoch_comes_twice(project: Project) -> None:
+    """Who restores the same backup again fences what ran since the first time."""
+    del project
+    first = epoch.begin()
+    ServerFact.objects.filter(name=epoch.NAME).delete()  # the backup knows nothing of it
+    time.sleep(0.002)
+    assert epoch.begin() not in (first, "0", "1")
 
 
 class Kept:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from console.store import identity
 from console.worker import Embedded, alone
@@ -24,6 +25,22 @@ def test_another_secret_is_refused(project: Project, settings: Any) -> None:
     settings.STEPYARD_TOKEN_KEY = b"another"
     with pytest.raises(identity.WrongSecret, match=r"STEPYARD_SECRET.*another secret.*Start with"):
         Embedded().start()
+
+
+def test_tables_of_a_later_version_are_refused(project: Project) -> None:
+    """This version would misread them; the message says what to do (G16)."""
+    del project
+    identity.claim()
+    later = MigrationRecorder(connection)
+    later.record_applied("console", "9999_lanes")
+    later.record_applied("elsewhere", "9999_other")
+    try:
+        with pytest.raises(identity.NewerTables, match=r"9999_lanes\), wanted.*Start that version"):
+            Embedded().start()
+    finally:
+        later.record_unapplied("console", "9999_lanes")
+        later.record_unapplied("elsewhere", "9999_other")
+    identity.claim()
 
 
 def test_a_second_worker_is_refused(

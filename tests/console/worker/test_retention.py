@@ -178,6 +178,7 @@ def test_half_removed_is_finished_and_cannot_be_redriven(
         for one_left in Execution.objects.filter(status="RUNNING"):
             drain(one_left)
     assert redrive.refusal(Execution.objects.get(pk=parent.pk)) == ""
+    assert not retention.is_begun(parent.pk)
     children = Execution.objects.filter(map_run__parent=parent).count()
     monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 1)
     scope = retention.Scope(clock.now_ms() + 1000)
@@ -188,6 +189,7 @@ def test_half_removed_is_finished_and_cannot_be_redriven(
     with pytest.raises(KeyboardInterrupt):
         retention.prune(scope, go_on=killed)
     assert Execution.objects.count() == children
+    call_command("check_invariants", stdout=io.StringIO())
     assert redrive.refusal(Execution.objects.get(pk=parent.pk)) != ""
     assert retention.prune(scope).executions == 1
     assert Execution.objects.count() == 0

@@ -1,0 +1,108 @@
+"""Would image and compose file start what they say, and nothing without its secrets?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, get_commands, load_command_class
+
+ROOT = Path(__file__).parent.parent
+COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+OURS = [name for name, service in SERVICES.items() if service.get("image") == "stepyard"]
+
+
+def started(command: list[str]) -> None:
+    """Check that a command line of ours names a command and options that are there."""
+    assert command[:2] == ["python", "manage.py"]
+    app = get_commands()[command[2]]
+    assert app == "console"
+    load_command_class(app, command[2]).create_parser("manage.py", command[2]).parse_args(
+        command[3:]
+    )
+
+
+def test_what_the_containers_run_is_there() -> None:
+    """Web, worker and the image's own command are commands of ours, with options they take."""
+    assert set(OURS) == {"web", "worker"}
+    for name in OURS:
+        started(SERVICES[name]["command"])
+    (own,) = re.findall(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
+    started(yaml.safe_load(own))
+    assert SERVICES["worker"]["deploy"]["replicas"] == 2
+
+
+def test_a_command_that_is_not_there_would_be_seen() -> None:
+    """The check above can fail."""
+    with pytest.raises(KeyError):
+        started(["python", "manage.py", "webb"])
+    with pytest.raises(CommandError):
+        started(["python", "manage.py", "web", "--prot", "8083"])
+
+
+def test_no_secret_has_a_default() -> None:
+    """Compose refuses to start without them; every other variable has a harmless default."""
+    required = set(re.findall(r"\$\{(\w+):\?", COMPOSE))
+    assert required == {"STEPYARD_SECRET", "POSTGRES_PASSWORD"}
+    for name in required:
+        uses = re.findall(rf"\$\{{{name}(.)", COMPOSE)
+        assert uses
+        assert set(uses) == {":"}
+    defaults = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", COMPOSE))
+    assert defaults == {"STEPYARD_HOSTS": "", "STEPYARD_HTTPS": "1", "PUBLISH": "127.0.0.1:8083"}
+    assert not re.findall(r"ARG|ENV .*(SECRET|PASSWORD|KEY)", DOCKERFILE)
+
+
+def test_all_processes_share_one_configuration() -> None:
+    """Another secret or database in one of them would be another server."""
+    assert SERVICES["web"]["environment"] == SERVICES["worker"]["environment"]
+    given = SERVICES["web"]["environment"]
+    assert given["STEPYARD_DATABASE_URL"].startswith("postgres://stepyard:${POSTGRES_PASSWORD")
+    assert given["STEPYARD_DATABASE_URL"].endswith("@postgres:5432/stepyard")
+    # the workers' own calls go to a name that the server answers to
+    assert given["STEPYARD_URL"] == "http://web:8083"
+    assert given["STEPYARD_HOSTS"].split(",")[0] == "web"
+
+
+def test_the_database_outlives_its_container() -> None:
+    """It has a volume and a health that the others wait for."""
+    database = SERVICES["postgres"]
+    assert database["volumes"] == ["database:/var/lib/postgresql/data"]
+    assert "database" in yaml.safe_load(COMPOSE)["volumes"]
+    assert database["healthcheck"]["test"][1] == "pg_isready"
+    for name in OURS:
+        assert SERVICES[name]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    assert "ports" not in database
+
+
+def test_moto_is_started_only_on_request() -> None:
+    """AWS's stand-in is a profile."""
+    assert SERVICES["moto"]["profiles"] == ["aws"]
+    assert not [name for name, one in SERVICES.items() if "profiles" in one and name != "moto"]
+
+
+def test_the_image_runs_as_nobody_special() -> None:
+    """A numbered user owns nothing but the data folder; the last word on the user is not root."""
+    users = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)
+    assert users == ["10001"]
+    for name in OURS:
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+        assert "user" not in SERVICES[name]
+
+
+def test_only_sources_go_into_the_image() -> None:
+    """Whatever is copied exists and is let through; history, tests and data are not."""
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    allowed = {line.removeprefix("!") for line in rules if line.startswith("!")}
+    copied = set()
+    for sources in re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE):
+        copied |= set(sources.split())
+    assert copied == allowed
+    assert all((ROOT / one).exists() for one in copied)
