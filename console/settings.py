@@ -197,6 +197,8 @@ STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
 STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
+# what each process computes, for whoever finds it dead
+STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
 STEPYARD_LEASE_S = float(os.environ.get("STEPYARD_LEASE_S", "10"))  # of a worker of a team
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 

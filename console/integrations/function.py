@@ -63,6 +63,14 @@ def is_url(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
 
+def runs_here(task: Task) -> bool:
+    """Tell whether a task is a Python callable: it can take this process with it."""
+    if task.kind != "lambda":
+        return False
+    found = targets.function(function_name(task.resource), task.resource, task.machine)
+    return found is not None and not is_url(found[0])
+
+
 def function_name(arn: str) -> str:
     """Return the function's name in an ARN, without version or alias."""
     return arn.split(":")[NAME_AT]

@@ -23,7 +23,7 @@ class Task:
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
-    ``losses``: how often its process ended before its outcome was known.
+    ``losses``: how many processes have died while it ran in them.
     """
 
     kind: str

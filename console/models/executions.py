@@ -256,6 +256,7 @@ class TaskRow(models.Model):
     closed_ms = models.BigIntegerField(null=True)
     worker = models.CharField(max_length=80, default="")
     dispatches = models.IntegerField(default=0)  # above 1: sent again after a worker was lost
+    losses = models.IntegerField(default=0)  # processes that died while it ran in them
     job = models.TextField(default="")
     looks = models.IntegerField(default=0)
     look_due_ms = models.BigIntegerField(null=True)

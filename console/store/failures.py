@@ -11,6 +11,7 @@ from console.store.caches import kept_runs
 from console.store.writer import is_outage, write
 
 MAX_FAILURES = 3
+_DIED = "The engine could not go on: its process ended in the middle of a step"
 _COUNT = "UPDATE console_runrow SET failures = failures + %s WHERE execution_id = %s"
 _FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
 _PASS_ON = (
@@ -52,16 +53,17 @@ def may_try(execution_id: int) -> bool:
     """
     if write(lambda: _count(execution_id, 1)) < MAX_FAILURES:
         return True
-    abandon(execution_id, "The engine could not go on: its process ended in the middle of a step")
+    abandon(execution_id, _DIED)
     return False
 
 
 def blame(execution_id: int) -> None:
     """Note that an execution was being stepped when a process died; end it at the third time."""
-    if write(lambda: _count(execution_id, 1)) >= MAX_FAILURES:
-        abandon(
-            execution_id, "The engine could not go on: its process ended in the middle of a step"
-        )
+    count = write(lambda: _count(execution_id, 1))
+    if count > MAX_FAILURES:  # the engine could not even end it
+        write(lambda: _by_hand(execution_id, _DIED))
+    elif count == MAX_FAILURES:
+        abandon(execution_id, _DIED)
 
 
 def _count(execution_id: int, more: int) -> int:

@@ -29,12 +29,20 @@ from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 _LOAD = (
     "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id"
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
     " WHERE r.execution_id = %s"
 )
+
+
+def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+_watch: Callable[[int], AbstractContextManager[None]] = _unwatched
 _MESSAGES = 100  # a step takes at most so many; there is another step for the rest
 _STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
 _INBOX = (
@@ -101,11 +109,22 @@ def step(execution_id: int) -> bool:
         return False
     full = len(loaded.inbox) == _MESSAGES
     with bound_contextvars(execution=loaded.arn):
-        with _unless_overtaken(execution_id, loaded.version):
+        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             made = advance(loaded)
         write(lambda: commit(loaded, made))
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
     return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
+
+
+def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:
+    """Let somebody see which execution the engine computes, should it end the process."""
+    global _watch  # noqa: PLW0603 - one a process
+    _watch = watch
+
+
+def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run:
+    with _watch(execution_id):
+        return engine.Run.loads(snapshot, values)
 
 
 def take(execution_id: int) -> Loaded | None:
@@ -127,7 +146,7 @@ def take(execution_id: int) -> Loaded | None:
         return None
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
-        run = kept_runs.get(execution_id, version, values) or engine.Run.loads(snapshot, values)
+        run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
     return Loaded(
         execution_id,
         arn,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 import engine
 from console import clock
@@ -57,8 +57,8 @@ _TAKE = (
 )
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
-    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.state, e.test_case, t.scheduled_ms,"
-    " t.close_due_ms"
+    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
+    " t.scheduled_ms, t.close_due_ms"
     " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
@@ -72,7 +72,8 @@ _CLOCKS = (
 class Work:
     """A task somebody took.
 
-    ``idempotency_key``: the same for every dispatch of the same attempt.
+    ``idempotency_key``: the same for every dispatch of the same attempt; ``losses``: how many
+    processes have died while it ran in them.
     """
 
     execution_id: int
@@ -89,6 +90,7 @@ class Work:
     timeout_s: int | None
     heartbeat_s: int | None
     dispatches: int
+    losses: int
     state: str
     test_case: str
     scheduled_ms: int
@@ -375,6 +377,12 @@ def put_back(work: Work) -> bool:
         return True
 
     return write(again)
+
+
+def count_loss(execution_id: int, task: int) -> None:
+    """Note that a process died while a task ran in it."""
+    found = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(status="closed")
+    write(lambda: found.update(losses=F("losses") + 1))
 
 
 # -- ending work -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,6 +15,7 @@ from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Tas
 from console.store import children, jobs, tasks
 from console.store.writer import release_connection
 from console.worker.guard import insist
+from console.worker.witness import SEEN
 
 import engine  # isort: skip
 
@@ -109,8 +111,13 @@ def _outcome(work: tasks.Work) -> integrations.Outcome:
         release_connection()  # the call may take its time
         if work.kind == "activity":
             name = activity_name(work.resource)
-            return function.call_python(builtin_activities()[name], name, task)
-        return mocked or integrations.call(task)
+            with SEEN.of(work.execution_id, work.task):
+                return function.call_python(builtin_activities()[name], name, task)
+        if mocked:
+            return mocked
+        here = function.runs_here(task)
+        with SEEN.of(work.execution_id, work.task) if here else nullcontext():
+            return integrations.call(task)
     except BaseException as error:
         log.exception("a call raised")
         return Failed(type(error).__name__, str(error))
@@ -137,7 +144,7 @@ def _task(work: tasks.Work) -> Task:
         token=work.token,
         timeout_s=work.timeout_s,
         pattern=work.pattern,
-        losses=work.dispatches - 1,
+        losses=work.losses,
         home=_home(work) if work.service in tasks.NESTED else None,
     )
 

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
-from console.store import epoch, hints, identity, inbox, losses, tasks, workers
+from console.store import epoch, hints, identity, inbox, losses, runs, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
@@ -24,11 +24,11 @@ from console.worker.guard import survive
 from console.worker.pool import Pool
 from console.worker.stepping import Stepping
 from console.worker.upkeep import Upkeep
+from console.worker.witness import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.worker.witness import Witness
 
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
@@ -42,10 +42,12 @@ _AT_ONCE = 10_000  # a sweep takes at most so many of a kind; the next one takes
 class Embedded:
     """The worker of a single process: ``start``, then ``stop``."""
 
+    _counting = True  # whatever could go on at the start is suspected
+
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._ended = threading.Event()
-        self._steps = Stepping(self._ended, self._outdated, self._witness())
+        self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
         self._upkeep = Upkeep()
@@ -66,6 +68,8 @@ class Embedded:
         """
         identity.claim()
         epoch.forget()
+        SEEN.begin()
+        runs.watch_by(SEEN.of)
         self._take_over()
         self._listeners = [
             hints.listen(("wake",), self.wake),
@@ -89,14 +93,12 @@ class Embedded:
         for thread in self._threads:
             thread.start()
 
-    def _witness(self) -> Witness | None:
-        """Return who sees what is stepped; here nobody: all that can go on is suspected."""
-        return None
-
     def _take_over(self) -> None:
         """Take the database, and what a process that is gone had in hand."""
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
+        for execution_id, task in SEEN.dead():
+            tasks.count_loss(execution_id, task)
         failed, released = losses.take_up_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
@@ -122,6 +124,7 @@ class Embedded:
                 thread.join(seconds)
         self._calls.stop(0.2)
         self._upkeep.stop(0.2)
+        SEEN.end()
         self._alone.leave()
 
     # -- tasks -------------------------------------------------------------------------------------

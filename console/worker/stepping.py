@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 from functools import partial
@@ -20,8 +19,6 @@ from console.worker.suspects import Suspects
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.worker.witness import Witness
-
 log = structlog.get_logger(__name__)
 _STOP = -1
 
@@ -33,14 +30,15 @@ class Stepping:
         self,
         ended: threading.Event,
         outdated: Callable[[], None],
-        witness: Witness | None = None,
+        *,
+        counting: bool = True,
     ) -> None:
         """``ended``: no more steps. ``outdated``: called when the database began a new epoch.
 
-        ``witness``: sees what is stepped, and so who killed a process.
+        ``counting``: nobody else counts what killed a process.
         """
-        self.suspects = Suspects(counting=witness is None)
-        self._witness = witness
+        self.suspects = Suspects(counting=counting)
+        self._counting = counting
         self.steps = 0
         self.fenced = 0
         self._ended = ended
@@ -79,8 +77,7 @@ class Stepping:
                 self._again.add(number)
                 return
             self._stepping.add(number)
-        with self._witness.of(number) if self._witness else contextlib.nullcontext():
-            again = self._step(number)
+        again = self._step(number)
         with self._lock:
             self._stepping.discard(number)
             again = again or number in self._again
@@ -101,16 +98,14 @@ class Stepping:
         except runs.Fenced:
             return self._too_late()
         except engine.NewerFormat as error:
-            return self._leave(number, error, counted=suspected and self._witness is None)
+            return self._leave(number, error, counted=suspected and self._counting)
         except Exception as error:
             drop_broken_connection()
             if is_outage(error):
                 log.warning("a step found the database out", error=str(error).strip())
                 return False  # the sweeper comes back to it
             log.exception("a step failed", execution=self._arn(number))
-            note = partial(
-                failures.note, number, error, counted=suspected and self._witness is None
-            )
+            note = partial(failures.note, number, error, counted=suspected and self._counting)
             return survive("noting the failure failed", note, otherwise=False)
 
     def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:

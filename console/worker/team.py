@@ -7,6 +7,7 @@ come as jobs, each worker sweeps its part of the rows, and others take what a de
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,7 +19,8 @@ from console.worker.alone import Alone
 from console.worker.bus import NEAR_MS, Bus
 from console.worker.consumer import Consumer
 from console.worker.embedded import ENGINE_THREADS, Embedded, runnable
-from console.worker.witness import Witness
+from console.worker.guard import survive
+from console.worker.witness import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +34,10 @@ FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "
 class Team(Embedded):
     """One worker among others on a PostgreSQL: ``start``, then ``stop``."""
 
+    _counting = False  # it is known what the dead were computing
+
     def __init__(self, on_end: Callable[[], None] | None = None) -> None:
         """Nothing runs yet. ``on_end``: called if it may work no longer."""
-        self._seen = Witness(settings.DATA_DIR / "stepping")
         super().__init__()
         self._on_end = on_end
         self._alone = Alone(shared=True)
@@ -60,31 +63,27 @@ class Team(Embedded):
         self._consumer.stop(0.3)
         super().stop(seconds)
         workers.leave(self._name)
-        self._seen.end()
 
     def _outdated(self) -> None:
         super()._outdated()
         if self._on_end is not None:
             self._on_end()
 
-    def _witness(self) -> Witness:
-        return self._seen
-
     def _take_over(self) -> None:
         self._alone.take()
-        self._seen.begin()
         self._enter()
         self._bury([])
 
     def _bury(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
         count = workers.bury(dead)
-        accused = self._seen.dead()
-        for number in accused:
-            failures.blame(number)
-        self._steps.suspects.add(accused)
+        accused = SEEN.dead()
+        for number, task in accused:
+            with SEEN.of(number):
+                survive("blaming a step failed", partial(_blame, number, task), None)
+        self._steps.suspects.add(number for number, task in accused if not task)
         if dead or count:
-            log.warning("workers are gone", gone=dead, offered_again=count, were_stepping=accused)
+            log.warning("workers are gone", gone=dead, offered_again=count, were_computing=accused)
 
     def _enter(self) -> None:
         self._name = workers.enter()
@@ -131,3 +130,10 @@ class Team(Embedded):
         """Wake what has waited for a while: what is new, somebody has just been told of."""
         for number in runnable(share, _FORGOTTEN_MS):
             self.wake(number)
+
+
+def _blame(execution_id: int, task: int) -> None:
+    if task:
+        tasks.count_loss(execution_id, task)
+    else:
+        failures.blame(execution_id)

@@ -1,8 +1,8 @@
-"""What was a process stepping when it died?  A few numbers in a file that outlives it.
+"""What was a process computing when it died?  A few numbers in a file that outlives it.
 
-Each stepping thread writes the execution it steps into its own place of a mapped file; that costs
-nothing and survives kill -9. Whoever finds the file of a process that is gone knows exactly which
-executions may have killed it: not those that only waited.
+Each thread writes the execution that the engine computes, or the task whose Python callable runs,
+into its own place of a mapped file; that costs nothing and survives kill -9. Whoever finds the file
+of a process that is gone knows exactly what may have killed it: not what only waited.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import struct
 import threading
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+
 from console.store.workers import host, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_PLACES = 16
-_NUMBER = struct.Struct("<q")
+_PLACES = 128
+_PAIR = struct.Struct("<qq")
 
 
 class Witness:
@@ -41,26 +43,26 @@ class Witness:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{self._prefix}{os.getpid()}"
         with path.open("w+b") as file:
-            file.truncate(_PLACES * _NUMBER.size)
-            self._map = mmap.mmap(file.fileno(), _PLACES * _NUMBER.size)
+            file.truncate(_PLACES * _PAIR.size)
+            self._map = mmap.mmap(file.fileno(), _PLACES * _PAIR.size)
 
     def end(self) -> None:
         """Remove it: nothing is under way any more."""
         (self._folder / f"{self._prefix}{os.getpid()}").unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def of(self, number: int) -> Iterator[None]:
-        """Write down that this thread steps an execution."""
+    def of(self, execution_id: int, task: int = 0) -> Iterator[None]:
+        """Write down what this thread computes: a step of an execution, or one of its tasks."""
         place = self._place()
-        self._write(place, number)
+        self._write(place, execution_id, task)
         try:
             yield
         finally:
-            self._write(place, 0)
+            self._write(place, 0, 0)
 
-    def dead(self) -> list[int]:
-        """Return what processes that are gone were stepping; each death is told once."""
-        found: list[int] = []
+    def dead(self) -> list[tuple[int, int]]:
+        """Return (execution, task or 0) of what processes that are gone were computing, once."""
+        found: list[tuple[int, int]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             pid = path.name.removeprefix(self._prefix)
             if pid.isdigit() and not runs(int(pid)):
@@ -73,12 +75,12 @@ class Witness:
         place: int = self._local.place
         return place
 
-    def _write(self, place: int, number: int) -> None:
+    def _write(self, place: int, execution_id: int, task: int) -> None:
         if self._map is not None:
-            _NUMBER.pack_into(self._map, place * _NUMBER.size, number)
+            _PAIR.pack_into(self._map, place * _PAIR.size, execution_id, task)
 
 
-def _take(path: Path) -> list[int]:
+def _take(path: Path) -> list[tuple[int, int]]:
     """Read a file and remove it; whoever removes it has it."""
     mine = path.with_name(f"taken-{os.getpid()}-{path.name}")
     try:
@@ -87,4 +89,8 @@ def _take(path: Path) -> list[int]:
         mine.unlink()
     except FileNotFoundError:
         return []
-    return [number for (number,) in _NUMBER.iter_unpack(text) if number]
+    return [(number, task) for number, task in _PAIR.iter_unpack(text) if number]
+
+
+SEEN = Witness(settings.STEPYARD_WITNESS)
+"""Of this process; it sees nothing before ``begin``."""

@@ -43,7 +43,7 @@ def test_the_dead_are_told_once(tmp_path: Path) -> None:
     """What two threads were stepping, not what was done before."""
     child_that_dies_stepping(tmp_path, 7, 8)
     witness = Witness(tmp_path)
-    assert sorted(witness.dead()) == [7, 8]
+    assert sorted(witness.dead()) == [(7, 0), (8, 0)]
     assert witness.dead() == []
 
 
