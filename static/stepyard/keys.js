@@ -112,5 +112,9 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.querySelector("[data-keys-switch]");
     if (button) tellSwitch(button);
+    for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+      const row = tab.parentElement; // on a phone the open tab may stand outside its row
+      row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+    }
   });
 })();
