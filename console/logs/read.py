@@ -12,7 +12,7 @@ from console.logs import lines, streams
 from console.models import HistoryEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 1024 * 1024
 _OVERHEAD = 26
+_CHUNK = 500
 _MOST_READ = 20_000
 _MOST_STREAMS = 1_000
 
@@ -70,12 +71,13 @@ def of_stream(
 
     The first ones after event ``after``, or with ``before`` the last ones before that event.
     """
-    events = _events(group, stream, span)
+    events = _events(group, [stream], span)
     if before:
         rows = events.filter(event_id__lt=before).order_by("-event_id")
     else:
         rows = events.filter(event_id__gt=after).order_by("event_id")
-    found = _fitting(_lines(stream, rows[:limit]))
+    asked = rows[:limit].iterator(chunk_size=_CHUNK)
+    found = _fitting(_lines(stream, asked, _redrives([stream])))
     return found[::-1] if before else found
 
 
@@ -91,45 +93,42 @@ def _fitting(found: Iterator[Line]) -> list[Line]:
     return kept
 
 
-def _events(group: LogGroup, stream: Stream, span: Range) -> QuerySet[HistoryEvent]:
-    events = HistoryEvent.objects.filter(
-        span.condition(), execution_id=stream.execution.pk, at_ms__gte=group.created_ms
-    )
-    level = stream.span.level
-    return events if level == "ALL" else events.filter(type__in=lines.types(level))
-
-
-def _lines(stream: Stream, rows: QuerySet[HistoryEvent]) -> Iterator[Line]:
-    redriven = _redriven(stream)
-    for row in rows.iterator(chunk_size=500):
-        count = bisect_right(redriven, row.event_id)
-        text = lines.line(row, stream.execution.arn, count, with_data=stream.span.with_data)
-        yield Line(stream, row.event_id, row.at_ms, text)
-
-
-def _redriven(stream: Stream) -> list[int]:
-    """Return the ids of an execution's redrives."""
-    if not stream.execution.redrive_count:
-        return []
-    events = HistoryEvent.objects.filter(execution_id=stream.execution.pk, type="ExecutionRedriven")
-    return list(events.order_by("event_id").values_list("event_id", flat=True))
-
-
-def newest(group: LogGroup, some: Sequence[Stream], limit: int) -> list[Line]:
-    """Return up to ``limit`` of the newest lines of some streams, newest first, in one query."""
+def _events(group: LogGroup, some: Sequence[Stream], span: Range) -> QuerySet[HistoryEvent]:
+    """Return the events of streams that are lines of a group."""
     wanted = Q(pk__in=[])
     for level in {one.span.level for one in some}:
         at_level = Q(execution_id__in=[one.place[1] for one in some if one.span.level == level])
         wanted |= at_level if level == "ALL" else at_level & Q(type__in=lines.types(level))
-    rows = HistoryEvent.objects.filter(wanted, at_ms__gte=group.created_ms)
-    known = {one.place[1]: (one, _redriven(one)) for one in some}
-    found = []
-    for row in rows.order_by("-at_ms", "-execution_id", "-event_id")[:limit]:
-        stream, redriven = known[row.execution_id]
-        count = bisect_right(redriven, row.event_id)
+    return HistoryEvent.objects.filter(wanted, span.condition(), at_ms__gte=group.created_ms)
+
+
+def _lines(
+    stream: Stream, rows: Iterable[HistoryEvent], redrives: Mapping[int, list[int]]
+) -> Iterator[Line]:
+    for row in rows:
+        count = bisect_right(redrives.get(row.execution_id, ()), row.event_id)
         text = lines.line(row, stream.execution.arn, count, with_data=stream.span.with_data)
-        found.append(Line(stream, row.event_id, row.at_ms, text))
+        yield Line(stream, row.event_id, row.at_ms, text)
+
+
+def _redrives(some: Iterable[Stream]) -> dict[int, list[int]]:
+    """Return execution -> the ids of its redrives, of those that were redriven."""
+    again = [one.place[1] for one in some if one.execution.redrive_count]
+    found: dict[int, list[int]] = {}
+    if again:
+        events = HistoryEvent.objects.filter(execution_id__in=again, type="ExecutionRedriven")
+        pairs = events.order_by("event_id").values_list("execution_id", "event_id")
+        for execution, number in pairs:
+            found.setdefault(execution, []).append(number)
     return found
+
+
+def newest(group: LogGroup, some: Sequence[Stream], limit: int) -> list[Line]:
+    """Return up to ``limit`` of the newest lines of some streams, newest first, in one query."""
+    by_execution = {one.place[1]: one for one in some}
+    rows = _events(group, some, Range()).order_by("-at_ms", "-execution_id", "-event_id")
+    redrives = _redrives(some)
+    return [next(_lines(by_execution[row.execution_id], [row], redrives)) for row in rows[:limit]]
 
 
 # -- of a group ------------------------------------------------------------------------------------
@@ -161,9 +160,9 @@ def search(
     Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
     """
     page = Search([])
-    for seen, stream in enumerate(ways):
+    for seen, (stream, found) in enumerate(_by_stream(group, ways, span, after)):
         begun = after[2] if after and stream.place == after[:2] else 0
-        if not _search_one(page, group, stream, span, matches, limit, begun):
+        if not _search_one(page, stream, found, matches, limit, begun):
             break
         if seen >= _MOST_STREAMS:
             page.cursor = (*stream.place, 2**31 - 1)
@@ -172,19 +171,50 @@ def search(
     return page
 
 
+def _by_stream(
+    group: LogGroup, ways: Iterator[Stream], span: Range, after: Cursor | None
+) -> Iterator[tuple[Stream, Iterator[Line]]]:
+    """Yield each stream with its lines; short ones are read some at a time."""
+    for batch in _batches(ways):
+        redrives = _redrives(batch)
+        rows = _events(group, batch, span).order_by("execution_id", "event_id")
+        if len(batch) == 1:
+            if after and batch[0].place == after[:2]:
+                rows = rows.filter(event_id__gt=after[2])
+            yield batch[0], _lines(batch[0], rows.iterator(chunk_size=_CHUNK), redrives)
+            continue
+        read: dict[int, list[HistoryEvent]] = {}
+        for row in rows:
+            read.setdefault(row.execution_id, []).append(row)
+        for stream in batch:
+            yield stream, _lines(stream, read.get(stream.place[1], []), redrives)
+
+
+def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:
+    """Put streams together whose histories are not longer than a chunk altogether."""
+    batch: list[Stream] = []
+    for stream in ways:
+        if batch and sum(one.length for one in batch) + stream.length > _CHUNK:
+            yield batch
+            batch = []
+        batch.append(stream)
+    if batch:
+        yield batch
+
+
 def _search_one(
     page: Search,
-    group: LogGroup,
     stream: Stream,
-    span: Range,
+    found: Iterator[Line],
     matches: Callable[[str], bool],
     limit: int,
     begun: int,
 ) -> bool:
-    """Add a stream's lines to a page; tell whether there is room for more."""
+    """Add a stream's lines after an event to a page; tell whether there is room for more."""
     last = begun
-    rows = _events(group, stream, span).filter(event_id__gt=begun).order_by("event_id")
-    for line in _lines(stream, rows):
+    for line in found:
+        if line.number <= begun:
+            continue
         fits = not page.found or page.size + line.size <= PAGE_BYTES
         hit = matches(line.text)
         if page.read >= _MOST_READ or (hit and (len(page.found) >= limit or not fits)):

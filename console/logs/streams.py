@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 
 from console.logs import lines
 from console.models import Execution, HistoryEvent, LogRoute
@@ -64,12 +65,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One execution's lines in one group. ``first_ms`` and ``last_ms``: of its lines so far."""
+    """One execution's lines in one group. ``first_ms`` and ``last_ms``: of its lines so far.
+
+    ``length``: of its history.
+    """
 
     execution: Execution
     span: Span
     first_ms: int
     last_ms: int
+    length: int
 
     @property
     def name(self) -> str:
@@ -127,8 +132,8 @@ def _after(place: Place | None, *, descending: bool) -> Q:
 def _streams(rows: Sequence[Execution], known: Sequence[Span]) -> Iterator[Stream]:
     for row in rows:
         span = next(one for one in known if one.holds(row))
-        first, last = row.first_ms, row.last_ms  # type: ignore[attr-defined]  # annotated
-        yield Stream(row, span, first, last)
+        first, last, following = attrgetter("first_ms", "last_ms", "following")(row)
+        yield Stream(row, span, first, last, (following or 1) - 1)
 
 
 def _with_times(
@@ -140,7 +145,9 @@ def _with_times(
         events = events.filter(type__in=wanted)
     first = events.order_by("event_id").values("at_ms")[:1]
     last = events.order_by("-event_id").values("at_ms")[:1]
-    found = found.annotate(first_ms=Subquery(first), last_ms=Subquery(last))
+    found = found.annotate(
+        first_ms=Subquery(first), last_ms=Subquery(last), following=F("runrow__next_event")
+    )
     return found.filter(last_ms__isnull=False)
 
 

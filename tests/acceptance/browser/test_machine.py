@@ -61,6 +61,15 @@ def test_e16_every_tab_of_a_machine_is_an_address(page: Page, server: Server) ->
     expect(page.locator("h2").first).to_contain_text("the same")
 
 
+def test_the_open_tab_is_in_sight_on_a_phone(page: Page) -> None:
+    """The row of tabs is wider than the screen and scrolls to the one that is open."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name in ("settings", "versions"):
+        page.goto(f"/machines/OrderProcessing/{name}/")
+        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_e22_a_copied_command_does_what_the_button_does(page: Page, server: Server) -> None:
     """The CLI starts the same again and describes it; the graph leaves as SVG and Mermaid."""
     machine = create(server, waits(0))

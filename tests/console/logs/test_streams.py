@@ -63,6 +63,15 @@ def said(project: Project, **more: Any) -> list[dict[str, Any]]:
     return [json.loads(one.text) for one in found]
 
 
+COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
+
+
+def said_of(here: LogGroup) -> list[dict[str, Any]]:
+    """Return the lines of the stream that began first."""
+    stream = next(streams.page(here))
+    return [json.loads(one.text) for one in read.of_stream(here, stream, read.Range(), 1000)]
+
+
 def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     """The first run says 0, what follows a redrive 1."""
     execution = drain(executions.start(machine(project, FAILS), input="{}"))
@@ -72,6 +81,13 @@ def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     redriven = next(place for place, one in enumerate(counts) if one[0] == "ExecutionRedriven")
     assert {count for _, count in counts[:redriven]} == {"0"}
     assert {count for _, count in counts[redriven:]} == {"1"}
+    drain(executions.start(machine(project, FAILS), input="{}"))
+    here, span = group(project), read.Range()
+    ways = read.streams_from(here, span, "", None)
+    everything = read.search(here, ways, span, lambda _: True, 100).found
+    assert {one.text for one in everything} > {json.dumps(one, **COMPACT) for one in said_of(here)}
+    newest = read.newest(here, list(streams.page(here)), 100)
+    assert sorted(one.text for one in newest) == sorted(one.text for one in everything)
 
 
 def test_a_long_payload_is_cut_and_says_so(project: Project) -> None:
