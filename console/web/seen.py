@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.models import HistoryEvent
 from console.web.history import details_of
+from console.web.tokens import hidden
 from console.web.tries import BEGINS
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read(execution: Execution, wanted: Iterable[int]) -> list[Seen]:
         .values_list("event_id", "at_ms", "type", "details", "previous")
     )
     return [
-        Seen(number, at_ms, kind, details_of(text), previous)
+        Seen(number, at_ms, kind, details_of(hidden(text, execution.arn, number)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
 

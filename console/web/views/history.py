@@ -16,6 +16,7 @@ from console.web import words
 from console.web.eventfilter import Filter
 from console.web.execution import history
 from console.web.page import render, yard
+from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +84,9 @@ def harmless(text: str) -> str:
 def _found(request: HttpRequest, one: Execution) -> Iterator[HistoryEvent]:
     wanted = Filter.of(request.GET)
     order = "-event_id" if wanted.newest_first else "event_id"
-    return wanted.rows(one).order_by(order).iterator(chunk_size=2000)
+    for row in wanted.rows(one).order_by(order).iterator(chunk_size=2000):
+        row.details = hidden(row.details, one.arn, row.event_id)
+        yield row
 
 
 def _told(row: HistoryEvent) -> dict[str, Any]:

@@ -268,6 +268,9 @@ def test_no_page_shows_a_token_but_on_request(
         page(execution, f"events/{task}/"),
         page(execution, f"events/{task}/parameters/"),
         page(execution, f"?open={task}&step=Approve"),
+        page(execution, "?step=Approve&tab=flow"),
+        page(execution, "events.csv"),
+        page(execution, "events.json"),
         "/tasks/",
     ):
         assert token not in text(viewer.get(address))
