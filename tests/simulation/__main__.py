@@ -65,7 +65,11 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
         except Exception:  # noqa: BLE001 - whatever it is, it is what was looked for
             traceback.print_exc(file=sys.stderr)
             violations = 1
-    counted = {"n": Simulation.examples, "violations": violations, "fenced": Simulation.fenced}
+    counted: dict[str, float] = {
+        "n": Simulation.examples,
+        "violations": violations,
+        "fenced": Simulation.fenced,
+    }
     return counted, violations
 
 

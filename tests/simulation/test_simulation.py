@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
-from hypothesis import HealthCheck, settings
+from django.db import IntegrityError, connection
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from console import clock
-from console.store import activities, caches, writer
+from console.store import activities, caches, runs, writer
 from tests.console.store.helpers import REGION
 from tests.simulation.machine import Simulation
 from tests.simulation.world import prepare
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 SMALL = settings(
-    max_examples=50,
+    max_examples=40,
     stateful_step_count=40,
     derandomize=True,
     database=None,
@@ -53,3 +53,12 @@ def test_any_order(simulation: type[Simulation]) -> None:
     """Whatever happens in whatever order, the invariants hold, and all ends as it would alone."""
     run_state_machine_as_test(simulation, settings=SMALL)
     assert simulation.fenced > 0, "late workers were fenced off"
+
+
+def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the fence that keeps late workers out, the same lives show it."""
+    open_ = runs._GUARD.replace("version = %s", "version <> -1 - %s")
+    assert open_ != runs._GUARD
+    monkeypatch.setattr(runs, "_GUARD", open_)
+    with pytest.raises((AssertionError, IntegrityError)):
+        run_state_machine_as_test(simulation, settings=settings(SMALL, phases=[Phase.generate]))
