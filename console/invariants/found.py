@@ -121,13 +121,13 @@ def states_of(definition: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def batches(wanted: QuerySet[Execution]) -> Iterator[list[Found]]:
     """Yield the executions some at a time; while a batch is looked at, its rows stand still."""
     after = 0
-    while True:
+    more = True
+    while more:
         with one_instant():
-            batch = _batch(wanted.filter(pk__gt=after))
+            batch, more = _batch(wanted.filter(pk__gt=after))
             yield batch
-        if not batch:
-            return
-        after = batch[-1].execution.pk
+        if batch:
+            after = batch[-1].execution.pk
 
 
 @contextlib.contextmanager
@@ -145,14 +145,15 @@ def one_instant() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def _batch(wanted: QuerySet[Execution]) -> list[Found]:
+def _batch(wanted: QuerySet[Execution]) -> tuple[list[Found], bool]:
+    """Return the first of the executions, and whether there may be more."""
     rows = wanted.order_by("pk").defer(*_LARGE)[:_EXECUTIONS]
     found = {one.pk: Found(one) for one in rows}
     for run in RunRow.objects.defer("snapshot").filter(pk__in=found):
         found[run.pk].run = run
     chosen = _some(list(found.values()))
     _fill({one.execution.pk: one for one in chosen})
-    return chosen
+    return chosen, len(found) == _EXECUTIONS or len(chosen) < len(found)
 
 
 def _some(found: Sequence[Found]) -> list[Found]:

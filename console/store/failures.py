@@ -12,17 +12,18 @@ from console.store.writer import is_outage, write
 
 MAX_FAILURES = 3
 _DIED = "The engine could not go on: its process ended in the middle of a step"
+_ENDS = ("ExecutionFailed", "ExecutionTimedOut", "ExecutionAborted")
 _COUNT = "UPDATE console_runrow SET failures = failures + %s WHERE execution_id = %s"
 _FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
 _PASS_ON = (
     "UPDATE console_runrow SET version = version + 1, next_event = next_event + 1, ready = %s"
     " WHERE execution_id = %s"
 )
+_NEXT_EVENT = "UPDATE console_runrow SET next_event = %s WHERE execution_id = %s"
 _END = (
-    "SELECT r.next_event, e.arn, (SELECT MAX(at_ms) FROM console_historyevent h"
-    " WHERE h.execution_id = r.execution_id)"
-    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
-    " WHERE r.execution_id = %s"
+    "SELECT h.event_id, h.at_ms, h.type, e.arn, e.redrive_count FROM console_historyevent h"
+    " JOIN console_execution e ON e.id = h.execution_id"
+    " WHERE h.execution_id = %s ORDER BY h.event_id DESC LIMIT 1"
 )
 
 
@@ -87,11 +88,17 @@ def abandon(execution_id: int, cause: str) -> None:
 
 def _by_the_engine(execution_id: int, cause: str) -> None:
     loaded = runs.take(execution_id)
-    if loaded is not None:
-        made = engine.abandon(loaded.machine, loaded.run, cause, runs.moment(loaded.machine))
-        loaded.run = made.run
-        loaded.values.apply(made)
-        write(lambda: runs.commit(loaded, [made]))
+    if loaded is None:
+        return
+    made, now = [], runs.moment(loaded.machine)
+    if loaded.run.status != "RUNNING":  # it was to be redriven: its history says so first
+        made.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
+        loaded.run = made[0].run
+    made.append(engine.abandon(loaded.machine, loaded.run, cause, now))
+    loaded.run = made[-1].run
+    for one in made:
+        loaded.values.apply(one)
+    write(lambda: runs.commit(loaded, made))
 
 
 def _by_hand(execution_id: int, cause: str) -> None:
@@ -99,13 +106,18 @@ def _by_hand(execution_id: int, cause: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_PASS_ON, [False, execution_id])
         cursor.execute(_END, [execution_id])
-        next_event, arn, last_ms = cursor.fetchone()
+        last, last_ms, kind, arn, redrives = cursor.fetchone()
+        at_ms = max(clock.now_ms(), last_ms)
+        events = []
+        if kind in _ENDS:  # it was to be redriven
+            about = {"redriveCount": redrives}
+            events.append(engine.Event(last + 1, last, at_ms, "ExecutionRedriven", about))
+        number = last + len(events) + 1
+        details = {"error": "States.Runtime", "cause": cause}
+        events.append(engine.Event(number, number - 1, at_ms, "ExecutionFailed", details))
+        cursor.execute(_NEXT_EVENT, [number + 1, execution_id])
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
-    number, at_ms = next_event - 1, max(clock.now_ms(), last_ms)
-    details = {"error": "States.Runtime", "cause": cause}
-    history.append(
-        execution_id, [engine.Event(number, number - 1, at_ms, "ExecutionFailed", details)]
-    )
+    history.append(execution_id, events)
     end = engine.Finish("FAILED", error="States.Runtime", cause=cause, stop_ms=at_ms)
     runs.carry_out(execution_id, arn, [end])
     hints.tell(("execution", execution_id))

@@ -157,12 +157,19 @@ def again(execution: Execution) -> list[str]:
 def reopen_map_run(execution_id: int, task: int) -> None:
     """Open a Map's task and its Map Run again (inside a transaction).
 
-    Its children that did not succeed wait to be redriven; ``map_runs.progress`` does it.
+    Its children that did not succeed wait to be redriven; ``map_runs.progress`` does it. A Map Run
+    that had not begun when its parent was stopped begins now.
     """
+    found = MapRun.objects.filter(parent_id=execution_id, task=task)
+    number = found.values_list("pk", flat=True).first()
+    begun = number is not None
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(
-        status="started", closed_ms=None, dispatches=1
+        status="started" if begun else "scheduled", closed_ms=None, dispatches=int(begun)
     )
-    MapRun.objects.filter(parent_id=execution_id, task=task).update(
+    if not begun:
+        hints.tell(("map",), execution_id, task)
+        return
+    found.update(
         status="RUNNING",
         stop_ms=None,
         redrive_count=F("redrive_count") + 1,
@@ -172,7 +179,6 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         timed_out=0,
         aborted=0,
     )
-    number = MapRun.objects.values_list("pk", flat=True).get(parent_id=execution_id, task=task)
     hints.tell(("map-run",), number)
 
 

@@ -8,17 +8,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection
-from django.db.models import QuerySet
 
+from console.invariants import check
 from console.models import (
     Execution,
     HistoryEvent,
-    InboxMessage,
     Project,
-    RunValue,
     StateMachine,
-    TaskRow,
-    Timer,
 )
 from console.store import executions, machines, runs
 
@@ -106,33 +102,6 @@ def crowd(size: int, act: Callable[[int], Any]) -> list[Any]:
     return results
 
 
-_WITHOUT_WITNESS = """
-SELECT e.arn FROM console_execution e JOIN console_runrow r ON r.execution_id = e.id
-WHERE e.status = 'RUNNING' AND NOT r.ready
-AND NOT EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = e.id)
-AND NOT EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = e.id)
-AND NOT EXISTS (SELECT 1 FROM console_taskrow k WHERE k.execution_id = e.id
-                AND k.status <> 'closed')
-"""
-
-
 def assert_nothing_wrong() -> None:
-    """Check what must hold at any instant.
-
-    Whatever runs has something that will move it, whatever ended awaits nothing, every history is
-    numbered 1..n and has at most one end, which is its last event.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT_WITNESS)
-        assert cursor.fetchall() == []
-    over = Execution.objects.exclude(status="RUNNING").values("pk")
-    for awaited in (Timer, InboxMessage, RunValue, TaskRow.objects.exclude(status="closed")):
-        rows = awaited if isinstance(awaited, QuerySet) else awaited.objects.all()
-        assert not rows.filter(execution_id__in=over).exists()
-    for execution in Execution.objects.all():
-        rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-        events = list(rows.values_list("event_id", "type", "at_ms"))
-        assert [number for number, _, _ in events] == list(range(1, len(events) + 1))
-        assert sorted(events, key=lambda one: one[2]) == events
-        ends = [number for number, kind, _ in events if kind in ENDS]
-        assert ends == ([] if execution.status == "RUNNING" else [len(events)])
+    """Check what must hold at any instant, but that timers are not early: tests hurry them."""
+    assert [str(one) for one in check() if one.id not in ("I7", "I8")] == []

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
-from console.store import executions, failures, inbox, runs
+from console.store import executions, failures, inbox, redrive, runs
 from console.store.texts import storable
 from console.store.writer import write
 from tests.console.store.helpers import (
@@ -90,6 +90,25 @@ def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     assert types(execution)[-1] == "ExecutionFailed"
     assert not RunValue.objects.exists()
+    assert_nothing_wrong()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_was_to_be_redriven_says_so_before_it_is_ended(
+    project: Project, *, broken: bool
+) -> None:
+    """Nothing but ExecutionRedriven follows an end, also where the redrive itself cannot be."""
+    execution = start(create(project, WAIT))
+    executions.stop(execution)
+    redrive.redrive(execution)
+    if broken:
+        RunRow.objects.update(snapshot="broken")
+    for _ in range(3):
+        failures.note(execution.pk, ValueError("boom"))
+    execution.refresh_from_db()
+    assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
+    ends = ["ExecutionAborted", "ExecutionRedriven", "ExecutionFailed"]
+    assert types(execution)[-3:] == ends
     assert_nothing_wrong()
 
 

@@ -15,11 +15,21 @@ import pytest
 from console import errors
 from console.models import Execution, MapRun
 from console.store import executions, history, redrive
-from tests.console.store.helpers import create, crowd, ended, function, one, start, types
+from console.worker import Embedded
+from tests.console.store.helpers import (
+    assert_nothing_wrong,
+    create,
+    crowd,
+    drain,
+    ended,
+    function,
+    one,
+    start,
+    types,
+)
 
 if TYPE_CHECKING:
     from console.models import Project
-    from console.worker import Embedded
 
 CALLS: Counter[str] = Counter()
 BROKEN: set[str] = set()
@@ -218,3 +228,19 @@ def test_the_history_before_a_redrive_stays_as_it_was(project: Project, worker: 
     after = [history.aws_event(one) for one in history.page(row.pk, limit=1000)]
     assert after[: len(before)] == before
     assert [event["id"] for event in after] == list(range(1, len(after) + 1))
+
+
+def test_a_map_run_that_had_not_begun(project: Project) -> None:
+    """A Map stopped before anybody began its Map Run is redriven like any other."""
+    execution = start(create(project, definition("task", "Map Run")), {"items": [1, 2]})
+    drain(execution)
+    executions.stop(execution)
+    assert not MapRun.objects.exists()
+    redrive.redrive(execution)
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(execution).status == "SUCCEEDED"
+    finally:
+        worker.stop()
+    assert_nothing_wrong()

@@ -1,0 +1,213 @@
+"""The rules by which Hypothesis tries what may happen, and what must hold after each of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import hypothesis.strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from console.invariants import of_execution
+from console.invariants.clients import Log
+from console.invariants.found import batches
+from console.models import Execution
+from console.store import executions, runs
+from tests.simulation import world
+from tests.simulation.replay import difference
+from tests.simulation.shapes import SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from console.invariants.found import Event
+    from console.models import StateMachine
+
+WHICH = st.integers(0, 5)
+MOST = 4  # executions at a time, without children
+
+
+class Simulation(RuleBasedStateMachine):
+    """A few executions, and everything that may happen to them in any order."""
+
+    machines: ClassVar[dict[str, StateMachine]]
+    examples: ClassVar[int] = 0
+    fenced: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        super().__init__()
+        Simulation.examples += 1
+        self.world = world.begin(self.machines)
+        self.started: list[Execution] = []
+        self.touched: set[int] = set()
+        self.histories: dict[int, list[Event]] = {}
+
+    def act(self, action: Callable[[], Any]) -> Any:
+        """Let something happen; if its process dies of it, another one takes over."""
+        try:
+            return action()
+        except world.Death:
+            self.world.restart()
+            self.touched.update(Execution.objects.values_list("pk", flat=True))
+            return None
+
+    def pick(self, number: int) -> Execution:
+        """Return one of the executions, children among them; it is looked at afterwards."""
+        children = Execution.objects.filter(map_run__isnull=False).order_by("pk")
+        every = [*self.started, *children]
+        found = every[number % len(every)]
+        self.touched.add(found.pk)
+        return found
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.started) < MOST)
+    @rule(shape=st.sampled_from(sorted(SHAPES)), ahead=st.booleans())
+    def start(self, shape: str, *, ahead: bool) -> None:
+        """StartExecution."""
+        made = self.act(lambda: self.world.start(shape, ahead=ahead))
+        self.started = list(Execution.objects.filter(map_run=None).order_by("pk"))
+        if made is not None:
+            self.touched.add(made.pk)
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH)
+    def stop(self, which: int) -> None:
+        """StopExecution; its answer is what DescribeExecution tells."""
+        one = self.pick(which)
+        date = self.act(lambda: executions.stop(one, error="E", cause="c"))
+        if date is not None:
+            assert Execution.objects.get(pk=one.pk).stop_ms == date
+
+    @precondition(lambda self: self.world.held)
+    @rule(which=WHICH, way=st.sampled_from(["success", "success", "failure"]), keep=st.booleans())
+    def send(self, which: int, way: str, *, keep: bool) -> None:
+        """SendTaskSuccess or SendTaskFailure, or the end of a call; perhaps once more later."""
+        number = which % len(self.world.held)
+        work = self.world.held[number] if keep else self.world.held.pop(number)
+        self.touched.add(work.execution_id)
+        self.act(lambda: self.world.answer(work, way))
+
+    @precondition(lambda self: self.world.held)
+    @rule(which=WHICH)
+    def heartbeat(self, which: int) -> None:
+        """SendTaskHeartbeat."""
+        work = self.world.held[which % len(self.world.held)]
+        self.touched.add(work.execution_id)
+        self.act(lambda: self.world.heartbeat(work))
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH)
+    def redrive(self, which: int) -> None:
+        """RedriveExecution."""
+        one = self.pick(which)
+        self.act(lambda: self.world.redrive(one))
+
+    # -- workers -----------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH, most=st.integers(1, 5))
+    def step(self, which: int, most: int) -> None:
+        """A worker takes an execution some steps further."""
+        number = self.pick(which).pk
+        for _ in range(most):
+            if not self.act(lambda: runs.step(number)):
+                return
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH)
+    def claim(self, which: int) -> None:
+        """Somebody takes a task."""
+        before = len(self.world.held)
+        self.act(lambda: self.world.claim(which))
+        self.touched.update(work.execution_id for work in self.world.held[before:])
+
+    @precondition(lambda self: self.started and len(self.world.loaded) < MOST)
+    @rule(which=WHICH)
+    def load(self, which: int) -> None:
+        """A worker is slow: it has made a step and not committed it."""
+        one = self.pick(which)
+        self.act(lambda: self.world.load(one))
+
+    @precondition(lambda self: self.world.loaded)
+    @rule(which=WHICH)
+    def zombie(self, which: int) -> None:
+        """The slow worker commits at last."""
+        before = self.world.fenced
+        self.touched.update(loaded.execution_id for loaded, _ in self.world.loaded)
+        self.act(lambda: self.world.commit_late(which))
+        Simulation.fenced += self.world.fenced - before
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def map_work(self) -> None:
+        """The Map Runs go on."""
+        self.act(self.world.map_work)
+        self.touched.update(Execution.objects.values_list("pk", flat=True))
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH)
+    def trouble(self, which: int) -> None:
+        """A step raises."""
+        one = self.pick(which)
+        self.act(lambda: self.world.trouble(one))
+
+    # -- time and death ----------------------------------------------------------------------------
+
+    @precondition(lambda self: self.started)
+    @rule(ms=st.sampled_from([1, 1_000, 3_000, 10_000, 60_000]), late=st.booleans())
+    def tick(self, ms: int, *, late: bool) -> None:
+        """Time goes by, and somebody looks for what is late."""
+        self.world.now_ms += ms
+        if late:
+            self.act(self.world.expire)
+            self.touched.update(Execution.objects.values_list("pk", flat=True))
+
+    @precondition(lambda self: self.started and self.world.doom is None)
+    @rule(commits=st.integers(0, 2), moment=st.sampled_from(["before", "after"]))
+    def crash(self, commits: int, moment: str) -> None:
+        """The process will die at one of its next commits."""
+        self.world.doom = (commits, moment)
+
+    @precondition(lambda self: self.started)
+    @rule()
+    def restart(self) -> None:
+        """The process ends and another one begins."""
+        self.act(self.world.restart)
+        self.touched.update(Execution.objects.values_list("pk", flat=True))
+
+    # -- what must hold ----------------------------------------------------------------------------
+
+    @invariant()
+    def nothing_is_wrong(self) -> None:
+        """I1 to I16 hold of what was touched, and no history forgets its beginning."""
+        if not self.touched:
+            return
+        wanted = Execution.objects.filter(pk__in=self.touched)
+        self.touched = set()
+        for batch in batches(wanted):
+            for found in batch:
+                none(map(str, of_execution(found)))
+                before = self.histories.get(found.execution.pk, [])
+                assert found.events[: len(before)] == before, "I16"
+                self.histories[found.execution.pk] = found.events
+
+    def teardown(self) -> None:
+        """All come to their end, as a pure interpreter has it; what clients were told is there."""
+        self.touched = set(Execution.objects.values_list("pk", flat=True))
+        self.world.finish()
+        none(self.world.stuck())
+        self.touched.update(Execution.objects.values_list("pk", flat=True))
+        self.nothing_is_wrong()
+        log = Log()
+        none(map(str, log.check(map(json.dumps, self.world.log))))
+        for batch in batches(Execution.objects.all()):
+            for found in batch:
+                none(filter(None, [difference(found)]))
+
+
+def none(found: Iterable[str]) -> None:
+    """Fail with all that was found, if anything was."""
+    texts = list(found)
+    assert not texts, "\n".join(texts)

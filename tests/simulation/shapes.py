@@ -1,0 +1,86 @@
+"""What the simulated executions do: each shape waits for another kind of thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.console.store.helpers import ACTIVITY, function, one
+
+_RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3, "MaxAttempts": 1}]
+_CATCH = [{"ErrorEquals": ["Broken"], "Next": "Caught"}]
+_CALL = one("Call", **function("work"))
+_TRIED = one("Tried", **function("work"), Retry=_RETRY)
+_PAUSE = one("Pause", Type="Wait", Seconds=5)
+_ACT = one("Act", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=10, TimeoutSeconds=30)
+_CALLBACK = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+    "Parameters": {"QueueUrl": "q", "MessageBody": {"token.$": "$$.Task.Token"}},
+    "TimeoutSeconds": 60,
+}
+
+
+def _line(*states: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Return a machine of states one after the other."""
+    names = [name for name, _ in states]
+    following = [{"Next": name} for name in names[1:]] + [{"End": True}]
+    made = {name: {**state, **then} for (name, state), then in zip(states, following, strict=True)}
+    return {"StartAt": names[0], "States": made, **more}
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "chain": _line(*[(f"P{n}", {"Type": "Pass"}) for n in range(5)]),
+    "wait": _line(("Sleep", {"Type": "Wait", "Seconds": 5}), ("After", {"Type": "Pass"})),
+    "task": {
+        "StartAt": "T",
+        "States": {
+            "T": {**function("work"), "Retry": _RETRY, "Catch": _CATCH, "Next": "Done"},
+            "Done": {"Type": "Pass", "Result": "done", "End": True},
+            "Caught": {"Type": "Pass", "End": True},
+        },
+    },
+    "activity": one(
+        "A",
+        Type="Task",
+        Resource=ACTIVITY,
+        HeartbeatSeconds=10,
+        TimeoutSeconds=30,
+        Retry=[{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 2, "MaxAttempts": 2}],
+    ),
+    "parallel": one("All", Type="Parallel", Branches=[_CALL, _PAUSE, _ACT], Retry=_RETRY),
+    "map": one("Each", Type="Map", MaxConcurrency=2, ItemsPath="$.items", ItemProcessor=_TRIED),
+    "nested": one(
+        "Outer",
+        Type="Parallel",
+        Branches=[
+            one("Inner", Type="Map", ItemsPath="$.items", ItemProcessor=_CALL),
+            _PAUSE,
+            one("Last", Type="Pass"),
+        ],
+    ),
+    "distributed": one(
+        "Run",
+        Type="Map",
+        MaxConcurrency=2,
+        ItemsPath="$.items",
+        ToleratedFailureCount=1,
+        ItemProcessor={
+            "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            **_CALL,
+        },
+    ),
+    "callback": _line(("Back", _CALLBACK), ("After", {"Type": "Pass"})),
+    "limited": _line(
+        ("Nap", {"Type": "Wait", "Seconds": 15}), ("Call", function("work")), TimeoutSeconds=20
+    ),
+    "fail": _line(("Before", {"Type": "Pass"}), ("Call", function("work")))
+    | {
+        "States": {
+            "Before": {"Type": "Pass", "Next": "Bad"},
+            "Bad": {"Type": "Fail", "Error": "E", "Cause": "c"},
+        }
+    },
+}
+"""Name -> machine. All take the same input."""
+
+INPUT = '{"items":[1,2,3]}'

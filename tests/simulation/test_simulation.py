@@ -1,0 +1,64 @@
+"""Does anything break that can happen in any order?  A few hundred short lives, the same each time.
+
+``python -m tests.simulation`` runs many more, and longer ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import IntegrityError, connection
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from console import clock
+from console.store import activities, caches, runs, writer
+from tests.console.store.helpers import REGION
+from tests.simulation.machine import Simulation
+from tests.simulation.world import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.models import Project
+
+SMALL = settings(
+    max_examples=40,
+    stateful_step_count=40,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture
+def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Simulation]]:
+    """Return a simulation that has the database, the clock and the writer to itself."""
+    if connection.vendor != "sqlite":
+        pytest.skip("a simulation is about the order of commits, which SQLite has at less cost")
+    monkeypatch.setattr(clock, "now_ms", clock.now_ms)
+    monkeypatch.setattr(writer._writer, "run", writer._writer.run)
+    activities.create(project, REGION, "work")
+    Simulation.machines = prepare(project, monkeypatch)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous=OFF")
+        yield Simulation
+        cursor.execute("PRAGMA synchronous=FULL")
+    caches.kept_runs.__init__(1_000, 32_000_000)  # type: ignore[misc]
+
+
+def test_any_order(simulation: type[Simulation]) -> None:
+    """Whatever happens in whatever order, the invariants hold, and all ends as it would alone."""
+    run_state_machine_as_test(simulation, settings=SMALL)
+    assert simulation.fenced > 0, "late workers were fenced off"
+
+
+def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the fence that keeps late workers out, the same lives show it."""
+    open_ = runs._GUARD.replace("version = %s", "version <> -1 - %s")
+    assert open_ != runs._GUARD
+    monkeypatch.setattr(runs, "_GUARD", open_)
+    with pytest.raises((AssertionError, IntegrityError)):
+        run_state_machine_as_test(simulation, settings=settings(SMALL, phases=[Phase.generate]))

@@ -1,0 +1,283 @@
+"""A world of one thread and one clock, in which workers live, die and come too late.
+
+Everything that moves executions is here as one call each, on the real store: commits go to a real
+database, but whoever asks decides when time passes and at which commit a process dies.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+from django.db.models import Q
+
+import engine
+from console import clock, errors
+from console.models import Execution, MapRun, RunRow, StateMachine, TaskRow, Timer
+from console.store import (
+    births,
+    caches,
+    deadlines,
+    executions,
+    failures,
+    inbox,
+    jobs,
+    map_runs,
+    map_tasks,
+    redrive,
+    runs,
+    tasks,
+    writer,
+)
+from tests.console.store.helpers import create
+from tests.simulation.shapes import INPUT, SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from console.models import Project
+
+START_MS = 1_700_000_000_000
+_TABLES = (
+    "mapitem",
+    "inboxmessage",
+    "timer",
+    "taskrow",
+    "runvalue",
+    "historyevent",
+    "runrow",
+)
+_GONE = (errors.TaskTimedOut, errors.TaskDoesNotExist)
+
+
+class Death(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class World:
+    """One database, one clock, and what is in somebody's hands."""
+
+    machines: dict[str, StateMachine]
+    now_ms: int = START_MS
+    doom: tuple[int, str] | None = None
+    held: list[tasks.Work] = field(default_factory=list)
+    loaded: list[tuple[runs.Loaded, list[engine.Step]]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
+    fenced: int = 0
+    _names: Any = field(default_factory=itertools.count)
+
+    # -- life and death ----------------------------------------------------------------------------
+
+    def write(self, fn: Callable[[], Any]) -> Any:
+        """Commit, unless the process dies first; it may die just after."""
+        if self.doom is None:
+            return writer._write_here(fn)
+        left, moment = self.doom
+        self.doom = (left - 1, moment)
+        if left > 0:
+            return writer._write_here(fn)
+        self.doom = None
+        if moment == "after":
+            writer._write_here(fn)
+        raise Death
+
+    def restart(self) -> None:
+        """Begin as a new process does: from the rows alone."""
+        self.doom = None
+        forget()
+        tasks.release_called()
+        inbox.drop_stale()
+
+    # -- what clients do ---------------------------------------------------------------------------
+
+    def start(self, shape: str, *, ahead: bool) -> Execution:
+        """Start an execution, and once more as a client that had no answer would."""
+        name = f"e{next(self._names)}"
+        again = partial(executions.start, self.machines[shape], name=name, input=INPUT, ahead=ahead)
+        first = again()
+        if Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
+            assert again().pk == first.pk
+        self.log.append({"start": first.arn})
+        return first
+
+    def answer(self, work: tasks.Work, way: str) -> None:
+        """End a task as whoever took it does."""
+        ok = way == "success"
+        output = '{"of":' + work.input + "}"
+        result = (work.task, output) if ok else (work.task, "Broken", "c")
+        message = (engine.TaskSucceeded if ok else engine.TaskFailed)(*result)
+        if work.kind != "activity" and work.pattern != ".waitForTaskToken":
+            recorded = tasks.finish(work.execution_id, message)
+        else:
+            recorded = self._send(work, output, ok=ok)
+        if recorded:
+            told = {"output": output} if ok else {"error": "Broken", "cause": "c"}
+            self.log.append({"send": way, "token": work.token, **told})
+
+    def _send(self, work: tasks.Work, output: str, *, ok: bool) -> bool:
+        try:
+            if ok:
+                tasks.succeed(work.token, output)
+            else:
+                tasks.fail(work.token, "Broken", "c")
+        except _GONE:
+            assert self.closed(work), "an open task was refused its outcome"
+            return False
+        return True
+
+    def heartbeat(self, work: tasks.Work) -> None:
+        """Say that the work goes on."""
+        try:
+            tasks.heartbeat(work.token)
+        except _GONE:
+            assert self.closed(work)
+
+    def closed(self, work: tasks.Work) -> bool:
+        """Tell whether a task has ended."""
+        rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
+        return rows.get().status == "closed"
+
+    def redrive(self, execution: Execution) -> None:
+        """Redrive what can be; the rest is refused."""
+        execution = Execution.objects.get(pk=execution.pk)
+        possible = execution.map_run_id is None and not redrive.refusal(execution)
+        try:
+            redrive.redrive(execution)
+        except errors.ExecutionNotRedrivable:
+            assert not possible
+        else:
+            assert possible
+
+    # -- what workers do ---------------------------------------------------------------------------
+
+    def claim(self, number: int) -> None:
+        """Take one of the tasks that nobody has."""
+        waiting = TaskRow.objects.filter(status="scheduled").exclude(kind="map")
+        found = list(waiting.order_by("pk").values_list("execution_id", "task", "kind", "resource"))
+        if not found:
+            return
+        execution, task, kind, resource = found[number % len(found)]
+        if kind == "activity":
+            work = tasks.take_activity_task(resource, "somebody")
+        else:
+            work = tasks.claim(execution, task)
+        assert work is not None
+        self.held.append(work)
+        if work.pattern == ".waitForTaskToken":
+            assert jobs.submit(work.execution_id, work.task, '{"sent":1}', "", 0)
+
+    def load(self, execution: Execution) -> None:
+        """Take an execution as far as a commit would, and do not commit."""
+        loaded = runs.take(execution.pk)
+        if loaded is not None:
+            self.loaded.append((loaded, runs.advance(loaded)))
+
+    def commit_late(self, number: int) -> int:
+        """Commit what was loaded a while ago: in vain if there was a step since."""
+        loaded, made = self.loaded.pop(number % len(self.loaded))
+        rows = RunRow.objects.filter(pk=loaded.execution_id, version=loaded.version)
+        fresh = rows.exists()
+        try:
+            writer.write(lambda: runs.commit(loaded, made))
+        except runs.Fenced:
+            assert not fresh, "a worker was fenced off that nobody had overtaken"
+            self.fenced += 1
+        else:
+            assert fresh, "a worker has written that somebody had overtaken"
+        return loaded.execution_id
+
+    def map_work(self) -> None:
+        """Take the Map Runs a bit further."""
+        for task in map_tasks.scheduled():
+            map_runs.begin(*task)
+        for number in map_runs.running():
+            map_runs.progress(number)
+
+    def expire(self) -> None:
+        """Time out what is late."""
+        late = Q(timeout_due_ms__lte=self.now_ms) | Q(heartbeat_due_ms__lte=self.now_ms)
+        rows = TaskRow.objects.filter(late).exclude(status="closed")
+        deadlines.expire(rows.values_list("execution_id", "task"))
+
+    def trouble(self, execution: Execution) -> None:
+        """Let a step raise; at the third time in a row the execution is ended."""
+        if Execution.objects.filter(pk=execution.pk, status="RUNNING").exists():
+            failures.note(execution.pk, RuntimeError("trouble"))
+
+    # -- to the end --------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Let good workers do all there is to do."""
+        self.restart()
+        for _ in range(300):
+            self._round()
+            if not self.stuck():
+                return
+            self.now_ms = max(self.now_ms + 1, self._next_due())
+            self.expire()
+
+    def stuck(self) -> list[str]:
+        """Return what has not come to its end."""
+        return [
+            *Execution.objects.filter(status="RUNNING").values_list("arn", flat=True),
+            *MapRun.objects.filter(status="RUNNING").values_list("arn", flat=True),
+        ]
+
+    def _round(self) -> None:
+        self.map_work()
+        for number in Execution.objects.filter(status="RUNNING").values_list("pk", flat=True):
+            while runs.step(number):
+                pass
+        while TaskRow.objects.filter(status="scheduled").exclude(kind="map").exists():
+            self.claim(0)
+        rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
+        for execution, task in rows.values_list("execution_id", "task"):
+            self.answer(tasks.work_of(execution, task), "success")
+
+    def _next_due(self) -> int:
+        """Return when something is due next, if nothing is to be done now."""
+        if inbox.waiting(1) or RunRow.objects.filter(ready=True).exists():
+            return 0
+        due = Timer.objects.order_by("due_ms").values_list("due_ms", flat=True).first()
+        return 0 if due is None else due
+
+
+# -- the one world ---------------------------------------------------------------------------------
+
+
+def prepare(project: Project, patch: pytest.MonkeyPatch) -> dict[str, StateMachine]:
+    """Make the machines, and let a step be short, for the sake of many steps."""
+    patch.setattr(engine, "BUDGET", 3)
+    patch.setattr(runs, "_STEP_S", 1e9)
+    patch.setattr(births, "_AHEAD_S", 1e9)
+    return {name: create(project, text, name) for name, text in SHAPES.items()}
+
+
+def begin(machines: dict[str, StateMachine]) -> World:
+    """Return an empty world that has the machines, the clock and the writer to itself."""
+    world = World(machines)
+    clock.now_ms = lambda: world.now_ms
+    writer._writer.run = world.write  # type: ignore[method-assign]
+    writer.write(_clear)
+    forget()
+    return world
+
+
+def forget() -> None:
+    """Empty the caches of a process."""
+    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+
+
+def _clear() -> None:
+    with connection.cursor() as cursor:
+        for table in _TABLES:
+            cursor.execute(f"DELETE FROM console_{table}")
+        cursor.execute("UPDATE console_execution SET map_run_id = NULL")
+        cursor.execute("DELETE FROM console_maprun")
+        cursor.execute("DELETE FROM console_execution")
