@@ -136,7 +136,7 @@ def _coming(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
 
 def _awaited(task: TaskRow) -> bool:
     """Tell whether a line of control still waits for a task."""
-    frames = Found(task.execution).snapshot().frames.values()
+    frames = Found(task.execution).frames()
     return any(one.phase == "task" and one.waits_for == task.task for one in frames)
 
 

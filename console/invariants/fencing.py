@@ -36,5 +36,5 @@ def fence(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
         yield "I11", f"version {found.run.version}"
     if found.running and not found.run.parked:
         run = found.snapshot()
-        if run.next_event != found.run.next_event:
+        if run and run.next_event != found.run.next_event:
             yield "I11", f"its snapshot goes on at event {run.next_event}, wanted {following}"

@@ -79,10 +79,18 @@ class Found:
             of[json.loads(one.body).get("task", 0)].append(one)
         return of
 
-    def snapshot(self) -> engine.Run:
-        """Return the run as it stands."""
+    def snapshot(self) -> engine.Run | None:
+        """Return the run as it stands; None if only a later version can read it."""
         text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
-        return engine.Run.loads(text, StoredValues(self.execution.pk))
+        try:
+            return engine.Run.loads(text, StoredValues(self.execution.pk))
+        except engine.NewerFormat:
+            return None
+
+    def frames(self) -> list[Any]:
+        """Return the lines of control, as far as they can be read."""
+        run = self.snapshot()
+        return [] if run is None else list(run.frames.values())
 
     def details(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return event -> its details."""

@@ -32,11 +32,17 @@ def witness(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     if not _something(found):
         yield "I1", "RUNNING, and nothing will move it"
     elif not (found.has_message("Stop") or found.has_message("Redrive")):
-        run = found.snapshot()
-        for frame in run.frames.values():
-            missing = _missing(found, run, frame)
-            if missing:
-                yield "I1", f"state {frame.state!r} (event {frame.entered_event}): {missing}"
+        yield from _lines(found)
+
+
+def _lines(found: Found) -> Iterator[tuple[str, str]]:
+    run = found.snapshot()
+    if run is None:
+        return  # a later version's
+    for frame in run.frames.values():
+        missing = _missing(found, run, frame)
+        if missing:
+            yield "I1", f"state {frame.state!r} (event {frame.entered_event}): {missing}"
 
 
 def _something(found: Found) -> bool:
@@ -121,7 +127,7 @@ def rest(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
 def _unwanted(found: Found, opened: list[int]) -> Iterator[tuple[str, str]]:
     if not opened or found.has_message("Redrive"):
         return
-    frames = found.snapshot().frames.values()
+    frames = found.frames()
     wanted = {one.waits_for for one in frames if one.phase == "task"}
     for task in opened:
         if task not in wanted:
