@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_EVENTS = 50_000
 """How many events of several executions are read for one page."""
 
+LOOKED_AT = 1_000
+"""Among how many executions those with the definition of now are looked for."""
+
 _KEPT = 2_000
 _MOST_CHILDREN = 200
 _BARE = ("input", "output", "cause", "error", "trace_header")
@@ -75,8 +78,9 @@ def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[Run]
     ``of_now``: only those that have the definition which the machine has now.
     """
     found = Execution.objects.filter(state_machine=machine, map_run=None)
-    if of_now:
-        found = found.filter(definition_id=machine.definition_id)
+    if of_now:  # no index has the definition: a new one would be looked for among all there are
+        recent = found.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+        found = found.filter(definition_id=machine.definition_id, pk__in=recent)
     return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
 
 

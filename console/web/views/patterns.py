@@ -48,7 +48,12 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
     one = yard(request).machine(machine)
     most = _most(request)
-    context = about(one) | {"tab": "insights", "most": most, "sizes": SIZES}
+    context = about(one) | {
+        "tab": "insights",
+        "most": most,
+        "sizes": SIZES,
+        "looked_at": runs.LOOKED_AT,
+    }
     if context["picture"] is not None:
         context |= _insights(one, runs.last(one, most, of_now=True))
     return render(request, "machine/insights.html", context)

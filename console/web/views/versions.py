@@ -92,6 +92,8 @@ def _publish(here: Yard, one: StateMachine, form: QueryDict) -> str:
 
 def _delete_version(here: Yard, one: StateMachine, form: QueryDict) -> str:
     number = form.get("number", "")
+    if not number.isdecimal():
+        raise ValidationException(f"The version: got “{number}”, wanted its number.")
     store.delete_version(here.project, f"{one.arn}:{number}", actor(here))
     return f"Version {number} was deleted."
 

@@ -69,6 +69,7 @@ def test_a_version_is_published_compared_and_deleted(project: Project, client: C
     post(client, "versions", act="create", name="live", first="1", second="", share="")
     refused = post(client, "versions", 422, act="delete-version", number="1")
     assert "must not be referenced by an alias" in refused
+    assert "wanted its number" in post(client, "versions", 422, act="delete-version", number="x")
     post(client, "versions", act="delete-alias", name="live")
     post(client, "versions", act="delete-version", number="1")
     assert not Version.objects.exists()

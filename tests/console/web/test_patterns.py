@@ -189,6 +189,16 @@ def test_states_of_older_definitions_are_told_apart(project: Project, client: Cl
     assert "Everything was tried" in shown
 
 
+def test_insights_look_at_the_newest_only(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A definition that no recent execution has is not looked for among a million old ones."""
+    machine = mixed(project)
+    monkeypatch.setattr(runs, "LOOKED_AT", 2)
+    found = runs.last(machine, 25, of_now=True)
+    assert [run.execution.name for run in found] == ["run-4", "run-3"]
+
+
 def never(shown: str) -> set[tuple[str, str, str]]:
     """Return (kind, state, when) of what a page says was never tried."""
     table = shown.partition('id="never-title"')[2].partition("</table>")[0]
