@@ -136,6 +136,7 @@ def _sift(wanted: Wanted, keys: Sequence[Key], floor: Key | None, most: int) -> 
     """Look into what the database let through, for a bounded time."""
     passed: list[Key] = []
     until = time.monotonic() + SIFT_S
+    holds = wanted.find.checker()
     for at in range(0, len(keys), _AT_ONCE):
         numbers = [number for _, number in keys[at : at + _AT_ONCE]]
         if wanted.failure:
@@ -144,7 +145,7 @@ def _sift(wanted: Wanted, keys: Sequence[Key], floor: Key | None, most: int) -> 
         rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
         read = rows.values_list("start_ms", "pk", *wanted.find.columns)
         for start, number, *texts in read.iterator(chunk_size=100):
-            if wanted.find.holds(texts):
+            if holds(texts):
                 passed.append((start, number))
             if len(passed) == most or time.monotonic() > until:
                 return Part(tuple(passed), (start, number))

@@ -17,7 +17,7 @@ from django.db.models import Q
 from console.web.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PAYLOADS = ("input", "output")
 _COLUMNS = {"input": "input", "output": "output", "state": "runrow__snapshot"}
@@ -35,12 +35,12 @@ _WANTED = "wanted input.path, output.path, error, cause, name or state before �
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One ``field.path = value``. ``loose``: without quotes, so the number and its text match."""
+    """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too."""
 
     field: str
     path: tuple[str | int, ...]
     value: Any
-    loose: bool
+    or_text: str | None = None
 
     @property
     def sieve(self) -> Q:
@@ -68,7 +68,7 @@ class Condition:
             found = _at(parsed, self.path)
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
-        return _same(found, self.value) or (self.loose and _same(found, _text(self.value)))
+        return _same(found, self.value) or (self.or_text is not None and found == self.or_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,17 @@ class Search:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns whose values ``holds`` wants."""
+        """Return the columns whose values the checker wants."""
         return tuple(dict.fromkeys(_COLUMNS[one.field] for one in self.inner))
 
     def asks(self, field: str) -> bool:
         """Tell whether there is a condition on a field."""
         return any(one.field == field for one in self.conditions)
 
-    def holds(self, texts: Sequence[str | None]) -> bool:
-        """Tell whether an execution that the sieve let through really matches."""
-        values = dict(zip(self.columns, texts, strict=True))
-        return all(one.holds(values[_COLUMNS[one.field]]) for one in self.inner)
+    def checker(self) -> Callable[[Sequence[str | None]], bool]:
+        """Return what tells, of the values of ``columns``, whether all conditions really hold."""
+        places = [(one, self.columns.index(_COLUMNS[one.field])) for one in self.inner]
+        return lambda texts: all(one.holds(texts[place]) for one, place in places)
 
 
 def parse(text: str) -> Search:
@@ -135,7 +135,7 @@ def _condition(token: re.Match[str]) -> Condition:
     if field in PAYLOADS and path:
         return Condition(field, _steps(path), *_value(value))
     if field in (*_PLAIN, "state") and not path:
-        return Condition(field, (), _unquoted(value), loose=False)
+        return Condition(field, (), _unquoted(value))
     msg = f"Got “{visible((field + path)[:60])}”, {_WANTED}."
     raise ValueError(msg)
 
@@ -148,15 +148,15 @@ def _steps(path: str) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def _value(text: str) -> tuple[Any, bool]:
-    """Return the value meant, and whether its text would do as well."""
+def _value(text: str) -> tuple[Any, str | None]:
+    """Return the value meant, and the text that would do as well."""
     if text.startswith('"'):
-        return _unquoted(text), False
+        return _unquoted(text), None
     try:
         value = json.loads(text)
     except ValueError:
-        return text, False
-    return (value, True) if not isinstance(value, list | dict) else (text, False)
+        return text, None
+    return (text, None) if isinstance(value, list | dict) else (value, text)
 
 
 def _unquoted(text: str) -> str:
