@@ -111,6 +111,8 @@ class Trace:
         self._changed: dict[str, int] = {}  # node -> the event that changed it last
         self._root = Scope(TOP)
         self._where: list[Scope] = [self._root]  # event id -> the line of control it belongs to
+        self.newest: Event | None = None
+        self._times = [0]  # event id -> when it happened
         self._failing: set[int] = set()
         self._left: dict[int, Visit] = {}  # ...Exited event -> its visit, until one follows it
         self._owners = {group.id: group.owner for group in graph.groups}
@@ -158,6 +160,10 @@ class Trace:
         attempt = self._root.attempts.get(visit.node)
         return _deepest(attempt, visit)
 
+    def time_of(self, event: int) -> int:
+        """Return when an event happened, in epoch milliseconds."""
+        return self._times[event]
+
     def sees(self, event: int, other: int) -> bool:
         """Tell whether ``event``'s line of control is within that of ``other``, or is it."""
         scope: Scope | None = self._where[min(event, self.last)]
@@ -175,7 +181,9 @@ class Trace:
             node = self.graph.by_name.get(event.state, "")
             scope = self._scope(event, node)
             self._where.append(scope)
+            self._times.append(event.at_ms)
             self.last = event.id
+            self.newest = event
             if node:
                 self._changed[node] = event.id
             if node or not event.state:  # else: a state this definition does not have

@@ -6,7 +6,7 @@ A bar is a stretched SVG of 1,000 units; each segment has its words, so nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
 from console.web import words
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.tree import Row
-    from engine import Visit
+    from engine import Trace, Visit
 
 WIDTH = 1000
 LEAST = 10  # units: nothing that happened is too short to be seen
@@ -59,14 +59,14 @@ class Span:
 
 
 def bars(
-    execution: Execution, rows: Iterable[Row], now_ms: int, past_ms: int | None = None
+    execution: Execution, trace: Trace, rows: Iterable[Row], now_ms: int, past_ms: int | None = None
 ) -> tuple[Span, dict[str, tuple[Segment, ...]]]:
     """Return the span and row id -> segments; ``past_ms``: as it was at that moment."""
     shown = list(rows)
     stop = execution.stop_ms
     end = now_ms if stop is None else stop
     span = Span(execution.start_ms, end, end if past_ms is None else past_ms)
-    retried = _retried(execution, shown)
+    retried = _retried(execution, trace, shown)
     return span, {row.id: tuple(_segments(row, span, retried)) for row in shown}
 
 
@@ -105,7 +105,7 @@ def _segment(span: Span, since: int, until: int, tone: str, said: str) -> Segmen
     return Segment(x, width, tone, f"{said}, {words.duration(until - since)}")
 
 
-def _retried(execution: Execution, rows: list[Row]) -> dict[int, list[Seen]]:
+def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[Seen]]:
     """Return first event -> the events that tell attempts apart, of visits with more than one."""
     wanted = [
         visit
@@ -118,31 +118,23 @@ def _retried(execution: Execution, rows: list[Row]) -> dict[int, list[Seen]]:
         return {}
     owner = {event: visit.events[0] for visit in wanted for event in visit.events}
     found: dict[int, list[Seen]] = {visit.events[0]: [] for visit in wanted}
-    again: list[tuple[list[Seen], Seen]] = []
-    for one in _told(execution, event_id__range=(min(owner), max(owner)), type__in=_KINDS):
-        if one.id in owner:
-            events = found[owner[one.id]]
-            if events and events[-1].type == one.type:
-                again.append((events, one))
-            events.append(one)
-    _add_failures(execution, again)
+    for one in _told(execution, min(owner), max(owner)):
+        if one.id not in owner:
+            continue
+        events = found[owner[one.id]]
+        if events and events[-1].type == one.type:
+            # A Parallel or Map that starts again has failed before, at the event it points back at.
+            at_ms = trace.time_of(one.previous)
+            events.append(Seen(one.previous, at_ms, "StateFailed", {}, 0))
+        events.append(one)
     return found
 
 
-def _add_failures(execution: Execution, again: list[tuple[list[Seen], Seen]]) -> None:
-    """A Parallel or Map that starts again has failed before, at the event it points back at."""
-    if not again:
-        return
-    wanted = [start.previous for _, start in again]
-    times = {one.id: one.at_ms for one in _told(execution, event_id__in=wanted)}
-    for events, start in again:
-        at_ms = times.get(start.previous, start.at_ms)
-        events.insert(events.index(start), Seen(start.previous, at_ms, "StateFailed", {}, 0))
-
-
-def _told(execution: Execution, **which: Any) -> Iterator[Seen]:
+def _told(execution: Execution, first: int, last: int) -> Iterator[Seen]:
     rows = (
-        HistoryEvent.objects.filter(execution_id=execution.pk, **which)
+        HistoryEvent.objects.filter(
+            execution_id=execution.pk, event_id__range=(first, last), type__in=_KINDS
+        )
         .order_by("event_id")
         .values_list("event_id", "at_ms", "type", "previous")
     )

@@ -16,7 +16,10 @@ from console.web import jsonview, seen
 from console.web.variables import visible_at
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.models import Execution
+    from console.web.panel import Panel
     from engine import Node, Trace, Visit
 
 _STAGES = (
@@ -59,15 +62,15 @@ class Flow:
     problem: str = ""
 
 
-def flow(execution: Execution, trace: Trace, node: Node, visit: Visit) -> Flow | None:
+def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow | None:
     """Return the stages of a visit, None if its input was not recorded."""
-    events = seen.of_visit(execution, visit)
+    node, events = panel.node, panel.read
     entered = seen.value(events, "StateEntered", "input")
     if entered is None:
         return None
     left = seen.value(events, "StateExited", "output")
     try:
-        mock = _mock(execution, trace, node, visit, events)
+        mock = _mock(execution, trace, visit, panel)
         trial = _try(execution, trace, node, visit, events[0], mock)
     except (engine.EngineError, Unknown, KeyError, ValueError) as error:
         return _told(node, {"input": entered[1]}, left and left[1], str(error))
@@ -105,29 +108,24 @@ def _variables(execution: Execution, trace: Trace, event: int) -> str:
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
 
 
-def _mock(
-    execution: Execution, trace: Trace, node: Node, visit: Visit, events: list[seen.Seen]
-) -> engine.Mock | None:
+def _mock(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> engine.Mock | None:
     """Return what stands for the work: the recorded result or error, or that there is none yet."""
-    if node.type not in ("Task", "Map", "Parallel"):
+    if panel.node.type not in ("Task", "Map", "Parallel"):
         return None
-    result = _result(execution, trace, node, visit, events)
+    result = _result(execution, trace, visit, panel)
     if result is not None:
         return engine.Mock(result=result)
-    told = seen.with_failures(execution, events)
-    error, cause = seen.failure(execution, trace, visit, told)
+    error, cause = seen.failure(execution, trace, visit, panel.told)
     return engine.Mock(error=error or "States.Runtime", cause=cause or "")
 
 
-def _result(
-    execution: Execution, trace: Trace, node: Node, visit: Visit, events: list[seen.Seen]
-) -> str | None:
+def _result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> str | None:
     if visit.status != "succeeded":
         return None
-    if node.type == "Task":
-        found = seen.value(events, "Succeeded", "output")
+    if panel.node.type == "Task":
+        found = seen.value(panel.read, "Succeeded", "output")
         return found and found[1]
-    return _of_children(execution, trace, node, visit)
+    return _of_children(execution, trace, panel.node, visit)
 
 
 def _of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
@@ -165,7 +163,7 @@ def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     return ends
 
 
-def _sent(stages: dict[str, Any], events: list[seen.Seen]) -> dict[str, str]:
+def _sent(stages: dict[str, Any], events: Sequence[seen.Seen]) -> dict[str, str]:
     """Return what a Task was truly sent: random numbers and the clock give others a second time."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
     for one in reversed(events):

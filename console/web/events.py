@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Count, Max
 from django.db.models.functions import Left
 
 from console.models import HistoryEvent
@@ -62,6 +63,7 @@ class Page:
     found: int
     total: int
     last: int
+    types: list[str]
 
     @property
     def previous(self) -> int:
@@ -91,9 +93,10 @@ class Page:
 
 def page(execution: Execution, wanted: Filter) -> Page:
     """Return the page asked for, or the one that holds event ``wanted.at``."""
-    everything = HistoryEvent.objects.filter(execution_id=execution.pk)
+    everything = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
+    kinds = list(everything.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
     rows = wanted.rows(execution)
-    total = everything.count()
+    total = sum(count for _, count, _ in kinds)
     found = rows.count() if wanted.active else total
     pages = max(1, -(-found // PAGE))
     chosen = wanted.at and not wanted.paged
@@ -102,7 +105,9 @@ def page(execution: Execution, wanted: Filter) -> Page:
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
     opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
     shown = tuple(_rows(execution, found_rows, opened))
-    return Page(shown, wanted, number, pages, found, total, last(execution))
+    newest = max((number for _, _, number in kinds), default=0)
+    types = sorted(kind for kind, _, _ in kinds)
+    return Page(shown, wanted, number, pages, found, total, newest, types)
 
 
 def between(

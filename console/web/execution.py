@@ -40,7 +40,7 @@ def history(one: Execution, query: QueryDict) -> dict[str, Any]:
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
-        "types": events.types(one),
+        "types": page.types,
         "states": _states(one),
         "cursor": page.last,
     }
@@ -108,7 +108,7 @@ def panel_of(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
-        flow = dataflow.flow(one, trace, shown.node, visit)
+        flow = dataflow.flow(one, trace, visit, shown)
     return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
 
 
@@ -125,7 +125,7 @@ def painted(
     summaries = steps.summaries(trace)
     wanted = tree.Wanted.of(query)
     rows = tree.rows(trace, summaries, wanted)
-    span, drawn = bars.bars(one, rows, clock.now_ms(), past_ms)
+    span, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms)
     return {
         "graph": trace.graph,
         "summaries": summaries,

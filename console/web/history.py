@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django.db.models import Case, F, TextField, Value, When
+
 import engine
 from console.models import HistoryEvent
 from engine import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from django.db.models import QuerySet
 
     from console.models import Execution
 
@@ -84,22 +84,20 @@ class _Row(NamedTuple):
 
 
 def _events(execution_id: int, after: int, upto: int = 1 << 30) -> Iterator[_Row]:
-    events = HistoryEvent.objects.filter(
-        execution_id=execution_id, event_id__gt=after, event_id__lte=upto
-    ).order_by("event_id")
-    rows = list(events.values_list("event_id", "previous", "at_ms", "type", "state"))
-    maps = [row[0] for row in rows if row[3] == "MapStateStarted"]
-    lengths = dict(_details(events, maps)) if maps else {}
-    for row in rows:
-        details = details_of(lengths[row[0]]) if row[0] in lengths else None
-        yield _Row(*row, details)
-
-
-def _details(events: QuerySet[HistoryEvent], wanted: list[int]) -> Iterator[tuple[int, str]]:
-    """Yield ids and details of some events; SQLite takes only so many ids at once."""
-    for place in range(0, len(wanted), 500):
-        some = events.filter(event_id__in=wanted[place : place + 500])
-        yield from some.values_list("event_id", "details")
+    length = Case(
+        When(type="MapStateStarted", then=F("details")),
+        default=Value(""),
+        output_field=TextField(),
+    )
+    rows = (
+        HistoryEvent.objects.filter(
+            execution_id=execution_id, event_id__gt=after, event_id__lte=upto
+        )
+        .order_by("event_id")
+        .values_list("event_id", "previous", "at_ms", "type", "state", length)
+    )
+    for number, previous, at_ms, kind, state, text in rows.iterator(chunk_size=5000):
+        yield _Row(number, previous, at_ms, kind, state, details_of(text) if text else None)
 
 
 def details_of(text: str) -> dict[str, Any]:

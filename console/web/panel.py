@@ -5,7 +5,7 @@ It is about one visit: a state in a loop or a Map has many, and the panel leads 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from console.web import iterations, jsonview, seen, timeouts, words
@@ -15,6 +15,7 @@ from console.web.tries import Try, tries
 
 if TYPE_CHECKING:
     from console.models import Execution
+    from console.web.seen import Seen
     from engine import Node, Trace, Visit
 
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class Panel:
     """Everything about one visit of one state.
 
-    ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration.
+    ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
+    ``read``: its events, ``told``: with those that made it start again or fail.
     """
 
     summary: Summary
@@ -44,6 +46,8 @@ class Panel:
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
+    read: tuple[Seen, ...] = field(default=(), repr=False)
+    told: tuple[Seen, ...] = field(default=(), repr=False)
     picker: iterations.Picker | None = None
 
     @property
@@ -134,6 +138,8 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
         number=number,
         count=len(alike),
         alike=tuple(alike),
+        read=tuple(events),
+        told=tuple(told),
         iteration=iterations.label(visit.iteration),
         picker=iterations.picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
@@ -161,6 +167,6 @@ def _noted(execution: Execution, found: list[Try]) -> tuple[Try, ...]:
     return tuple(replace(one, note=told.get(one.task, "")) for one in found)
 
 
-def _payload(events: list[seen.Seen], ending: str, field: str) -> jsonview.Payload | None:
+def _payload(events: list[Seen], ending: str, field: str) -> jsonview.Payload | None:
     found = seen.value(events, ending, field)
     return found and jsonview.payload(found[1], f"events/{found[0]}/{field}/")

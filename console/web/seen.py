@@ -12,7 +12,7 @@ from console.web.tokens import hidden
 from console.web.tries import BEGINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from console.models import Execution
     from engine import Trace, Visit
@@ -53,7 +53,7 @@ def read(execution: Execution, wanted: Iterable[int]) -> list[Seen]:
     ]
 
 
-def value(events: list[Seen], ending: str, field: str) -> tuple[int, str] | None:
+def value(events: Sequence[Seen], ending: str, field: str) -> tuple[int, str] | None:
     """Return event and text of a payload: of the last event with this ending that has it."""
     for one in reversed(events):
         if one.type.endswith(ending) and field in one.details:
@@ -62,7 +62,7 @@ def value(events: list[Seen], ending: str, field: str) -> tuple[int, str] | None
 
 
 def failure(
-    execution: Execution, trace: Trace, visit: Visit, events: list[Seen]
+    execution: Execution, trace: Trace, visit: Visit, events: Sequence[Seen]
 ) -> tuple[str, str | None]:
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
     if visit.status not in ("failed", "caught"):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from console.models import HistoryEvent
 from console.web import jsonview, words
 from console.web.history import fed, traced
 from console.web.variables import visible_at
@@ -82,22 +81,21 @@ def traced_at(execution: Execution, number: int) -> Iterator[Trace]:
 
 def past_ms(execution: Execution, trace: Trace) -> int:
     """Return when the last event of ``trace`` happened."""
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=trace.last)
-    return rows.values_list("at_ms", flat=True).first() or execution.start_ms
+    return execution.start_ms if trace.newest is None else trace.newest.at_ms
 
 
 def moment(execution: Execution, trace: Trace, last: int) -> Moment | None:
     """Return what is said of the last event of ``trace``."""
-    row = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=trace.last).first()
-    if row is None:
+    event = trace.newest
+    if event is None:
         return None
-    values = visible_at(execution, trace, row.event_id)
+    values = visible_at(execution, trace, event.id)
     return Moment(
-        number=row.event_id,
+        number=event.id,
         last=last,
-        at_ms=row.at_ms,
-        elapsed=row.at_ms - execution.start_ms,
-        type=row.type,
-        state=row.state,
+        at_ms=event.at_ms,
+        elapsed=event.at_ms - execution.start_ms,
+        type=event.type,
+        state=event.state,
         variables=tuple((name, jsonview.payload(text)) for name, text in sorted(values.items())),
     )

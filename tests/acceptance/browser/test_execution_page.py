@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start
+from tests.acceptance.browser.yard import create, start, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -322,3 +322,30 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     expect(page.locator("[data-stage=Input]")).to_contain_text("141")
     results = Axe().run(page)
     assert not results.violations_count, results.generate_report()
+
+
+def test_X5_ticks_lose_nothing_in_the_tree_timeline_and_time_machine(
+    page: Page, server: Server
+) -> None:
+    """Typed text, focus and rows stay while bars and the slider grow; the past stands still."""
+    path = start(server, create(server, waits(1, rounds=30)))
+    page.goto(f"{path}?step=Nap&view=timeline")
+    page.evaluate(
+        "window.kept = [...document.querySelectorAll('.timeline tr, #find, #at, #panel > header')]"
+    )
+    page.fill("#find", "half a na")
+    last = int(page.get_attribute("#at", "max") or 0)
+    expect(page.locator(f"#e{last + 6}")).to_be_attached(timeout=30_000)
+    expect(page.locator("#find")).to_be_focused()
+    assert page.input_value("#find") == "half a na"
+    assert page.evaluate("window.kept.every((one) => one.isConnected)")
+    assert int(page.get_attribute("#at", "max") or 0) >= last + 6
+    expect(page.locator("#bar-n2 rect[role=img]").nth(2)).to_be_attached()
+    page.locator("#at").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-live-word]")).to_contain_text("At event")
+    expect(page.locator("#moment")).to_contain_text("after the start")
+    words = page.locator("#moment").inner_text()
+    page.wait_for_timeout(2500)
+    assert page.locator("#moment").inner_text() == words
+    expect(page.locator("#at")).to_be_focused()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.http import QueryDict
 
 from console.models import HistoryEvent, Timer
+from console.web import history
 from console.web.bars import LEAST, WIDTH, Span
 from console.web.tree import Wanted
 from tests.console.store.helpers import create, drain, one, start
@@ -97,3 +98,25 @@ def test_a_segment_is_never_too_short_to_see() -> None:
     assert span.place(1_000_000, 1_000_000) == (WIDTH - LEAST, LEAST)
     assert span.place(250_000, 500_000) == (250.0, 250.0)
     assert Span(5, 5, 5).place(5, 5) == (0.0, LEAST)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?step=Over&tab=tries&view=timeline",
+        "?step=Break&iteration=37&tab=flow",
+        "?step=Over&tab=flow&at=200",
+        "?status=FAILED&sort=-duration&type=FailStateEntered&text=i&open=1.2.3",
+    ],
+)
+def test_a_page_needs_few_queries(
+    client: Client,
+    failed: Execution,
+    django_assert_max_num_queries: Any,
+    query: str,
+) -> None:
+    """Whatever is open, 15 at most; the first view reads the history, later ones what is new."""
+    history._TRACES._known.clear()
+    with django_assert_max_num_queries(15):
+        assert client.get(page(failed, query)).status_code == 200
