@@ -1,0 +1,53 @@
+"""The chaos suite in sizes that every run of the tests can afford; the commands do more."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos.database import Postgres
+from tests.chaos.scenarios import SCENARIOS, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+SIZES = {
+    ("kill-workers", "postgres"): Size(48, 6, workers=2, per_s=6),
+    ("kill-workers", "sqlite"): Size(32, 2, per_s=6),
+    ("zombies", "postgres"): Size(32, 4, workers=2, per_s=6),
+    ("database", "postgres"): Size(32, 3, workers=2, per_s=4),
+    ("kill-web", "postgres"): Size(120, 3, workers=2, per_s=0),
+    ("kill-web", "sqlite"): Size(120, 3, per_s=0),
+    ("callbacks", "postgres"): Size(25, 0, workers=2),
+    ("timers", "postgres"): Size(100, 0, workers=2),
+    ("poison", "postgres"): Size(16, 1, workers=2, per_s=8),
+}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that PostgreSQL's own user may enter."""
+    path = Path(tempfile.mkdtemp(prefix="stepyard-chaos-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.mark.parametrize(("check", "db"), SIZES, ids="-".join)
+def test_nothing_is_lost(folder: Path, check: str, db: str) -> None:
+    """All that was accepted ends as it should, once, and every invariant holds."""
+    server = Postgres(folder / "pg") if db == "postgres" else None
+    try:
+        report = SCENARIOS[check](folder, server, SIZES[check, db])
+    finally:
+        if server is not None:
+            server.stop("fast")
+    assert report.violations == [], report.line()
+    assert report.n > 0
+    if check == "database":
+        assert report.facts["ambiguous_commits"] > 0
