@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
-from console import clock
-from console.errors import ExecutionDoesNotExist, ServiceError, ThrottlingException
+from console import access, clock
+from console.errors import (
+    AccessDeniedException,
+    ExecutionDoesNotExist,
+    ServiceError,
+    ThrottlingException,
+)
 from console.models import BulkItem, BulkJob, Execution
 from console.store import audit, executions, redrive, rows
 from console.store.writer import is_outage, write
@@ -164,7 +169,17 @@ def work(number: int) -> bool:
     places = list(items.values_list("position", flat=True))
     if not places:
         write(lambda: _finish(number))
+    elif not access.still_may(job.actor, job.project, ACTIONS[job.action]):
+        write(lambda: _deny(job, places))
+        return True
     return bool(places) and all(_item(job, place) for place in places)
+
+
+def _deny(job: BulkJob, places: Sequence[int]) -> None:
+    """Refuse what its asker may no longer do: they lost their role since."""
+    words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
+    for place in places:
+        _close(job, place, error=AccessDeniedException.code, words=words)
 
 
 def _finish(number: int) -> None:
