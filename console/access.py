@@ -103,6 +103,15 @@ def authorize(principal: Principal, action: str) -> None:
         raise Denied(f"User: {user} is not authorized to perform: {named}")
 
 
+def still_may(username: str, project: Project, action: str) -> bool:
+    """Tell whether a person may do now what they asked for earlier."""
+    found = Membership.objects.filter(
+        project=project, user__username=username, user__is_active=True
+    ).values_list("role", flat=True)
+    role = found.first()
+    return role is not None and _RANK[Role(role)] >= _RANK[Role(_WANTS.get(action, Role.VIEWER))]
+
+
 # -- access keys -----------------------------------------------------------------------------------
 
 

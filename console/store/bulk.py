@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
-from console import clock
-from console.errors import ExecutionDoesNotExist, ServiceError, ThrottlingException
+from console import access, clock
+from console.errors import (
+    AccessDeniedException,
+    ExecutionDoesNotExist,
+    ServiceError,
+    ThrottlingException,
+)
 from console.models import BulkItem, BulkJob, Execution
-from console.store import audit, executions, redrive
+from console.store import audit, executions, redrive, rows
 from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
@@ -64,9 +69,9 @@ class Plan:
 
 def plan(project: Project, action: str, numbers: Sequence[int]) -> Plan:
     """Return what an action would do to these executions of the project; changes nothing."""
-    rows = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
+    found = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
-        rows.select_related("state_machine")
+        found.select_related("state_machine")
         .defer("input", "output", "error", "cause", "definition")
         .order_by("-start_ms", "-pk")
     )
@@ -96,6 +101,9 @@ _DONE = {"stop": "stopped", "redrive": "redriven", "start": "started"}
 
 def begin(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
     """Store a job for everything chosen; what is refused now is tried, and told, in its turn."""
+    items = [
+        BulkItem(number=one.pk, arn=one.arn, started_by=one.started_by) for one in planned.chosen
+    ]
 
     def store() -> BulkJob:
         job = BulkJob.objects.create(
@@ -106,10 +114,9 @@ def begin(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") 
             total=len(planned.chosen),
             created_ms=clock.now_ms(),
         )
-        BulkItem.objects.bulk_create(
-            BulkItem(job=job, position=place, number=one.pk, arn=one.arn, started_by=one.started_by)
-            for place, one in enumerate(planned.chosen)
-        )
+        for place, item in enumerate(items):
+            item.job_id, item.position = job.pk, place
+        rows.insert_all(items)
         audit.record(project, actor, _BULK[planned.action], f"bulk/{job.pk}", asked)
         return job
 
@@ -124,8 +131,8 @@ def switch(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
     before, after = ("PAUSED", "RUNNING") if on else ("RUNNING", "PAUSED")
 
     def store() -> bool:
-        rows = BulkJob.objects.filter(pk=job.pk, status=before)
-        changed = rows.update(status=after) == 1
+        found = BulkJob.objects.filter(pk=job.pk, status=before)
+        changed = found.update(status=after) == 1
         if changed:
             act = "ResumeBulk" if on else "PauseBulk"
             audit.record(job.project, actor, act, f"bulk/{job.pk}")
@@ -136,13 +143,13 @@ def switch(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
 
 def counts(job: BulkJob) -> dict[str, int]:
     """Return how many items stand where."""
-    rows = (
+    found = (
         BulkItem.objects.filter(job=job)
         .order_by()
         .values_list("status")
         .annotate(Count("position"))
     )
-    return dict(rows)
+    return dict(found)
 
 
 # -- the work --------------------------------------------------------------------------------------
@@ -162,12 +169,22 @@ def work(number: int) -> bool:
     places = list(items.values_list("position", flat=True))
     if not places:
         write(lambda: _finish(number))
+    elif not access.still_may(job.actor, job.project, ACTIONS[job.action]):
+        write(lambda: _deny(job, places))
+        return True
     return bool(places) and all(_item(job, place) for place in places)
 
 
+def _deny(job: BulkJob, places: Sequence[int]) -> None:
+    """Refuse what its asker may no longer do: they lost their role since."""
+    words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
+    for place in places:
+        _close(job, place, error=AccessDeniedException.code, words=words)
+
+
 def _finish(number: int) -> None:
-    rows = BulkJob.objects.filter(pk=number, status="RUNNING")
-    rows.update(status="DONE", ended_ms=clock.now_ms())
+    found = BulkJob.objects.filter(pk=number, status="RUNNING")
+    found.update(status="DONE", ended_ms=clock.now_ms())
 
 
 def _item(job: BulkJob, place: int) -> bool:
@@ -244,8 +261,8 @@ def _claim(job: BulkJob, place: int) -> BulkItem | None:
     """Return an item if it is still to be done (inside a transaction)."""
     if not _goes_on(job):
         return None
-    rows = BulkItem.objects.select_for_update()
-    return rows.filter(job=job, position=place, status__in=_OPEN).first()
+    found = BulkItem.objects.select_for_update()
+    return found.filter(job=job, position=place, status__in=_OPEN).first()
 
 
 def _goes_on(job: BulkJob) -> bool:
@@ -253,11 +270,11 @@ def _goes_on(job: BulkJob) -> bool:
 
 
 def _execution(job: BulkJob, item: BulkItem) -> Execution:
-    rows = Execution.objects.select_related("project", "state_machine")
-    found = rows.filter(project=job.project_id, pk=item.number).first()
-    if found is None:
+    found = Execution.objects.select_related("project", "state_machine")
+    execution = found.filter(project=job.project_id, pk=item.number).first()
+    if execution is None:
         raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{item.arn}'")
-    return found
+    return execution
 
 
 def _actor(job: BulkJob) -> audit.Actor:

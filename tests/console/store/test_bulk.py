@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import clock
-from console.models import AuditEntry, BulkItem, BulkJob, Execution, RunRow
+from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
 from console.store import bulk, executions, redrive
 from console.store.audit import Actor
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 WHO = Actor("operator")
 FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Oops"}}}
+
+
+@pytest.fixture(autouse=True)
+def operator(project: Project, django_user_model: Any) -> Membership:
+    """Let the one who asks be an operator."""
+    user = django_user_model.objects.create_user(WHO.name)
+    return Membership.objects.create(project=project, user=user, role="operator")
 
 
 def begin(project: Project, action: str, chosen: Sequence[Execution]) -> BulkJob:
@@ -155,6 +162,16 @@ def test_a_crash_at_any_commit_repeats_nothing(
         assert Execution.objects.count() == 4
     if action == "redrive":
         assert set(Execution.objects.values_list("redrive_count", flat=True)) == {1}
+
+
+def test_who_lost_the_right_has_no_job_going_on(project: Project, operator: Membership) -> None:
+    """What was not done yet is refused, with words."""
+    chosen = [start(create(project, WAIT)) for _ in range(1)]
+    job = begin(project, "stop", chosen)
+    operator.delete()
+    assert finish(job) == [("refused", "AccessDeniedException")]
+    assert job.status == "DONE"
+    assert Execution.objects.get().status == "RUNNING"
 
 
 def test_another_projects_executions_cannot_be_chosen(project: Project) -> None:
