@@ -81,6 +81,8 @@ def test_E12_a_deep_link_shows_and_focuses_its_row(page: Page, demo_25k: str) ->
     number = previous.get_attribute("data-event")
     previous.click()
     expect(page.locator(f"#e{number}")).to_be_focused()
+    page.goto(f"{demo_25k}events/#e123")
+    expect(page.locator("#e123")).to_be_focused()
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server
 
 def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server) -> None:
     """Type, message and stack are text; what was reported is copied byte for byte."""
-    cause = '{"errorMessage":  "näh 🎉 <b>","errorType":"Oops","stackTrace":["at a","at b"]}\n'
+    cause = '{"errorMessage":  "näh 🎉 <b>","errorType":"Oops","stackTrace":["at a","at b"]}\r\n'
     state = {"Type": "Fail", "Error": "Bad", "Cause": cause}
     machine = create(server, {"StartAt": "F", "States": {"F": state}})
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -73,6 +73,8 @@ def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server
     banner.locator("[data-copy]").click()
     expect(page.locator("#announce")).to_have_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == cause
+    held = banner.locator("template[data-raw]").evaluate("one => one.content.textContent")
+    assert held == cause
 
 
 def test_X5_ticks_lose_nothing_in_the_tree_timeline_and_time_machine(
