@@ -76,7 +76,7 @@
       else box.removeAttribute("aria-current");
     }
     for (const row of document.querySelectorAll("[data-row][aria-selected], [data-bar]")) {
-      row.setAttribute("aria-selected", String(row.dataset.step === step));
+      row.setAttribute("aria-selected", String((row.dataset.step ?? row.dataset.of) === step));
     }
   }
 

@@ -98,6 +98,8 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     const id = wanted(here());
+    const named = /^#e(\d+)$/.exec(location.hash)?.[1];
+    if (!id && named && !goTo(named)) goToPage(named); // it stands on another page
     if (!id) return;
     // Beside the graph it is the time machine that the address is about.
     const aside = document.getElementById("panel") && !here().searchParams.get("event") && !here().hash;

@@ -12,7 +12,7 @@ import lucide
 from django import template
 from django.conf import settings
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
@@ -139,6 +139,12 @@ def span_length(span: Span) -> int:
 def name(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
     return format_html("<bdi>{}</bdi>", words.visible(text))
+
+
+@register.filter
+def exact(text: str) -> SafeString:
+    """Escape a text so that a page holds it byte for byte: parsers turn CR LF into LF."""
+    return mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308 - escaped here
 
 
 @register.filter

@@ -63,6 +63,11 @@ def paths(server: Server) -> dict[str, str]:
         "execution": running,
         "step": f"{running}?step=Nap",
         "event": f"{running}events/1/",
+        "events": f"{running}events/?open=1.2",
+        "steps": f"{running}?view=steps&sort=-name",
+        "timeline": f"{running}?view=timeline&step=Nap&tab=tries",
+        "past": f"{running}?at=3&step=Before&tab=flow",
+        "import": "/import/",
         "stop": f"{running}stop/",
         "missing": "/machines/nowhere/",
     }

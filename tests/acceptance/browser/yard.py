@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,18 @@ def start(server: Server, machine: str, data: Any = None, name: str = "run") -> 
     text = json.dumps({} if data is None else data)
     server.client().start_execution(stateMachineArn=arn, name=name, input=text)
     return f"/machines/{machine}/executions/{name}/"
+
+
+def ended(server: Server, path: str, seconds: float = 90) -> str:
+    """Wait until the execution of a page has ended and return the page's path."""
+    _, _, machine, _, name, _ = path.split("/")
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:{name}"
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if server.client().describe_execution(executionArn=arn)["status"] != "RUNNING":
+            return path
+        time.sleep(0.1)
+    raise AssertionError(path)
 
 
 def type_definition(page: Page, text: str) -> None:
