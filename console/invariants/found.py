@@ -57,6 +57,7 @@ class Found:
     timers: list[Timer] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
     map_runs: dict[int, MapRun] = field(default_factory=dict)
+    _snapshot: engine.Run | None = None
 
     @property
     def running(self) -> bool:
@@ -81,8 +82,10 @@ class Found:
 
     def snapshot(self) -> engine.Run:
         """Return the run as it stands."""
-        text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
-        return engine.Run.loads(text, StoredValues(self.execution.pk))
+        if self._snapshot is None:
+            text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
+            self._snapshot = engine.Run.loads(text, StoredValues(self.execution.pk))
+        return self._snapshot
 
     def details(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return event -> its details."""
