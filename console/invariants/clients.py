@@ -21,6 +21,7 @@ from console.invariants.found import Found
 from console.invariants.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store import tasks
+from console.store.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -105,9 +106,13 @@ def _sent(task: TaskRow, seen: dict[str, Any]) -> Iterator[Violation]:
         return
     kind, details = told
     names = ("output",) if seen["send"] == "success" else ("error", "cause")
-    same = all(details.get(name) == seen.get(name) for name in names)
+    same = all(details.get(name) == _stored(seen.get(name)) for name in names)
     if not kind.endswith(_ENDED[seen["send"]]) or not same:
         yield Violation("I10", arn, f"task {task.task} has an outcome that is not the one sent")
+
+
+def _stored(text: str | None) -> str | None:
+    return None if text is None else storable(text)
 
 
 def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:

@@ -57,6 +57,7 @@ class Found:
     timers: list[Timer] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
     map_runs: dict[int, MapRun] = field(default_factory=dict)
+    _snapshot: engine.Run | None = None
 
     @property
     def running(self) -> bool:
@@ -81,11 +82,13 @@ class Found:
 
     def snapshot(self) -> engine.Run | None:
         """Return the run as it stands; None if only a later version can read it."""
-        text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
-        try:
-            return engine.Run.loads(text, StoredValues(self.execution.pk))
-        except engine.NewerFormat:
-            return None
+        if self._snapshot is None:
+            text = RunRow.objects.values_list("snapshot", flat=True).get(pk=self.execution.pk)
+            try:
+                self._snapshot = engine.Run.loads(text, StoredValues(self.execution.pk))
+            except engine.NewerFormat:
+                return None
+        return self._snapshot
 
     def frames(self) -> list[Any]:
         """Return the lines of control, as far as they can be read."""

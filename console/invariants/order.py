@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.invariants.walk import ENDS, REDRIVEN
 from console.models import Execution
+from console.store.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,8 @@ def _row(found: Found) -> Iterator[tuple[str, str]]:
     details = found.details([last.id])[last.id]
     names = [] if last.type == "ExecutionTimedOut" else ["output", "error", "cause"]
     for name in names:  # a timeout has an error in its event only
-        if details.get(name) != row[name]:
+        ended = details.get(name)
+        if (ended if ended is None else storable(ended)) != row[name]:
             yield "I4", f"{name} differs from that of event {last.id}"
     if row["stop_ms"] is not None and row["stop_ms"] > last.at_ms:
         yield "I4", f"stopped {row['stop_ms'] - last.at_ms} ms after its last event"

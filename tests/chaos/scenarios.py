@@ -193,17 +193,22 @@ def timers(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = _yard(folder, server, size)
     client = yard.client(64)
     lead_s = size.n / 150 + 10
-    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=lead_s)
+    at = _whole(datetime.now(UTC) + timedelta(seconds=lead_s))
     herd = _start_timers(client, size.n, lambda _: at)
     report.facts["set_before_s"] = round((at - datetime.now(UTC)).total_seconds(), 1)
     _late(client, herd, report, "herd")
-    base = datetime.now(UTC) + timedelta(seconds=3)
-    single = _start_timers(client, 40, lambda k: base + timedelta(seconds=0.25 * k))
+    base = _whole(datetime.now(UTC) + timedelta(seconds=3))
+    single = _start_timers(client, 40, lambda k: base + timedelta(seconds=k // 3))
     _late(client, single, report, "idle")
     report.n = len(herd) + len(single)
     if report.facts["idle_p99_s"] > 1.0:
         report.violations.append(f"idle timers are {report.facts['idle_p99_s']} s late")
     return _close(yard, None, report)
+
+
+def _whole(moment: datetime) -> datetime:
+    """AWS ignores the part of a Timestamp below a second."""
+    return moment.replace(microsecond=0)
 
 
 def _start_timers(client: Any, n: int, at: Callable[[int], datetime]) -> list[tuple[str, datetime]]:

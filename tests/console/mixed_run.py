@@ -76,7 +76,7 @@ CAUGHT = {
     },
 }
 LATE = {**LONG, "TimeoutSeconds": 1}
-FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "c"}}}
+FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "c\x00"}}}
 ITEM_LIST = list(range(30))
 ACTIVITIES = ("work", "silent", "sent")
 WAITING = one("Await", Type="Task", Resource=ACTIVITY)
