@@ -79,6 +79,10 @@ class Load:
             try:
                 arn = self._client.start_execution(**arguments)["executionArn"]
                 break
+            except self._client.exceptions.ExecutionAlreadyExists:
+                # taken before, unanswered, and over: AWS knows the same start only while it runs
+                arn = execution_arn(shape.name, arguments["name"])
+                break
             except (BotoCoreError, ClientError):
                 if time.monotonic() > deadline:
                     raise
