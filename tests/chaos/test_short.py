@@ -38,7 +38,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("check", "db"), SIZES, ids="-".join)
+@pytest.mark.parametrize(("check", "db"), SIZES)
 def test_nothing_is_lost(folder: Path, check: str, db: str) -> None:
     """All that was accepted ends as it should, once, and every invariant holds."""
     server = Postgres(folder / "pg") if db == "postgres" else None
