@@ -249,14 +249,23 @@ def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
     return [one for one in found.values_list("execution_id", "task") if one in asked]
 
 
-def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
-    """Take the oldest open task of an activity for a worker; None if there is none."""
+def take_activity_task(
+    activity_arn: str, worker: str = "", asked: list[tuple[Work, int]] | None = None
+) -> Work | None:
+    """Take the oldest open task of an activity for a worker; None if there is none.
+
+    ``asked``: gets the task and its start before the commit, which may never be heard of.
+    """
     if _oldest(activity_arn) is None:
         return None
 
     def take() -> Work | None:
         found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
-        return None if found is None else _take(*found, worker)
+        work = None if found is None else _take(*found, worker)
+        if work is not None and asked is not None:
+            (at_ms,) = TaskRow.objects.values_list("started_ms").get(pk=found)
+            asked.append((work, at_ms or 0))
+        return work
 
     return write(take)
 

@@ -7,7 +7,7 @@ from typing import Any
 from console import quotas
 from console.awsapi.operations.call import Call, Later
 from console.errors import ActivityWorkerLimitExceeded
-from console.store import activities, hints, tasks
+from console.store import activities, handout, hints, tasks
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
@@ -22,7 +22,7 @@ def get_activity_task(call: Call) -> Later:
     taken: list[tasks.Work] = []
 
     def look() -> dict[str, Any] | None:
-        work = tasks.take_activity_task(activity.arn, worker)
+        work = handout.take(activity.arn, worker)
         if work is None:
             return None
         taken.append(work)

@@ -1,0 +1,52 @@
+"""Did a worker get its task, though the database fell silent while it was handed out?
+
+The answer to a COMMIT may be lost with its connection. Whoever took a task then looks again whether
+it is theirs: else it would be started and in nobody's hands, until a deadline it may not have.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from console.models import TaskRow
+from console.store import tasks
+from console.store.writer import drop_broken_connection, is_outage
+
+if TYPE_CHECKING:
+    from console.store.tasks import Work
+
+_PATIENCE_S = 20.0
+_PAUSE_S = 0.2
+
+
+def take(activity_arn: str, worker: str) -> Work | None:
+    """Take the oldest open task of an activity for a worker, as ``tasks.take_activity_task``."""
+    asked: list[tuple[Work, int]] = []
+    try:
+        return tasks.take_activity_task(activity_arn, worker, asked)
+    except Exception as error:
+        if not asked or not is_outage(error):
+            raise
+    return _look_again(*asked[-1])
+
+
+def _look_again(work: Work, at_ms: int) -> Work | None:
+    """Return the task if it was taken by us, None if the commit never was."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        drop_broken_connection()
+        try:
+            mine = TaskRow.objects.filter(
+                execution_id=work.execution_id,
+                task=work.task,
+                status="started",
+                started_ms=at_ms,
+                dispatches=work.dispatches,
+            ).exists()
+        except Exception as error:
+            if not is_outage(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return work if mine else None
