@@ -19,6 +19,8 @@ _SIZES = {  # executions, faults, starts a second: the sizes that the README's f
     "callbacks": (2000, 0, 0.0),
     "timers": (10_000, 0, 0.0),
     "poison": (200, 3, 20.0),
+    "crash-points": (0, 0, 0.0),
+    "mutate-checker": (0, 0, 0.0),
 }
 
 

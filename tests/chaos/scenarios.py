@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tests.chaos.database import Postgres, Proxy, wait_until
 from tests.chaos.load import Load, Report, count_calls, execution_arn, invariants
 from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, SHAPES, TIMER
+from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
 
 if TYPE_CHECKING:
@@ -310,4 +311,6 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "callbacks": callbacks,
     "timers": timers,
     "poison": poison,
+    "crash-points": crash_points,
+    "mutate-checker": mutate_checker,
 }
