@@ -162,7 +162,7 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
 
 def _noted(execution: Execution, found: list[Try]) -> tuple[Try, ...]:
     """Add to the attempts what only the rows of their tasks know."""
-    late = {one.task: one.outcome == "Timed out" for one in found}
+    late = {one.task: one.outcome == "Timed out" for one in found if one.task}
     told = timeouts.notes(execution, late) if late else {}
     return tuple(replace(one, note=told.get(one.task, "")) for one in found)
 

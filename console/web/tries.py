@@ -39,8 +39,8 @@ class Told(Protocol):
 class Try:
     """One attempt at the work of a state. ``wait``: the pause before the next one.
 
-    ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: the
-    event it began with. ``note``: which clock ran out, or that it was sent again.
+    ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
+    number, 0 for a group. ``note``: which clock ran out, or that it was sent again.
     """
 
     number: int
@@ -73,7 +73,7 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
         if one.type.endswith(BEGINS):
             if found and (ended := found[-1].until_ms) is not None:
                 found[-1] = replace(found[-1], wait=words.duration(one.at_ms - ended))
-            found.append(Try(len(found) + 1, one.at_ms, "In progress", "running", task=one.id))
+            found.append(Try(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one)))
         elif found and found[-1].until_ms is None and _ends(one.type):
             found[-1] = _ended(found[-1], one)
     if found and found[-1].until_ms is None and aborted_ms is not None:
@@ -82,6 +82,11 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
             found[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
         )
     return found
+
+
+def _task(event: Told) -> int:
+    """Return the number of the task it schedules, 0 for the start of a group."""
+    return event.id if event.type.endswith("Scheduled") else 0
 
 
 def _ends(kind: str) -> bool:

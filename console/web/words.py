@@ -30,7 +30,7 @@ EXECUTION = {
     "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
 }
 _UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
-LISTED = tuple((key, one) for key, one in EXECUTION.items() if key not in _UNLISTED)
+LISTED = {key: one for key, one in EXECUTION.items() if key not in _UNLISTED}
 STEP = {
     "": Status("idle", "Not entered"),
     "running": Status("running", "In progress"),

@@ -23,7 +23,7 @@ ARGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
     """Start the system's chromium."""
     with sync_playwright() as playwright:
@@ -32,7 +32,7 @@ def browser(chromium: str) -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start ``manage.py up`` on a free port with an empty data folder."""
     one = Server(tmp_path_factory.mktemp("yard") / "data").start()
@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     one.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Log in by the one-time link and return the file with the cookies."""
     state = tmp_path_factory.mktemp("browser") / "state.json"
