@@ -28,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     del config
     for name in ("STEPYARD_DATA", "STEPYARD_FUNCTIONS"):
         os.environ.pop(name, None)
+    # the browser's driver runs an event loop in the thread of the tests; servers do without this
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -46,7 +46,7 @@ class Server:
         self.process = subprocess.Popen(
             [*command, "--data", str(self.data), *self.options],
             cwd=ROOT,
-            env={**os.environ, **self.env},
+            env={**os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE": "", **self.env},
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,

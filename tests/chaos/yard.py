@@ -41,7 +41,8 @@ class Yard:
             "CHAOS_CALLS": str(self.calls),
             "STEPYARD_DATA": str(folder / "data"),
         }
-        self.env.pop("STEPYARD_DATABASE_URL", None)
+        for name in ("STEPYARD_DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE"):
+            self.env.pop(name, None)
         if url is not None:
             self.env["STEPYARD_DATABASE_URL"] = url
         self.web: subprocess.Popen[bytes] | None = None
