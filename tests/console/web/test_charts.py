@@ -165,11 +165,13 @@ def test_names_from_people_cannot_break_the_exposition(
     from console.metrics.openmetrics import text as exposition
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
+    from console.store.writer import write
 
     odd = 'a"b\\c\nd'
     tally = Tally()
     tally.add(1)
-    rollups._add_totals({Series(project.pk, "us-east-1", "ActivitiesFailed", odd): tally})
+    series = Series(project.pk, "us-east-1", "ActivitiesFailed", odd)
+    write(lambda: rollups._add_totals({series: tally}))
     families = {one.name: one for one in text_string_to_metric_families(exposition())}
     (sample,) = families["stepyard_activities_failed"].samples
     assert sample.labels["activity_arn"] == odd
