@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import arns
 from console.models import RunRow
-from console.store import hints, history, outbox, rows, runs
+from console.store import hints, history, outbox, rows, runs, wishes
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 
@@ -114,7 +114,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         values.apply(one)
     save_values(values)
     commands = [command for one in birth.steps for command in one.commands]
-    runs.carry_out(execution.pk, execution.arn, commands)
+    wishes.carry_out(execution.pk, execution.arn, commands)
     if run.ready:
         hints.born(execution.pk)
 

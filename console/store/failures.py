@@ -6,7 +6,7 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.store import hints, history, runs
+from console.store import hints, history, runs, wishes
 from console.store.caches import kept_runs
 from console.store.writer import is_outage, write
 
@@ -119,5 +119,5 @@ def _by_hand(execution_id: int, cause: str) -> None:
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
     history.append(execution_id, events)
     end = engine.Finish("FAILED", error="States.Runtime", cause=cause, stop_ms=at_ms)
-    runs.carry_out(execution_id, arn, [end])
+    wishes.carry_out(execution_id, arn, [end])
     hints.tell(("execution", execution_id))

@@ -1,4 +1,7 @@
-"""Do state machines reach AWS services, and are answers and errors worded as AWS does?"""
+"""Do state machines reach AWS services, and are answers and errors worded as AWS does?
+
+(Above 300 lines: one server of services, started once for all of them.)
+"""
 
 from __future__ import annotations
 

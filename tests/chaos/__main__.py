@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from tests.chaos.database import Postgres
-from tests.chaos.scenarios import SCENARIOS, Size
+from tests.chaos.scenarios import SCENARIOS
+from tests.chaos.stage import Size
 
 _SIZES = {  # executions, faults, starts a second: the sizes that the README's figures are of
     "kill-workers": (5000, 500, 20.0),

@@ -10,13 +10,13 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from tests.chaos.clock import timers
 from tests.chaos.database import Postgres, Proxy, wait_until
-from tests.chaos.load import Load, Report, count_calls, execution_arn, invariants
-from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, SHAPES, TIMER
+from tests.chaos.load import Load, Report, execution_arn
+from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, SHAPES
+from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
 
@@ -25,21 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much of it: executions, faults, workers, starts a second."""
-
-    n: int
-    faults: int
-    workers: int = 4
-    per_s: float = 20.0
-    seed: int = 1
-
-
 def kill_workers(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Kill -9 workers (on SQLite: the one process) while executions of all shapes run."""
     report = Report("kill-workers", size.seed)
-    yard = _yard(folder, server, size)
+    yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
     dice = random.Random(size.seed)
@@ -59,7 +48,7 @@ def kill_workers(folder: Path, server: Postgres | None, size: Size) -> Report:
     done.set()
     killer.join()
     report.facts["kills"] = kills
-    return _close(yard, load, report)
+    return close(yard, load, report)
 
 
 def _kill_one(yard: Yard, dice: random.Random) -> int:
@@ -79,7 +68,7 @@ def _kill_one(yard: Yard, dice: random.Random) -> int:
 def zombies(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Stop workers for longer than their lease, and let them go on."""
     report = Report("zombies", size.seed)
-    yard = _yard(folder, server, size, lease_s=2.0)
+    yard = begin(folder, server, size, lease_s=2.0)
     load = Load(yard)
     load.work()
     dice = random.Random(size.seed)
@@ -99,7 +88,7 @@ def zombies(folder: Path, server: Postgres | None, size: Size) -> Report:
     load.wait(60)
     time.sleep(1.5)  # the workers tell how often they were refused when they renew their leases
     report.facts |= {"stopped": stopped, "fenced": _fenced(yard)}
-    return _close(yard, load, report)
+    return close(yard, load, report)
 
 
 def _fenced(yard: Yard) -> int:
@@ -112,7 +101,7 @@ def database(folder: Path, server: Postgres | None, size: Size) -> Report:
     assert server is not None
     report = Report("database", size.seed)
     proxy = Proxy(server.socket, 0.15, size.seed)
-    yard = _yard(folder, server, size, url=proxy.url)
+    yard = begin(folder, server, size, url=proxy.url)
     proxy.most = size.faults * 8
     load = Load(yard)
     load.work()
@@ -126,13 +115,13 @@ def database(folder: Path, server: Postgres | None, size: Size) -> Report:
     starter.join()
     proxy.most = 0
     report.facts |= {"restarts": restarts, "ambiguous_commits": proxy.ambiguous}
-    return _close(yard, load, report)
+    return close(yard, load, report)
 
 
 def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Kill -9 what takes the starts; who got no answer asks again with the same name."""
     report = Report("kill-web", size.seed)
-    yard = _yard(folder, server, size)
+    yard = begin(folder, server, size)
     load = Load(yard, SHAPES[:1])
     dice = random.Random(size.seed)
     starter = threading.Thread(target=load.start, args=(size.n, size.per_s, 16))
@@ -145,13 +134,13 @@ def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
         kills += 1
     starter.join()
     report.facts["kills"] = kills
-    return _close(yard, load, report)
+    return close(yard, load, report)
 
 
 def callbacks(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Eight senders race for each token: one wins, and the history has what it sent."""
     report = Report("callbacks", size.seed)
-    yard = _yard(folder, server, size)
+    yard = begin(folder, server, size)
     load = Load(yard, (CALLBACK,))
     load.start(size.n, 0)
     client = yard.client(64)
@@ -173,7 +162,7 @@ def callbacks(folder: Path, server: Postgres | None, size: Size) -> Report:
         if len(won) != 1 or got != str(won[0]):
             report.violations.append(f"{arn}: answered 200 to {won}, has {got}")
     report.n = len(wins)
-    return _close(yard, None, report)
+    return close(yard, None, report)
 
 
 def _send(client: Any, token: str, number: int, report: Report) -> int:
@@ -188,67 +177,10 @@ def _send(client: Any, token: str, number: int, report: Report) -> int:
     return number
 
 
-def timers(folder: Path, server: Postgres | None, size: Size) -> Report:
-    """Many timers due in one second, then single ones with nothing else to do."""
-    report = Report("timers", size.seed)
-    yard = _yard(folder, server, size)
-    client = yard.client(64)
-    lead_s = size.n / 150 + 10
-    at = _whole(datetime.now(UTC) + timedelta(seconds=lead_s))
-    herd = _start_timers(client, size.n, lambda _: at)
-    report.facts["set_before_s"] = round((at - datetime.now(UTC)).total_seconds(), 1)
-    _late(client, herd, report, "herd")
-    base = _whole(datetime.now(UTC) + timedelta(seconds=3))
-    single = _start_timers(client, 40, lambda k: base + timedelta(seconds=k // 3))
-    _late(client, single, report, "idle")
-    report.n = len(herd) + len(single)
-    if report.facts["idle_p99_s"] > 1.0:
-        report.violations.append(f"idle timers are {report.facts['idle_p99_s']} s late")
-    return _close(yard, None, report)
-
-
-def _whole(moment: datetime) -> datetime:
-    """AWS ignores the part of a Timestamp below a second."""
-    return moment.replace(microsecond=0)
-
-
-def _start_timers(client: Any, n: int, at: Callable[[int], datetime]) -> list[tuple[str, datetime]]:
-    def one(number: int) -> tuple[str, datetime]:
-        due = at(number)
-        text = json.dumps({"at": due.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
-        answer = client.start_execution(stateMachineArn=machine_arn(TIMER.name), input=text)
-        return answer["executionArn"], due
-
-    with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(one, range(n)))
-
-
-def _late(client: Any, started: list[tuple[str, datetime]], report: Report, name: str) -> None:
-    def one(about: tuple[str, datetime]) -> float | None:
-        arn, due = about
-        found: dict[str, Any] = {}
-
-        def ended() -> bool:
-            found.update(client.describe_execution(executionArn=arn))
-            return bool(found["status"] != "RUNNING")
-
-        if not wait_until(ended, max((due - datetime.now(UTC)).total_seconds(), 0) + 120, 0.5):
-            report.violations.append(f"{arn} was never woken")
-            return None
-        return float((found["stopDate"] - due).total_seconds())
-
-    time.sleep(max((started[-1][1] - datetime.now(UTC)).total_seconds() + 2, 0))
-    with ThreadPoolExecutor(8) as pool:
-        late = sorted(one for one in pool.map(one, started) if one is not None)
-    report.violations += [f"{-one} s early" for one in late if one < -0.001]
-    report.facts[f"{name}_p50_s"] = round(late[len(late) // 2], 3)
-    report.facts[f"{name}_p99_s"] = round(late[int(len(late) * 0.99) - 1], 3)
-
-
 def poison(folder: Path, server: Postgres | None, size: Size) -> Report:
     """A function that kills its process ends its own execution; the others go on."""
     report = Report("poison", size.seed)
-    yard = _yard(folder, server, size)
+    yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
     client = yard.client()
@@ -268,39 +200,7 @@ def poison(folder: Path, server: Postgres | None, size: Size) -> Report:
         if (found["status"], found.get("error")) != ("FAILED", "States.Runtime"):
             report.violations.append(f"{arn}: {found['status']} {found.get('error')}")
     report.facts["deadly"] = len(bad)
-    return _close(yard, load, report)
-
-
-# -- beginning and end -----------------------------------------------------------------------------
-
-
-def _yard(
-    folder: Path,
-    server: Postgres | None,
-    size: Size,
-    *,
-    lease_s: float = 10.0,
-    url: str | None = None,
-) -> Yard:
-    own = url or (None if server is None else server.url)
-    yard = Yard(folder, own, lease_s=lease_s)
-    yard.start_web()
-    if own is not None:
-        yard.start_workers(size.workers)
-    yard.prepare()
-    return yard
-
-
-def _close(yard: Yard, load: Load | None, report: Report) -> Report:
-    try:
-        if load is not None:
-            load.judge(report)
-            count_calls(yard, report, None)
-            load.end()
-        invariants(yard, report)
-    finally:
-        yard.stop()
-    return report
+    return close(yard, load, report)
 
 
 SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {

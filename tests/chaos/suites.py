@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.chaos.database import Postgres
-    from tests.chaos.scenarios import Size
+    from tests.chaos.stage import Size
 
 
 def crash_points(folder: Path, server: Postgres | None, size: Size) -> Report:

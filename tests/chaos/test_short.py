@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.chaos.database import Postgres
-from tests.chaos.scenarios import SCENARIOS, Size
+from tests.chaos.scenarios import SCENARIOS
+from tests.chaos.stage import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""The picture of a machine, and the colours an execution gives it."""
+"""The picture of a machine, and the colours an execution gives it.
+
+(Above 300 lines: one table of machines and histories with their colours.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Is the whole service model served: every action, every error it names, every field it answers?"""
+"""Is the whole service model served: every action, every error it names, every field it answers?
+
+(Above 300 lines: one table of the model's actions, errors and fields.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who may end a task, and how often?"""
+"""Who may end a task, and how often?
+
+(Above 300 lines: taking and ending are tested on the same rows.)
+"""
 
 from __future__ import annotations
 

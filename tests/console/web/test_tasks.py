@@ -1,4 +1,7 @@
-"""X2: what waits for somebody, and can a person answer it, with the right and on the record?"""
+"""X2: what waits for somebody, and can a person answer it, with the right and on the record?
+
+(Above 300 lines: each page of tasks with who may see and who may answer.)
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,17 @@ from django.test.utils import CaptureQueriesContext
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
 from console.store import activities, executions, hints, losses, tags, tasks
-from tests.console.store.helpers import REGION, WORK, create, drain, function, one, start, types
+from tests.console.store.helpers import (
+    ACTIVITY,
+    REGION,
+    WORK,
+    create,
+    drain,
+    function,
+    one,
+    start,
+    types,
+)
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
 if TYPE_CHECKING:
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
 
     SignIn = Callable[[str], Client]
 
+PAGE = f"/activities/{ACTIVITY.rpartition(':')[2]}/"
 CALLBACK = one(
     "Approve",
     Type="Task",
@@ -102,7 +116,7 @@ def test_pages_of_tasks_neither_repeat_nor_skip(project: Project, client: Client
     assert [one in second for one in seen] == [False] * 50 + [True] * 3
 
 
-@pytest.mark.parametrize("address", ["/tasks/", "/activities/", "/activities/work/"])
+@pytest.mark.parametrize("address", ["/tasks/", "/activities/", PAGE])
 def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, address: str) -> None:
     """One task costs as many queries as thirty, and at most fifteen."""
     waiting(project)
@@ -156,12 +170,12 @@ def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Cl
     """Empty is NONE; what is no time is refused and nothing stored; a viewer reads them."""
     arn = activities.create(project, REGION, "work").arn
     given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
-    client.post("/activities/work/", given)
+    client.post(PAGE, given)
     assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
     assert tags.of(arn)["stepyard:startToCloseTimeout"] == "NONE"
-    assert 'value="30"' in text(client.get("/activities/work/"))
+    assert 'value="30"' in text(client.get(PAGE))
     assert AuditEntry.objects.get(action="TagResource").target == arn
-    wrong = client.post("/activities/work/", {**given, "stepyard:heartbeatTimeout": "soon"})
+    wrong = client.post(PAGE, {**given, "stepyard:heartbeatTimeout": "soon"})
     assert "wanted a number of seconds" in text(wrong, 422)
     assert 'value="soon"' in text(wrong, 422)
     assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
@@ -170,11 +184,11 @@ def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Cl
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
     """A warning as long as work waits and no worker listens."""
     waiting(project)
-    assert "No worker polls this activity now" in text(client.get("/activities/work/"))
+    assert "No worker polls this activity now" in text(client.get(PAGE))
     assert "Nobody polls" in text(client.get("/activities/"))
     end = hints.listen(("activity", Activity.objects.get().arn), lambda: None)
     assert "Nobody polls" not in text(client.get("/activities/"))
-    assert "No worker polls" not in text(client.get("/activities/work/"))
+    assert "No worker polls" not in text(client.get(PAGE))
     end()
 
 
@@ -250,8 +264,8 @@ def test_a_viewer_cannot_answer(project: Project, signed_in: SignIn) -> None:
     for act in ("complete", "fail", "heartbeat", "reveal"):
         assert viewer.post(form(execution), {"act": act, "output": "1"}).status_code == 403
     assert viewer.post("/activities/", {"name": "a"}).status_code == 403
-    assert viewer.post("/activities/work/").status_code == 403
-    assert viewer.post("/activities/work/", {"act": "delete"}).status_code == 403
+    assert viewer.post(PAGE).status_code == 403
+    assert viewer.post(PAGE, {"act": "delete"}).status_code == 403
     assert "Create activity" not in text(viewer.get("/activities/"))
 
 

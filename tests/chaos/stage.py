@@ -1,0 +1,56 @@
+"""How does a scenario begin and end, and of which size is it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.chaos.load import Load, Report, count_calls, invariants
+from tests.chaos.yard import Yard
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.chaos.database import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of it: executions, faults, workers, starts a second."""
+
+    n: int
+    faults: int
+    workers: int = 4
+    per_s: float = 20.0
+    seed: int = 1
+
+
+def begin(
+    folder: Path,
+    server: Postgres | None,
+    size: Size,
+    *,
+    lease_s: float = 10.0,
+    url: str | None = None,
+) -> Yard:
+    """Start the processes and create the state machines."""
+    own = url or (None if server is None else server.url)
+    yard = Yard(folder, own, lease_s=lease_s)
+    yard.start_web()
+    if own is not None:
+        yard.start_workers(size.workers)
+    yard.prepare()
+    return yard
+
+
+def close(yard: Yard, load: Load | None, report: Report) -> Report:
+    """Judge what the executions came to, ask the checker, and end the processes."""
+    try:
+        if load is not None:
+            load.judge(report)
+            count_calls(yard, report, None)
+            load.end()
+        invariants(yard, report)
+    finally:
+        yard.stop()
+    return report
