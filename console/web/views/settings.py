@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import messages
-from django.http import Http404
-from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from console.errors import ServiceError, ValidationException
+from console.errors import ValidationException
 from console.store import logs, machines, tags
-from console.web.page import Yard, actor, render, require, yard
+from console.web import acts
+from console.web.page import Yard, actor, render
 from console.web.views.machines import about
 
 if TYPE_CHECKING:
@@ -34,21 +32,9 @@ _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/settings/``; each POST changes one setting."""
-    here = yard(request)
-    one = here.machine(machine)
-    if request.method == "GET":
-        return _page(request, one)
-    act = request.POST.get("act", "")
-    if act not in _ACTS:
-        raise Http404(f"Nothing is called “{act}” here.")
-    action, do = _ACTS[act]
-    require(here, action)
-    try:
-        messages.success(request, do(here, one, request.POST))
-    except ServiceError as error:
-        typed = {name: request.POST.get(name, "") for name in request.POST}
-        return _page(request, one, status=422, errors={act: error.message}, typed=typed)
-    return redirect("machine-settings", one.name)
+    return acts.answer(
+        request, machine, _ACTS, _page, "machine-settings", lambda act, why: {"errors": {act: why}}
+    )
 
 
 def _page(

@@ -7,16 +7,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import messages
 from django.http import Http404
-from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.errors import ServiceError, ValidationException
+from console.errors import ValidationException
 from console.models import Alias, Version
 from console.store import versions as store
-from console.web import source
-from console.web.page import Yard, actor, render, require, yard
+from console.web import acts, source
+from console.web.page import Yard, actor, render, yard
 from console.web.views.machines import about
 
 if TYPE_CHECKING:
@@ -42,21 +40,9 @@ class AliasRow:
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/versions/``; a POST publishes, routes or deletes."""
-    here = yard(request)
-    one = here.machine(machine)
-    if request.method == "GET":
-        return _page(request, one)
-    act = request.POST.get("act", "")
-    if act not in _ACTS:
-        raise Http404(f"Nothing is called “{act}” here.")
-    action, do = _ACTS[act]
-    require(here, action)
-    try:
-        messages.success(request, do(here, one, request.POST))
-    except ServiceError as error:
-        typed = {name: request.POST.get(name, "") for name in request.POST}
-        return _page(request, one, status=422, problem=error.message, typed=typed)
-    return redirect("versions", one.name)
+    return acts.answer(
+        request, machine, _ACTS, _page, "versions", lambda _act, why: {"problem": why}
+    )
 
 
 def _page(
