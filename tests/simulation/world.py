@@ -16,7 +16,7 @@ from django.db.models import Q
 
 import engine
 from console import clock, errors
-from console.models import Execution, MapRun, RunRow, StateMachine, TaskRow, Timer
+from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
 from console.store import (
     births,
     caches,
@@ -242,7 +242,7 @@ class World:
 
     def _next_due(self) -> int:
         """Return when something is due next, if nothing is to be done now."""
-        if inbox.waiting(1) or RunRow.objects.filter(ready=True).exists():
+        if InboxMessage.objects.exists() or RunRow.objects.filter(ready=True).exists():
             return 0
         due = Timer.objects.order_by("due_ms").values_list("due_ms", flat=True).first()
         return 0 if due is None else due

@@ -61,7 +61,7 @@ def test_an_edit_changes_the_machine_and_keeps_running_executions(
     expect(page.locator("#problems-title")).to_have_text("No problems")
     page.click("[data-save]")
     page.wait_for_url(f"**/machines/{name}/definition/")
-    expect(page.locator("pre.code")).to_contain_text('"Seconds": 61')
+    expect(page.locator("pre.code").last).to_contain_text('"Seconds": 61')
     page.goto(path)
     expect(page.locator(".facts")).to_contain_text("changed since")
     expect(page.locator("[data-step=Nap]").first).to_contain_text("In progress")
