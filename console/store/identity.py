@@ -15,6 +15,7 @@ from console.models import ServerFact
 from console.store.writer import write
 
 _NAME = "fingerprint of the secret"
+_SINCE = "tables readable since"
 
 
 class WrongSecret(CommandError):
@@ -28,9 +29,11 @@ class NewerTables(CommandError):
 def claim() -> None:
     """Remember our secret in an empty database; raise ``WrongSecret`` if it knows another.
 
-    Raise ``NewerTables`` if a later version of this program has changed the tables (G16).
+    Raise ``NewerTables`` if a later version of this program has changed the tables in a way that
+    this one cannot bear (G16).
     """
     _check_tables()
+    write(_say_since)
 
     def store() -> str:
         fact, _ = ServerFact.objects.get_or_create(name=_NAME, defaults={"value": _fingerprint()})
@@ -45,14 +48,31 @@ def claim() -> None:
 
 
 def _check_tables() -> None:
-    ours = {name for _, name, _ in pkgutil.iter_modules(migrations.__path__)}
+    ours = _migrations()
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM django_migrations WHERE app = 'console'")
         unknown = sorted({name for (name,) in cursor.fetchall()} - ours)
-    if unknown:
+    since = ServerFact.objects.filter(name=_SINCE).values_list("value", flat=True).first()
+    if unknown and since not in ours:
         raise NewerTables(
             f"the database: got tables of a later version ({', '.join(unknown)}), wanted those of "
             "this one. Start that version, or restore the backup that was made before it came."
+        )
+
+
+def _migrations() -> set[str]:
+    return {name for _, name, _ in pkgutil.iter_modules(migrations.__path__)}
+
+
+def _say_since() -> None:
+    """Tell earlier versions whether they may run beside this one; they know what it names, or not.
+
+    Not if a still later version has said so already.
+    """
+    found = ServerFact.objects.filter(name=_SINCE).first()
+    if found is None or found.value < migrations.READABLE_SINCE:
+        ServerFact.objects.update_or_create(
+            name=_SINCE, defaults={"value": migrations.READABLE_SINCE}
         )
 
 

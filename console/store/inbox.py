@@ -56,8 +56,12 @@ def post(
 
 
 def message(kind: str, body: str) -> engine.Message:
-    """Make a message of its row."""
-    return _KINDS[kind](**json.loads(body))
+    """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
+    known = _KINDS.get(kind)
+    fields = json.loads(body)
+    if known is None or not set(fields) <= set(known.__slots__):
+        raise engine.NewerFormat(f"the message {kind}: a later version wrote it")
+    return known(**fields)
 
 
 def drop_stale() -> None:

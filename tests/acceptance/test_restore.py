@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 import time
 from contextlib import closing
@@ -42,16 +41,12 @@ class OnPostgres:
 
     def backup(self) -> None:
         """As docs/operations.md has it."""
-        self._tool("pg_dump", "--format=custom", f"--file={self.dump}", "postgres")
+        self.server.tool("pg_dump", "--format=custom", f"--file={self.dump}", "postgres")
 
     def restore(self) -> None:
         """As docs/operations.md has it."""
-        self._tool("pg_restore", "--clean", "--if-exists", "--dbname=postgres", str(self.dump))
-
-    def _tool(self, name: str, *arguments: str) -> None:
-        path = Path(self.server._server.bin_path) / name
-        place = (f"--host={self.server.folder}", "--username=postgres")
-        subprocess.run([path, *place, *arguments], check=True, capture_output=True)
+        way = ("--clean", "--if-exists", "--dbname=postgres")
+        self.server.tool("pg_restore", *way, str(self.dump))
 
     def end(self) -> None:
         """End all for good."""

@@ -6,11 +6,17 @@ import argparse
 import shutil
 import sys
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.chaos.database import Postgres
+from tests.chaos.hosts import small_disk
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.stage import Size
+
+if TYPE_CHECKING:
+    from tests.chaos.load import Report
 
 _SIZES = {  # executions, faults, starts a second: the sizes that the README's figures are of
     "kill-workers": (5000, 500, 20.0),
@@ -18,10 +24,18 @@ _SIZES = {  # executions, faults, starts a second: the sizes that the README's f
     "database": (1500, 60, 8.0),
     "kill-web": (10_000, 100, 0.0),
     "callbacks": (2000, 0, 0.0),
+    "stops": (2000, 0, 0.0),
+    "sessions": (1000, 100, 10.0),
+    "sigterm": (600, 50, 8.0),
+    "upgrade": (600, 0, 8.0),
+    "restore": (200, 3, 10.0),
+    "disk-full": (300, 3, 6.0),
+    "clock-skew": (500, 20, 8.0),
     "timers": (10_000, 0, 0.0),
     "poison": (200, 3, 20.0),
     "crash-points": (0, 0, 0.0),
     "mutate-checker": (0, 0, 0.0),
+    "guards": (0, 0, 0.0),
 }
 
 
@@ -35,6 +49,7 @@ def main() -> int:
     parser.add_argument("--per-second", type=float, help="starts a second; 0: as fast as it goes")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--from", default="HEAD~1", dest="revision", help="what upgrade begins at")
     parser.add_argument("--keep", action="store_true", help="keep the folder, and print it")
     given = parser.parse_args()
     n, faults, per_s = _SIZES[given.check]
@@ -44,15 +59,14 @@ def main() -> int:
         workers=given.workers,
         per_s=per_s if given.per_second is None else given.per_second,
         seed=given.seed,
+        revision=given.revision,
     )
     folder = Path(tempfile.mkdtemp(prefix="stepyard-chaos-"))
     folder.chmod(0o755)
-    server = Postgres(folder / "pg") if given.db == "postgres" else None
     try:
-        report = SCENARIOS[given.check](folder, server, size)
+        with _disk(folder, given.check, given.db):
+            report = _run(folder, given.check, given.db, size)
     finally:
-        if server is not None:
-            server.stop("fast")
         if given.keep:
             print(folder, file=sys.stderr)
         else:
@@ -60,6 +74,22 @@ def main() -> int:
     report.facts["db"] = given.db
     print(report.line(), flush=True)
     return 1 if report.violations else 0
+
+
+def _disk(folder: Path, check: str, db: str) -> AbstractContextManager[None]:
+    """A small disk for the database, if it is to become full."""
+    if check != "disk-full":
+        return nullcontext()
+    return small_disk(folder / "pg", 320) if db == "postgres" else small_disk(folder / "data", 24)
+
+
+def _run(folder: Path, check: str, db: str, size: Size) -> Report:
+    server = Postgres(folder / "pg") if db == "postgres" else None
+    try:
+        return SCENARIOS[check](folder, server, size)
+    finally:
+        if server is not None:
+            server.stop("fast")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ import contextlib
 import random
 import selectors
 import socket
+import subprocess
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
+import psycopg
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -45,6 +46,26 @@ class Postgres:
                 bin_path=self._server.bin_path,
                 user=self._server.system_user,
             )
+
+    def answers(self) -> bool:
+        """Ask it something."""
+        try:
+            self.ask("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run one statement on a connection of its own."""
+        with psycopg.connect(self.url, autocommit=True) as own:
+            cursor = own.execute(sql)  # type: ignore[call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def tool(self, name: str, *arguments: str) -> None:
+        """Run one of its programs."""
+        place = (f"--host={self.folder}", "--username=postgres")
+        path = Path(self._server.bin_path) / name
+        subprocess.run([path, *place, *arguments], check=True, capture_output=True)
 
     @property
     def socket(self) -> str:

@@ -48,6 +48,7 @@ class Load:
         self.shapes = shapes
         self.acked: dict[str, tuple[Shape, int]] = {}
         self.retried = 0
+        self.lateness: list[tuple[float, str]] = []
         self._client = yard.client(64)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -55,17 +56,19 @@ class Load:
 
     # -- starting ----------------------------------------------------------------------------------
 
-    def start(self, n: int, per_s: float = 0.0, threads: int = 8) -> None:
+    def start(self, n: int | range, per_s: float = 0.0, threads: int = 8) -> None:
         """Start ``n`` executions, ``per_s`` a second if that is not 0; returns when all have."""
         begun = time.monotonic()
+        numbers = range(n) if isinstance(n, int) else n
 
         def one(number: int) -> None:
             if per_s:
-                time.sleep(max(0.0, begun + number / per_s - time.monotonic()))
+                due = begun + (number - numbers.start) / per_s
+                time.sleep(max(0.0, due - time.monotonic()))
             self.start_one(self.shapes[number % len(self.shapes)], number)
 
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(one, range(n)))
+            list(pool.map(one, numbers))
 
     def start_one(self, shape: Shape, number: int) -> None:
         """Start an execution; with the same name and input again until somebody answers."""
@@ -163,6 +166,7 @@ class Load:
         with ThreadPoolExecutor(8) as pool:
             stalls = list(pool.map(lambda one: self._judge(report, *one), self.acked.items()))
         late = sorted(one for one in stalls if one is not None)
+        self.lateness = late
         if late:
             report.facts["p99_s"] = round(late[int(len(late) * 0.99) - 1][0], 2)
             report.facts["max_s"] = round(late[-1][0], 2)

@@ -9,13 +9,18 @@ import random
 import signal
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import psycopg
 
 from tests.chaos.clock import timers
 from tests.chaos.database import Postgres, Proxy, wait_until
-from tests.chaos.load import Load, Report, execution_arn
-from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, SHAPES
+from tests.chaos.guards import guards
+from tests.chaos.hosts import clock_skew, disk_full
+from tests.chaos.life import restore, sigterm, upgrade
+from tests.chaos.load import Load, Report
+from tests.chaos.races import callbacks, stops
+from tests.chaos.shapes import DEADLY, SHAPES
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
@@ -118,6 +123,36 @@ def database(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
+def sessions(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """End sessions of PostgreSQL by force, and now and then crash it by killing one of them."""
+    assert server is not None
+    report = Report("sessions", size.seed)
+    yard = begin(folder, server, size)
+    load = Load(yard)
+    load.work()
+    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
+    starter.start()
+    ended = crashes = 0
+    for turn in range(size.faults):
+        time.sleep(max(size.n / size.per_s / size.faults, 0.1))
+        with contextlib.suppress(psycopg.Error):
+            if turn % 10 == 9:
+                pid = server.ask(f"{_SESSIONS} ORDER BY random() LIMIT 1")[0][0]
+                os.kill(pid, signal.SIGKILL)
+                crashes += 1
+            else:
+                ended += len(server.ask(_SESSIONS.replace("pid", "pg_terminate_backend(pid)", 1)))
+    starter.join()
+    report.facts |= {"sessions_ended": ended, "crashes": crashes}
+    return close(yard, load, report)
+
+
+_SESSIONS = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+
+
 def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Kill -9 what takes the starts; who got no answer asks again with the same name."""
     report = Report("kill-web", size.seed)
@@ -135,46 +170,6 @@ def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
     starter.join()
     report.facts["kills"] = kills
     return close(yard, load, report)
-
-
-def callbacks(folder: Path, server: Postgres | None, size: Size) -> Report:
-    """Eight senders race for each token: one wins, and the history has what it sent."""
-    report = Report("callbacks", size.seed)
-    yard = begin(folder, server, size)
-    load = Load(yard, (CALLBACK,))
-    load.start(size.n, 0)
-    client = yard.client(64)
-    wins: dict[str, list[int]] = {}
-
-    def race(pool: ThreadPoolExecutor) -> None:
-        task = client.get_activity_task(activityArn=ACTIVITY)
-        token = task["taskToken"]
-        results = list(pool.map(lambda k: _send(client, token, k, report), range(8)))
-        number = json.loads(task["input"])["n"]
-        wins[execution_arn("callback", f"callback-{number}")] = [k for k in results if k >= 0]
-
-    with ThreadPoolExecutor(8) as senders:
-        for _ in range(size.n):
-            race(senders)
-    load.wait(60)
-    for arn, won in wins.items():
-        got = client.describe_execution(executionArn=arn).get("output")
-        if len(won) != 1 or got != str(won[0]):
-            report.violations.append(f"{arn}: answered 200 to {won}, has {got}")
-    report.n = len(wins)
-    return close(yard, None, report)
-
-
-def _send(client: Any, token: str, number: int, report: Report) -> int:
-    """Send an outcome; return its number if it was taken, else -1."""
-    try:
-        client.send_task_success(taskToken=token, output=str(number))
-    except client.exceptions.TaskTimedOut:
-        return -1
-    except client.exceptions.ClientError as error:
-        report.violations.append(str(error))
-        return -1
-    return number
 
 
 def poison(folder: Path, server: Postgres | None, size: Size) -> Report:
@@ -208,9 +203,17 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "zombies": zombies,
     "database": database,
     "kill-web": kill_web,
+    "sessions": sessions,
     "callbacks": callbacks,
+    "stops": stops,
+    "sigterm": sigterm,
+    "upgrade": upgrade,
+    "restore": restore,
+    "disk-full": disk_full,
+    "clock-skew": clock_skew,
     "timers": timers,
     "poison": poison,
     "crash-points": crash_points,
     "mutate-checker": mutate_checker,
+    "guards": guards,
 }

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of it: executions, faults, workers, starts a second."""
+    """How much of it: executions, faults, workers, starts a second; what to upgrade from."""
 
     n: int
     faults: int
     workers: int = 4
     per_s: float = 20.0
     seed: int = 1
+    revision: str = "HEAD~1"
 
 
 def begin(

@@ -29,6 +29,7 @@ class Yard:
 
     def __init__(self, folder: Path, url: str | None, *, lease_s: float = 10.0) -> None:
         self.folder = folder
+        self.root = ROOT
         self.url = url
         self.port = free_port()
         self.calls = folder / "calls.jsonl"
@@ -47,6 +48,7 @@ class Yard:
             self.env["STEPYARD_DATABASE_URL"] = url
         self.web: subprocess.Popen[bytes] | None = None
         self.workers: subprocess.Popen[bytes] | None = None
+        self.others: list[subprocess.Popen[bytes]] = []
         self._key: tuple[str, str] = ("", "")
 
     # -- processes ---------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ class Yard:
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.run(
             command,
-            cwd=ROOT,
+            cwd=self.root,
             env=self.env,
             capture_output=True,
             text=True,
@@ -76,10 +78,11 @@ class Yard:
             timeout=600,
         )
 
-    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
             command = [sys.executable, "manage.py", *arguments]
-            return subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=log, stderr=log)
+            own = {**self.env, **env}
+            return subprocess.Popen(command, cwd=self.root, env=own, stdout=log, stderr=log)
 
     def start_web(self) -> None:
         """Start what serves the API, and wait until it answers."""
@@ -102,11 +105,28 @@ class Yard:
         while len(self.worker_pids()) < count and time.monotonic() < deadline:
             time.sleep(0.05)
 
+    def other_worker(self, **env: str) -> subprocess.Popen[bytes]:
+        """Start a worker of its own beside the others, with more environment."""
+        self.others.append(self._start("others", "worker", **env))
+        return self.others[-1]
+
     def worker_pids(self) -> list[int]:
         """Return the numbers of the worker processes."""
         assert self.workers is not None
         path = Path(f"/proc/{self.workers.pid}/task/{self.workers.pid}/children")
         return [int(one) for one in path.read_text().split()] if path.exists() else []
+
+    def end_workers(self) -> None:
+        """Ask the workers to hand over, and wait until they have."""
+        assert self.workers is not None
+        self.workers.send_signal(signal.SIGTERM)
+        self.workers.wait(15)
+
+    def end_web(self) -> None:
+        """Ask what serves the API to end, and wait until it has."""
+        assert self.web is not None
+        self.web.send_signal(signal.SIGTERM)
+        self.web.wait(15)
 
     def kill_web(self) -> None:
         """Kill -9 what serves the API."""
@@ -119,7 +139,7 @@ class Yard:
         for pid in self.worker_pids() if self.workers else []:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        for process in (self.web, self.workers):
+        for process in (self.web, self.workers, *self.others):
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 try:

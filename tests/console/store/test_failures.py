@@ -177,6 +177,21 @@ def test_what_a_later_version_wrote_is_left_alone(project: Project) -> None:
     assert_nothing_wrong()
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("Paused", "{}"), ("Stop", '{"error": null, "cause": null, "by": "ben"}')],
+    ids=["an unknown kind", "an unknown field"],
+)
+def test_a_message_of_a_later_version_is_left_alone(project: Project, kind: str, body: str) -> None:
+    """The version that wrote it takes the execution further (G16)."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    InboxMessage.objects.create(execution_id=execution.pk, kind=kind, body=body, created_ms=1)
+    with pytest.raises(engine.NewerFormat, match=f"{kind}: a later version"):
+        runs.step(execution.pk)
+    assert InboxMessage.objects.count() == 1
+
+
 def test_what_failed_before_is_not_ended_in_a_later_versions_place(project: Project) -> None:
     """Even where this version had failed at it twice."""
     execution = start(create(project, WAIT))

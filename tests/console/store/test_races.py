@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console.errors import ServiceError, TaskTimedOut
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store import activities, answers, audit, deadlines, executions, redrive, tasks
+from console.store import activities, answers, audit, deadlines, executions, redrive, rows, tasks
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -161,6 +162,25 @@ def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
     assert [one for one in results if isinstance(one, str)] == ["0"]
     assert drain(execution).output == "0"
     assert not InboxMessage.objects.exists()
+
+
+def test_f3_many_callers_of_one_name_start_one_execution(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each looks for the name before any of them has written it; all get the same execution."""
+    machine = create(project, WORK)
+    look = rows.one
+
+    def slowly(model: Any, *about: Any) -> Any:
+        found = look(model, *about)
+        if model is Execution:
+            time.sleep(0.1)
+        return found
+
+    monkeypatch.setattr(rows, "one", slowly)
+    found = crowd(8, lambda _: executions.start(machine, name="same", input="{}").pk)
+    assert Execution.objects.filter(name="same").count() == 1
+    assert found == [Execution.objects.get(name="same").pk] * 8
 
 
 def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
