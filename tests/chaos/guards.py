@@ -61,6 +61,7 @@ GUARDS = (
         "WHERE execution_id = %s AND task = %s AND status <> 'closed'",
         "WHERE execution_id = %s AND task = %s AND status <> ''",
         "tests/console/store/test_races.py",
+        on="postgres",
     ),
     Guard(
         "claim: a task is handed out once",

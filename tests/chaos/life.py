@@ -113,6 +113,7 @@ def restore(folder: Path, server: Postgres | None, size: Size) -> Report:
         old.send_signal(signal.SIGSTOP)
         yard.kill_web()
         yard.end_workers()
+        server.end_sessions()  # the stopped worker may hold a lock in the middle of a step
         server.tool("pg_restore", "--clean", "--if-exists", "--dbname=postgres", str(dump))
         yard.manage("bump_epoch")
         yard.start_web()

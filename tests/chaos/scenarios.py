@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from tests.chaos.clock import timers
-from tests.chaos.database import Postgres, Proxy, wait_until
+from tests.chaos.database import SESSIONS, Postgres, Proxy, wait_until
 from tests.chaos.guards import guards
 from tests.chaos.hosts import clock_skew, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
@@ -107,7 +107,7 @@ def database(folder: Path, server: Postgres | None, size: Size) -> Report:
     report = Report("database", size.seed)
     proxy = Proxy(server.socket, 0.15, size.seed)
     yard = begin(folder, server, size, url=proxy.url)
-    proxy.most = size.faults * 8
+    proxy.most = size.faults * 10
     load = Load(yard)
     load.work()
     starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
@@ -137,20 +137,14 @@ def sessions(folder: Path, server: Postgres | None, size: Size) -> Report:
         time.sleep(max(size.n / size.per_s / size.faults, 0.1))
         with contextlib.suppress(psycopg.Error):
             if turn % 10 == 9:
-                pid = server.ask(f"{_SESSIONS} ORDER BY random() LIMIT 1")[0][0]
+                pid = server.ask(f"{SESSIONS} ORDER BY random() LIMIT 1")[0][0]
                 os.kill(pid, signal.SIGKILL)
                 crashes += 1
             else:
-                ended += len(server.ask(_SESSIONS.replace("pid", "pg_terminate_backend(pid)", 1)))
+                ended += server.end_sessions()
     starter.join()
     report.facts |= {"sessions_ended": ended, "crashes": crashes}
     return close(yard, load, report)
-
-
-_SESSIONS = (
-    "SELECT pid FROM pg_stat_activity"
-    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-)
 
 
 def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:

@@ -106,8 +106,14 @@ class Yard:
             time.sleep(0.05)
 
     def other_worker(self, **env: str) -> subprocess.Popen[bytes]:
-        """Start a worker of its own beside the others, with more environment."""
-        self.others.append(self._start("others", "worker", **env))
+        """Start a worker beside the others, with more environment, and wait until it works."""
+        name = f"other-{len(self.others)}"
+        self.others.append(self._start(name, "worker", **env))
+        deadline = time.monotonic() + 60
+        while " works" not in (self.folder / f"{name}.log").read_text():
+            if time.monotonic() > deadline:
+                raise RuntimeError((self.folder / f"{name}.log").read_text()[-3000:])
+            time.sleep(0.05)
         return self.others[-1]
 
     def worker_pids(self) -> list[int]:
