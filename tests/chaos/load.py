@@ -80,8 +80,11 @@ class Load:
         deadline = time.monotonic() + _GIVE_UP_S
         while True:
             try:
-                arn = self._client.start_execution(**arguments)["executionArn"]
-                break
+                answer = self._client.start_execution(**arguments)
+                if "executionArn" in answer:
+                    arn = answer["executionArn"]
+                    break
+                # its body was cut off when the process was killed: it is no answer
             except self._client.exceptions.ExecutionAlreadyExists:
                 # taken before, unanswered, and over: AWS knows the same start only while it runs
                 arn = execution_arn(shape.name, arguments["name"])
@@ -89,9 +92,9 @@ class Load:
             except (BotoCoreError, ClientError):
                 if time.monotonic() > deadline:
                     raise
-                with self._lock:
-                    self.retried += 1
-                time.sleep(0.1)
+            with self._lock:
+                self.retried += 1
+            time.sleep(0.1)
         with self._lock:
             self.acked[arn] = (shape, number)
 
