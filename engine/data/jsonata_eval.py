@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import random
+import re
 import uuid
 from typing import Any
 
@@ -20,7 +21,7 @@ from jsonata.jsonata import Jsonata
 from jsonata.utils import Utils
 
 TIMEOUT_MS = 1_000  # AWS: one expression may run for at most a second
-_STACK = 300
+STACK = 300
 _MAX_RANGE = 1_000
 _MAX_TEXT = 8 * 1024 * 1024
 _ALGORITHMS = {
@@ -30,6 +31,7 @@ _ALGORITHMS = {
     "SHA-384": "sha384",
     "SHA-512": "sha512",
 }
+_REFERENCE = re.compile(r"\\(?:g<(\d+)>|.)", re.DOTALL)
 UNDEFINED = "undefined"
 VALUE = "value"
 UNSUPPORTED = "unsupported"
@@ -46,7 +48,31 @@ def regex_engine(pattern: str, flags: Any) -> Any:
     options.case_sensitive = not flags.case_insensitive
     options.one_line = not flags.multiline
     options.never_nl = False
-    return re2.compile(("(?m)" if flags.multiline else "") + pattern, options)
+    return _Pattern(re2.compile(("(?m)" if flags.multiline else "") + pattern, options))
+
+
+class _Pattern:
+    """A pattern of RE2 that complains of a group it does not have in the words of ``re``.
+
+    The library reads them: JSONata takes ``$12`` for ``$1`` and a 2 where there is no group 12.
+    """
+
+    def __init__(self, pattern: Any) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pattern, name)
+
+    def sub(self, repl: Any, text: str, count: int = 0) -> str:
+        """Replace what matches, as ``re.Pattern.sub`` does."""
+        try:
+            return str(self._pattern.sub(repl, text, count))
+        except IndexError:
+            for found in _REFERENCE.finditer(repl if isinstance(repl, str) else ""):
+                if found[1] and int(found[1]) > self._pattern.groups:
+                    msg = f"invalid group reference {found[1]} at position {found.start()}"
+                    raise ValueError(msg) from None
+            raise
 
 
 def compiled(text: str) -> Jsonata:
@@ -63,7 +89,7 @@ def evaluate(
     """
     try:
         expression.set_output_convert_nulls(False)
-        expression.environment.set_runtime_bounds(TIMEOUT_MS, _STACK)
+        expression.environment.set_runtime_bounds(TIMEOUT_MS, STACK)
         marked = {
             name: Utils.NULL_VALUE if value is None else value for name, value in bindings.items()
         }

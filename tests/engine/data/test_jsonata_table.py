@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 import pytest
+from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 
 from engine.data import jsonata_eval
@@ -55,6 +56,8 @@ $o.empty
 $o.customer.tags[]
 $o.lines[0].sku[]
 $o.id & '!' & 7
+$replace('265USD', /([0-9]+)USD/, '$0$1$2')
+$replace('abcdefghijkl', /(ijk)/, '$8$12$1')
 1 + 2 * 3 - 4 / 8 % 3
 -(7)
 1 = 1.0
@@ -159,12 +162,19 @@ $single([1, 2])
 """.strip().splitlines()
 
 
+_BOUNDS = {"D1011": "Stack overflow error", "D1012": "Expression evaluation timeout"}
+
+
 def library(text: str, data: Any, bindings: dict[str, Any]) -> tuple[str, Any]:
-    """Return what the library alone yields, in our words."""
+    """Return what the library alone yields within our bounds, in our words."""
     try:
-        value = Jsonata(text).evaluate(data, bindings)
+        expression = Jsonata(text)
+        expression.environment.set_runtime_bounds(jsonata_eval.TIMEOUT_MS, jsonata_eval.STACK)
+        value = expression.evaluate(data, bindings)
+    except JException as error:
+        return jsonata_eval.ERROR, _BOUNDS.get(error.error, error.error)
     except Exception as error:  # noqa: BLE001 - whatever it raises counts as its error
-        return jsonata_eval.ERROR, getattr(error, "error", type(error).__name__)
+        return jsonata_eval.ERROR, type(error).__name__
     if value is None:
         return jsonata_eval.UNDEFINED, None
     return jsonata_eval.VALUE, json.loads(json.dumps(value))
