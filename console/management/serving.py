@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import uvicorn
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.urls import get_resolver
 
+from console.management.memory import spare_collections
 from console.samples import MACHINES
 from console.store import activities, machines
 from console.store.audit import Actor
@@ -61,6 +63,9 @@ def serve(listener: socket.socket) -> None:
         timeout_graceful_shutdown=3,
         backlog=2048,
     )
+    config.load()
+    _ = get_resolver().url_patterns  # what the first page would import
+    spare_collections()
     server = uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
         server.run(sockets=[listener])

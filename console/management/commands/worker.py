@@ -12,6 +12,7 @@ import structlog
 from django.core.management.base import BaseCommand
 from django.db import connection, connections
 
+from console.management.memory import spare_collections
 from console.management.team import prepare
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Command(BaseCommand):
         prepare()
         from console.worker import team  # noqa: F401 - its packages have been checked for
 
+        spare_collections()
         if options["processes"] > 1:
             _Watch(options["processes"]).run()
         else:
