@@ -117,11 +117,31 @@ def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -
 def look(
     here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
-    """Look through one window for up to ``most`` that match, two queries whatever is asked."""
+    """Look through one window for up to ``most`` that match, four queries whatever is asked.
+
+    Most often a small one has enough of them, and less is read.
+    """
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
     if not streams:
         return Part((), None)
-    window = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
+    sifted = bool(wanted.find.inner or wanted.failure)
+    full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
+    for window in (full,) if sifted else (min(4 * most, full), full):
+        part = _through(here, machine, wanted, streams, window, most)
+        if len(part.keys) >= most or part.floor is None:
+            break
+    return part
+
+
+def _through(
+    here: Yard,
+    machine: StateMachine | None,
+    wanted: Wanted,
+    streams: Sequence[QuerySet[Execution]],
+    window: int,
+    most: int,
+) -> Part:
+    """Look through a window of each stream, down to where the first of them ends."""
     floors = _keys([_ordered(one)[window : window + 1] for one in streams])
     floor = max(floors) if floors else None
     conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
