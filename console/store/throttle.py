@@ -23,18 +23,35 @@ _open: dict[int, tuple[float, int]] = {}
 
 def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
     """Take up to ``wanted`` tokens of a rate and return how many there were, in a transaction."""
-    now_ms = clock.now_ms()
-    bucket = (
-        TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
-    )
-    if bucket is None:
-        bucket = TokenBucket(project_id=project_id, name=name, tokens=rate.bucket, at_ms=now_ms)
-    grown = max(now_ms - bucket.at_ms, 0) * rate.refill / 1000
-    there = min(bucket.tokens + grown, rate.bucket)
-    taken = min(int(there), wanted)
-    bucket.tokens, bucket.at_ms = there - taken, max(now_ms, bucket.at_ms)
+    bucket = lock(project_id, name, rate)
+    taken = min(max(int(bucket.tokens), 0), wanted)
+    bucket.tokens -= taken
     bucket.save()
     return taken
+
+
+def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
+    """Return the bucket as it is now, to be changed and saved in this transaction."""
+    found = TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket(project_id=project_id, name=name))
+
+
+def there(project_id: int, name: str, rate: Rate) -> float:
+    """Return how many tokens there are now; others may take them."""
+    found = TokenBucket.objects.filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket()).tokens
+
+
+def _grown(found: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
+    """Let a bucket have what came since it was written; one that is new is full."""
+    now_ms = clock.now_ms()
+    if found is None:
+        new.tokens, new.at_ms = rate.bucket, now_ms
+        return new
+    grown = max(now_ms - found.at_ms, 0) * rate.refill / 1000
+    found.tokens = min(found.tokens + grown, rate.bucket)
+    found.at_ms = max(now_ms, found.at_ms)
+    return found
 
 
 def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
