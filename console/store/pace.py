@@ -39,6 +39,10 @@ _WHOSE = (
     " JOIN console_project p ON p.id = e.project_id WHERE e.id = %s"
 )
 _TAKEN = "SELECT name FROM console_timer WHERE execution_id = %s AND name LIKE %s"
+_GIVEN = (
+    "SELECT t.name FROM console_timer t JOIN console_execution e ON e.id = t.execution_id"
+    " WHERE t.due_ms <= %s AND t.name LIKE %s AND e.project_id = %s"
+)
 _STOPS = "SELECT 1 FROM console_inboxmessage WHERE execution_id = %s AND kind = 'Stop' LIMIT 1"
 
 
@@ -98,8 +102,22 @@ def of(execution_id: int, arn: str, tokens: Sequence[str]) -> Pace | None:
     found = Pace(execution_id, project_id, rate, machine)
     found.paid, found.pending = _sum(tokens), _sum(taken.difference(tokens))
     if not found.pending:
-        found.allowed = found.paid + max(int(throttle.there(project_id, BUCKET, rate)), 0)
+        tokens_there = throttle.there(project_id, BUCKET, rate)
+        found.allowed = found.paid + max(int(_at_most(found, tokens_there, 0)), 0)
     return found
+
+
+def _at_most(pace: Pace, tokens: float, paid: int) -> float:
+    """Return how many tokens are free: with those given away and not yet used no more than fit.
+
+    Else a server that was down would let all at once go on that it owed tokens, and a bucket more.
+    """
+    if tokens <= 0:
+        return tokens
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", pace.project_id])
+        given = _sum(name for (name,) in cursor.fetchall())
+    return min(tokens, pace.rate.bucket - given - paid)
 
 
 def _sum(tokens: Iterable[str]) -> int:
@@ -150,6 +168,7 @@ def settle(pace: Pace, left: int, *, running: bool) -> bool:
     """
     pace.held = False
     there = throttle.lock(pace.project_id, BUCKET, pace.rate)
+    there.tokens = _at_most(pace, there.tokens, pace.paid)
     counted_on = min(pace.used, pace.allowed) - pace.paid
     if counted_on > max(there.tokens, 0):
         raise Short

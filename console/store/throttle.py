@@ -57,7 +57,7 @@ def _grown(found: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBuck
 def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
     """Take a token for a start; raise ``ThrottlingException`` and count it if there is none."""
     if not write(lambda: take(project.pk, "start_execution", rate)):
-        count(project.pk, state_machine_arn)
+        count(project.pk, state_machine_arn, api="StartExecution")
         raise ThrottlingException("Rate exceeded")
 
 
@@ -73,13 +73,13 @@ def check_open(project: Project, most: int) -> None:
     _open[project.pk] = (known[0], known[1] + 1)
 
 
-def count(project_id: int, state_machine_arn: str, number: int = 1) -> None:
-    """Count what was held back, for the metric ExecutionThrottled."""
+def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:
+    """Count what was held back: calls of an action, else state transitions."""
     minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
 
     def store() -> None:
         row, _ = ThrottledMinute.objects.get_or_create(
-            project_id=project_id, state_machine_arn=state_machine_arn, minute_ms=minute
+            project_id=project_id, state_machine_arn=state_machine_arn, api=api, minute_ms=minute
         )
         ThrottledMinute.objects.filter(pk=row.pk).update(count=F("count") + number)
 

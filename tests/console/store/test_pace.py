@@ -11,6 +11,7 @@ import engine
 from console import clock, quotas
 from console.models import Execution, HistoryEvent, RunRow, ThrottledMinute, Timer, TokenBucket
 from console.store import activities, executions, health, pace, runs, tasks, throttle, workers
+from console.store.writer import write
 from console.worker import Embedded
 from console.worker.embedded import runnable
 from tests.console.store.helpers import (
@@ -252,12 +253,15 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     project: Project, limit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who counted on more than there is when it commits has written nothing, and tries again."""
-    limit(2, 0.001)
+    limit(4, 0.001)
     execution = start(create(project, chain(5)))
+    rate = quotas.Rate(4, 0.001)
+    write(lambda: throttle.take(project.pk, pace.BUCKET, rate, 2))
+    there = throttle.there
     monkeypatch.setattr(throttle, "there", lambda *_: 4.0)
     assert runs.step(execution.pk)
     assert entered(execution) == 0
-    monkeypatch.undo()
+    monkeypatch.setattr(throttle, "there", there)
     drain(execution)
     assert entered(execution) == 2
 
@@ -299,3 +303,17 @@ def test_a_crowd_goes_as_fast_as_the_limit_says(project: Project, limit: Any) ->
     for count, at_ms in enumerate(moments[10:], 11):  # so many had come by then, at the most
         assert count <= 10 + (at_ms - moments[0]) * 40 / 1000 + 5
     assert_nothing_wrong()
+
+
+def test_what_is_owed_is_part_of_the_bucket(project: Project, limit: Any, now: Clock) -> None:
+    """After a time in which nothing ran no more go at once than the bucket holds."""
+    limit(3, 1)
+    machine = create(project, chain(4))
+    line = [start(machine) for _ in range(5)]
+    for one in line:
+        drain(one)
+    before = sum(map(entered, line))
+    now.later(3600)
+    for one in line:
+        drain(one)
+    assert sum(map(entered, line)) - before == 3 + 2  # two were owed more than it holds
