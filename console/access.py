@@ -72,6 +72,7 @@ _WANTS = {
         ],
         Role.EDITOR,
     ),
+    "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
     "RemoveMember": Role.OWNER,
 }

@@ -152,7 +152,9 @@ def _caller(
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
         return access.anybody(), sigv4.claimed_region(headers) or settings.STEPYARD_REGION
-    signed = sigv4.verify(headers, body, _secret_for, time.time(), (service.scope,), path)
+    signed = sigv4.verify(
+        headers, body, access.secret_for, _may_use, time.time(), (service.scope,), path
+    )
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
         raise UnrecognizedClient("The security token included in the request is invalid.")
@@ -179,9 +181,8 @@ def _check_request(
         raise RequestTooLarge("Request size exceeded the limit")
 
 
-def _secret_for(key_id: str) -> str | None:
-    """Return the secret of a key that may be used."""
-    return None if access.principal_of_key(key_id) is None else access.secret_for(key_id)
+def _may_use(key_id: str) -> bool:
+    return access.principal_of_key(key_id) is not None
 
 
 def _params(headers: Headers, body: bytes) -> dict[str, Any]:

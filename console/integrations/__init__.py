@@ -9,6 +9,7 @@ from __future__ import annotations
 from console.integrations import aws, invoke, jobs, names, web
 from console.integrations.jobs import cancel, look, next_look_s
 from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
+from console.integrations.wire import Exchange
 
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
@@ -32,6 +33,11 @@ def call(task: Task) -> Outcome:
     return _pattern(task, integration(task))
 
 
+def tried(task: Task, exchange: Exchange) -> Outcome:
+    """Call what a task names; ``exchange`` gets what an HTTP Task sent and what came."""
+    return web.call(task, exchange) if task.service == "http" else call(task)
+
+
 def _pattern(task: Task, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
     if not isinstance(outcome, Succeeded) or not task.pattern:
@@ -43,6 +49,7 @@ def _pattern(task: Task, outcome: Outcome) -> Outcome:
 
 __all__ = [
     "REGISTRY",
+    "Exchange",
     "Failed",
     "Home",
     "Outcome",
@@ -53,4 +60,5 @@ __all__ = [
     "cancel",
     "look",
     "next_look_s",
+    "tried",
 ]

@@ -63,6 +63,14 @@ def parse(text: str, config: Mapping[str, Any]) -> list[Any]:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 
+def pointed(text: str, pointer: str) -> Any:
+    """Return what an ItemsPointer finds in a JSON file's text; raise ``ReaderError``."""
+    try:
+        return _pointed(engine.loads(text), pointer)
+    except engine.JsonTextError as error:
+        raise ReaderError(f"The data cannot be read: {error}") from None
+
+
 def _items(reader: dict[str, Any], config: dict[str, Any], client: Any) -> Iterable[Any]:
     arguments = reader["arguments"]
     if reader["resource"].endswith(":listObjectsV2"):

@@ -7,6 +7,7 @@ Only origins that the operator named are called (``targets.json``): ``"http": {"
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from console.integrations.wire import Exchange
 
 _LIMIT_S = 60.0
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
@@ -53,8 +56,8 @@ class _Request:
     secret: dict[str, str] = field(default_factory=dict)
 
 
-def call(task: Task) -> Outcome:
-    """Send what the state says and return the answer."""
+def call(task: Task, exchange: Exchange | None = None) -> Outcome:
+    """Send what the state says and return the answer; ``exchange`` gets what was sent and came."""
     try:
         request = _made(task)
     except BadRequestError as error:
@@ -63,7 +66,7 @@ def call(task: Task) -> Outcome:
     if not _allowed(task.service, request.url, task.machine):
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
         return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
-    return _sent(task, request)
+    return _sent(task, request, exchange)
 
 
 def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
@@ -192,7 +195,7 @@ def _client() -> httpx.Client:
     return httpx.Client(follow_redirects=False, trust_env=False)
 
 
-def _sent(task: Task, request: _Request) -> Outcome:
+def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
     headers = {**content.pop("headers", {}), **request.headers, **request.secret}
     limit = min(task.timeout_s or _LIMIT_S, _LIMIT_S)
@@ -201,10 +204,15 @@ def _sent(task: Task, request: _Request) -> Outcome:
     if request.query:
         url += ("&" if "?" in url else "?") + urlencode(request.query)
     try:
-        with _client().stream(
+        made = _client().build_request(
             request.method, url, headers=headers, timeout=limit, **content
-        ) as answer:
+        )
+        if exchange is not None:
+            exchange.sent(made, request.headers, request.secret)
+        with contextlib.closing(_client().send(made, stream=True)) as answer:
             body = _read(answer, deadline)
+        if exchange is not None:
+            exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
         return Failed(name, f"Unable to execute HTTP request: {error or type(error).__name__}")

@@ -9,7 +9,7 @@ from django.db.models import Count
 from console import clock
 from console.invariants.holders import alive
 from console.models import Execution, MapRun, RunValue
-from console.store import retention
+from console.store import pace, retention
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,8 @@ def _missing(found: Found, run: engine.Run, frame: Any) -> str:
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
         case _:
-            ready = found.run is not None and found.run.ready
+            tokens = any(pace.is_token(one.name) for one in found.timers)
+            ready = tokens or (found.run is not None and found.run.ready)
             return "" if ready and frame.id in run.ready else "it is not in the queue"
 
 

@@ -15,7 +15,8 @@ NAMESPACE = "AWS/States"
 class Metric:
     """One metric. ``dimension``: "" for those of the whole account.
 
-    ``group``: which rows it is computed from: executions, tasks or a look at how things stand.
+    ``group``: which rows it is computed from: executions, tasks, limits or a look at how things
+    stand. The resource of the group ``limits`` says its dimension, too: ``APIName=StartExecution``.
     """
 
     name: str
@@ -23,6 +24,13 @@ class Metric:
     dimension: str
     group: str
     meaning: str
+
+    def dimension_of(self, resource: str) -> tuple[str, str]:
+        """Return the name and the value of the dimension that a resource stands for."""
+        if self.group != "limits":
+            return self.dimension, resource
+        name, _, value = resource.partition("=")
+        return name, value
 
     @property
     def usual(self) -> str:
@@ -36,6 +44,8 @@ ENDS = {
     "TIMED_OUT": "ExecutionsTimedOut",
     "ABORTED": "ExecutionsAborted",
 }
+LIMITS = ("ServiceMetric", "APIName")
+"""The dimensions of what tells of limits: which of them depends on the limit."""
 REDRIVEN_ENDS = {status: f"Redriven{name}" for status, name in ENDS.items()}
 STATUS_OF = {name: status for ends in (ENDS, REDRIVEN_ENDS) for status, name in ends.items()}
 _EXECUTIONS = {
@@ -105,6 +115,8 @@ def _all() -> list[Metric]:
         Metric(name, unit, machine, "executions", meaning)
         for name, (unit, meaning) in _EXECUTIONS.items()
     ]
+    words = "calls that were refused and transitions that waited, because of a limit"
+    found.append(Metric("ThrottledEvents", "Count", LIMITS[0], "limits", words))
     found += [Metric(name, "Count", "", "gauges", meaning) for name, meaning in _GAUGES.items()]
     for kind in WORK.values():
         found += [

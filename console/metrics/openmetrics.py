@@ -41,9 +41,12 @@ def text() -> str:
 
 def name_of(metric: Metric) -> str:
     """Return a metric's name for Prometheus: ``stepyard_executions_failed``."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", metric.name).lower()
     units = {"Milliseconds": "_seconds", "Bytes": "_bytes"}
-    return f"stepyard_{words}{units.get(metric.unit, '')}"
+    return f"stepyard_{_snake(metric.name)}{units.get(metric.unit, '')}"
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _totals() -> dict[Series, Tally]:
@@ -54,7 +57,7 @@ def _totals() -> dict[Series, Tally]:
         found[series].take(tally.of_row(row))
     summed, now = rollups.summed_until(), clock.now_ms()
     for project in Project.objects.values_list("pk", flat=True):
-        live = rollups.gather(project, {"executions", "tasks"}, summed, now + 1)
+        live = rollups.gather(project, rollups.ALL, summed, now + 1)
         for (series, _minute), one in live.items():
             found[series].take(one)
     return found
@@ -100,9 +103,9 @@ def _gauges() -> Iterator[str]:
 def _labels(metric: Metric, series: Series) -> str:
     labels = {"project": str(series.project), "region": series.region}
     if metric.dimension:
-        label = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", metric.dimension).lower()
-        labels[label] = series.resource
+        name, value = metric.dimension_of(series.resource)
+        labels[_snake(name)] = value
     name, equals, value = series.also.partition("=")
     if equals:
-        labels[name.lower()] = value
+        labels[_snake(name)] = value
     return ",".join(f'{key}="{value.translate(_ESCAPES)}"' for key, value in labels.items())

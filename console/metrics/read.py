@@ -123,7 +123,7 @@ def known(project: int, region: str, since: int, until: int) -> list[Series]:
     names = rows.order_by().values_list("metric", "resource", "also").annotate(Count("pk"))
     found = {Series(project, region, *row[:3]) for row in names}
     start = max(since, rollups.summed_until())
-    live = rollups.gather(project, {"executions", "tasks"}, start, until)
+    live = rollups.gather(project, rollups.ALL, start, until)
     found |= {series for series, _ in live if series.region == region}
     found |= {series for series, _ in rollups.gauges(Project.objects.get(pk=project))}
     return sorted(one for one in found if one.region == region)

@@ -32,7 +32,7 @@ from console.models import (
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 MINUTE = 60_000
 _LAG_MS = 2 * MINUTE
@@ -40,6 +40,7 @@ _CHUNK_MS = 30 * MINUTE
 _CURSOR = "metrics summed until"
 _GAUGES_KEPT_MS = 15 * 24 * 60 * MINUTE
 _AT_ONCE = 500
+ALL = frozenset(samples.GROUPS)
 Minutes = dict[tuple[Series, int], Tally]
 
 
@@ -56,7 +57,7 @@ def summed_until() -> int:
     return int(value or 0)
 
 
-def gather(project: int, groups: set[str], since: int, until: int) -> Minutes:
+def gather(project: int, groups: Collection[str], since: int, until: int) -> Minutes:
     """Sum the samples of a span by series and minute."""
     found: Minutes = {}
     for group in sorted(groups):
@@ -77,7 +78,7 @@ def _next_chunk() -> bool:
         return False
     found: Minutes = {}
     for project in Project.objects.values_list("pk", flat=True):
-        found |= gather(project, {"executions", "tasks"}, since, until)
+        found |= gather(project, ALL, since, until)
     return write(lambda: _store(known, until, found)) and until < end
 
 

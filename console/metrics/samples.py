@@ -16,7 +16,9 @@ from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from django.db.models import QuerySet
 
 _AT_ONCE = 100  # executions whose outcomes one query reads
 
@@ -40,9 +42,8 @@ class Sample(NamedTuple):
 
 
 def of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
-    """Return the samples of ``executions`` or ``tasks`` in [since, until), epoch ms."""
-    span = (since, until - 1)
-    return _executions(project, span) if group == "executions" else _tasks(project, span)
+    """Return the samples of one of the ``GROUPS`` in [since, until), epoch ms."""
+    return GROUPS[group](project, (since, until - 1))
 
 
 # -- executions ------------------------------------------------------------------------------------
@@ -65,10 +66,14 @@ def _executions(project: int, span: tuple[int, int]) -> Iterator[Sample]:
                 yield from _each(project, row, metric, row[column], 1)
     for row in every.filter(stop_ms__range=span).iterator():
         yield from _ended(project, row)
-    for minute in ThrottledMinute.objects.filter(project=project, minute_ms__range=span):
+    for minute in _throttled(project, span):
         arn = minute.state_machine_arn
         series = Series(project, _region(arn), "ExecutionThrottled", arn)
         yield Sample(series, minute.minute_ms, minute.count)
+
+
+def _throttled(project: int, span: tuple[int, int]) -> QuerySet[ThrottledMinute]:
+    return ThrottledMinute.objects.filter(project=project, minute_ms__range=span)
 
 
 def _ended(project: int, row: dict[str, Any]) -> Iterator[Sample]:
@@ -106,6 +111,21 @@ def _each(
 
 def _region(arn: str) -> str:
     return arn.split(":")[3]
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def _limits(project: int, span: tuple[int, int]) -> Iterator[Sample]:
+    """Return what limits held back: transitions also by their machine, as AWS has them."""
+    for minute in _throttled(project, span):
+        arn = minute.state_machine_arn
+        what = f"APIName={minute.api}" if minute.api else "ServiceMetric=StateTransition"
+        series = Series(project, _region(arn), "ThrottledEvents", what)
+        yield Sample(series, minute.minute_ms, minute.count)
+        if not minute.api:
+            by_machine = series._replace(also=f"StateMachineArn={arn}")
+            yield Sample(by_machine, minute.minute_ms, minute.count)
 
 
 # -- tasks -----------------------------------------------------------------------------------------
@@ -217,3 +237,10 @@ def _one(
     metric = (kind.one if times else kind.many) + what
     region = _region(row["execution__state_machine_arn"])
     return Sample(Series(project, region, metric, row["resource"]), at_ms, value)
+
+
+GROUPS: dict[str, Callable[[int, tuple[int, int]], Iterator[Sample]]] = {
+    "executions": _executions,
+    "tasks": _tasks,
+    "limits": _limits,
+}

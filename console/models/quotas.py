@@ -24,16 +24,21 @@ class TokenBucket(models.Model):
 
 
 class ThrottledMinute(models.Model):
-    """How many starts or transitions of a state machine were held back in a minute."""
+    """How often something of a state machine was held back in a minute.
+
+    ``api``: the action that was refused, "" for state transitions, which were delayed.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     state_machine_arn = models.CharField(max_length=256)
+    api = models.CharField(max_length=40, default="")
     minute_ms = models.BigIntegerField()
     count = models.IntegerField(default=0)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["project", "state_machine_arn", "minute_ms"], name="one_count_a_minute"
+                fields=["project", "state_machine_arn", "api", "minute_ms"],
+                name="one_count_a_minute",
             )
         ]

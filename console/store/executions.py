@@ -18,7 +18,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, rows, runs, tasks, throttle
+from console.store import audit, failures, inbox, pace, rows, runs, tasks, throttle
 from console.store.births import give_birth, prepare, remember
 from console.store.writer import is_outage, write
 
@@ -70,6 +70,7 @@ def start(
     wanted.test_case = test_case
     if version is not None:
         _use_version(wanted, version, alias_arn)
+    ahead = ahead and not pace.is_limited(machine.project.name, arn)
     birth = prepare(wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s)
 
     def store() -> Execution:

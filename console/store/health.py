@@ -9,11 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection
-from django.db.models import Min
+from django.db.models import Min, Q
 
 from console import clock
 from console.models import InboxMessage, Timer, Worker
-from console.store import hints
+from console.store import hints, pace
 
 LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
@@ -87,8 +87,12 @@ def _reasons(facts: dict[str, Any]) -> list[str]:
 
 
 def _oldest(now_ms: int) -> int:
-    came = InboxMessage.objects.aggregate(at=Min("created_ms"))["at"]
-    due = Timer.objects.aggregate(at=Min("due_ms"))["at"]
+    messages, timers = InboxMessage.objects.all(), Timer.objects.all()
+    if settings.STEPYARD_QUOTAS:  # what a limit holds back is not late
+        held = Q(execution_id__in=pace.held_back())
+        messages, timers = messages.exclude(held), timers.exclude(held)
+    came = messages.aggregate(at=Min("created_ms"))["at"]
+    due = timers.aggregate(at=Min("due_ms"))["at"]
     ages: list[int] = [now_ms - at for at in (came, due) if at is not None]
     return max([0, *ages])
 

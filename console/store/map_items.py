@@ -80,6 +80,32 @@ def store(map_run_id: int, texts: Iterable[str]) -> None:
     hints.tell(("map-run",), map_run_id)
 
 
+def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
+    """Return child (its id) -> items in its batch; nothing if the Map makes no batches."""
+    state = TaskRow.objects.values_list("state", flat=True).get(
+        execution_id=run.parent_id, task=run.task
+    )
+    found = _state(json.loads(run.parent.definition.text), state)
+    if not found or "ItemBatcher" not in found:
+        return {}
+    inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
+    return {number: len(json.loads(text)["Items"]) for number, text in inputs}
+
+
+def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return a state of a definition by its name, however deep; names are unique."""
+    states: dict[str, Any] = block.get("States", {})
+    if name in states:
+        return dict(states[name])
+    for one in states.values():
+        inner = (one.get("ItemProcessor"), one.get("Iterator"), *one.get("Branches", ()))
+        for part in filter(None, inner):
+            found = _state(part, name)
+            if found is not None:
+                return found
+    return None
+
+
 # -- outside ---------------------------------------------------------------------------------------
 
 

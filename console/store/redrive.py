@@ -202,6 +202,13 @@ def children(run: MapRun, room: int) -> int:
     return len(waiting)
 
 
+def not_redrivable(run: MapRun) -> int:
+    """Return how many children ended badly and for good: too many events, or too long ago."""
+    late = Q(stop_ms__lt=clock.now_ms() - PERIOD_MS)
+    full = Q(runrow__next_event__gt=_MOST_EVENTS)
+    return Execution.objects.filter(late | full, map_run=run, status__in=_BAD_ENDS).count()
+
+
 def give_up(run: MapRun) -> None:
     """Count the children that still wait for a redrive as what they ended as."""
     if not run.pending_redrive:

@@ -19,7 +19,7 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
-from console.store import epoch, hints, history, inbox, timers
+from console.store import epoch, hints, history, inbox, pace, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.wishes import Fenced, carry_out
@@ -64,7 +64,7 @@ class Loaded:
     """A run with what came in for it.
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
-    their place.
+    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend.
     """
 
     execution_id: int
@@ -77,6 +77,8 @@ class Loaded:
     inbox: list[int] = field(default_factory=list)
     timers: list[str] = field(default_factory=list)
     came_ms: dict[int, int] = field(default_factory=dict)
+    tokens: list[str] = field(default_factory=list)
+    pace: pace.Pace | None = None
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -100,9 +102,15 @@ def step(execution_id: int) -> bool:
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             made = advance(loaded)
-        write(lambda: commit(loaded, made))
+        try:
+            write(lambda: commit(loaded, made))
+        except pace.Short:
+            return True
     kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-    return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
+    more = full or len(made) < len(loaded.messages)
+    if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
+        return more and not loaded.pace.allowed  # a Stop is still to come
+    return bool(loaded.run.ready) or more
 
 
 def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:
@@ -126,13 +134,22 @@ def take(execution_id: int) -> Loaded | None:
         cursor.execute(_INBOX, [execution_id])
         came_in = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
-        timers = [name for (name,) in cursor.fetchall()]
+        names = [name for (name,) in cursor.fetchall()]
     version, snapshot, ready, _, _, arn, definition = row
-    messages: list[engine.Message] = [engine.Continue()] if ready else []
-    messages += [engine.TimerFired(name) for name in timers]
-    messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
-    if not messages:
+    tokens = [name for name in names if pace.is_token(name)]
+    due = [name for name in names if not pace.is_token(name)]
+    ready = ready or bool(tokens)
+    if not (ready or due or came_in):
         return None
+    pacing = pace.of(execution_id, arn, tokens)
+    if pacing is not None and not pacing.allowed:
+        came_in, due = pace.passing(pacing, came_in, due)
+        if pacing.pending and not (came_in or due):
+            return None
+        ready = False
+    messages: list[engine.Message] = [engine.Continue()] if ready else []
+    messages += [engine.TimerFired(name) for name in due]
+    messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
         run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
@@ -145,8 +162,10 @@ def take(execution_id: int) -> Loaded | None:
         machines.get(definition),
         messages,
         [number for number, *_ in came_in],
-        timers,
+        due,
         {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
+        tokens,
+        pacing,
     )
 
 
@@ -200,7 +219,7 @@ def advance(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S
     made: list[engine.Step] = []
-    left = engine.BUDGET
+    left = engine.BUDGET if loaded.pace is None else min(engine.BUDGET, loaded.pace.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until
@@ -225,6 +244,8 @@ def _advance(
     enough: Callable[[], bool],
 ) -> engine.Step:
     made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
+    if loaded.pace is not None:
+        loaded.pace.used += pace.entered(made) + pace.retried(loaded.run, message)
     loaded.run = made.run
     loaded.values.apply(made)
     return made
@@ -251,8 +272,12 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     Raise ``Fenced`` if it is not ours.
     """
     number, run = loaded.execution_id, loaded.run
+    ready, version = bool(run.ready), loaded.version
+    timers.drop(number, [*loaded.timers, *loaded.tokens])
+    if loaded.pace is not None:
+        left = len(run.ready) + len(loaded.messages) - len(made)
+        ready = pace.settle(loaded.pace, left, running=run.status == "RUNNING") and ready
     with connection.cursor() as cursor:
-        ready, version = bool(run.ready), loaded.version
         guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
         cursor.execute(_GUARD, guard)
         if cursor.rowcount != 1:
@@ -260,11 +285,10 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         if loaded.inbox:
             taken = [(one,) for one in loaded.inbox]
             cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
-    timers.drop(number, loaded.timers)
     history.append(number, [event for one in made for event in one.events])
     save_values(loaded.values)
     carry_out(number, loaded.arn, [command for one in made for command in one.commands])
-    if run.ready:
+    if ready:
         hints.wake(number)
     hints.tell(("execution", number))
 

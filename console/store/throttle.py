@@ -23,24 +23,41 @@ _open: dict[int, tuple[float, int]] = {}
 
 def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
     """Take up to ``wanted`` tokens of a rate and return how many there were, in a transaction."""
-    now_ms = clock.now_ms()
-    bucket = (
-        TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
-    )
-    if bucket is None:
-        bucket = TokenBucket(project_id=project_id, name=name, tokens=rate.bucket, at_ms=now_ms)
-    grown = max(now_ms - bucket.at_ms, 0) * rate.refill / 1000
-    there = min(bucket.tokens + grown, rate.bucket)
-    taken = min(int(there), wanted)
-    bucket.tokens, bucket.at_ms = there - taken, max(now_ms, bucket.at_ms)
+    bucket = lock(project_id, name, rate)
+    taken = min(max(int(bucket.tokens), 0), wanted)
+    bucket.tokens -= taken
     bucket.save()
     return taken
+
+
+def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
+    """Return the bucket as it is now, to be changed and saved in this transaction."""
+    found = TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket(project_id=project_id, name=name))
+
+
+def there(project_id: int, name: str, rate: Rate) -> float:
+    """Return how many tokens there are now; others may take them."""
+    found = TokenBucket.objects.filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket()).tokens
+
+
+def _grown(found: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
+    """Let a bucket have what came since it was written; one that is new is full."""
+    now_ms = clock.now_ms()
+    if found is None:
+        new.tokens, new.at_ms = rate.bucket, now_ms
+        return new
+    grown = max(now_ms - found.at_ms, 0) * rate.refill / 1000
+    found.tokens = min(found.tokens + grown, rate.bucket)
+    found.at_ms = max(now_ms, found.at_ms)
+    return found
 
 
 def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
     """Take a token for a start; raise ``ThrottlingException`` and count it if there is none."""
     if not write(lambda: take(project.pk, "start_execution", rate)):
-        count(project.pk, state_machine_arn)
+        count(project.pk, state_machine_arn, api="StartExecution")
         raise ThrottlingException("Rate exceeded")
 
 
@@ -56,13 +73,13 @@ def check_open(project: Project, most: int) -> None:
     _open[project.pk] = (known[0], known[1] + 1)
 
 
-def count(project_id: int, state_machine_arn: str, number: int = 1) -> None:
-    """Count what was held back, for the metric ExecutionThrottled."""
+def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:
+    """Count what was held back: calls of an action, else state transitions."""
     minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
 
     def store() -> None:
         row, _ = ThrottledMinute.objects.get_or_create(
-            project_id=project_id, state_machine_arn=state_machine_arn, minute_ms=minute
+            project_id=project_id, state_machine_arn=state_machine_arn, api=api, minute_ms=minute
         )
         ThrottledMinute.objects.filter(pk=row.pk).update(count=F("count") + number)
 

@@ -40,7 +40,7 @@ _GROUPS = {
     },
     "account": (
         "Account",
-        tuple(one.name for one in METRICS.values() if one.group == "gauges"),
+        tuple(one.name for one in METRICS.values() if one.group in ("gauges", "limits")),
     ),
 }
 _TONES = {

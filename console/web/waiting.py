@@ -9,7 +9,7 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
-from console.store import clocks
+from console.store import clocks, pace
 from console.store.answers import answerable
 from console.web import timeouts, words
 
@@ -271,6 +271,9 @@ def _of_timers(one: Execution) -> Iterator[Line]:
     due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
+    for name in [name for name in armed if pace.is_token(name)]:
+        text = "Held back by the project's limit of state transitions"
+        yield Line("", "Execution", text, None, armed.pop(name), "it goes on")
     if armed:
         for frame in _frames(one):
             if frame.timer in armed:

@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
+from django.conf import settings
 from django.db import connections
 from django.db.models import Q
 
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
-from console.store import epoch, hints, identity, inbox, losses, runs, tasks, workers
+from console.store import epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
@@ -242,9 +243,13 @@ def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     """Return executions that have something to do, and have had it for so long."""
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
+    messages = InboxMessage.objects.filter(created_ms__lte=before)
+    if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
+        held = Q(execution_id__in=pace.held_back())
+        messages = messages.exclude(held & ~Q(kind__in=(*pace.URGENT, "Stop")))
     found: list[int] = []
     for rows in (
-        InboxMessage.objects.filter(created_ms__lte=before).distinct(),
+        messages.distinct(),
         ready.filter(execution__start_ms__lte=before) if age_ms else ready,
         Timer.objects.filter(due_ms__lte=before),
     ):

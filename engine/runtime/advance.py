@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
-from engine.language.model import Map
+from engine.language.model import Fail, Map, Pass, Succeed, Task, Wait
 from engine.runtime import commands, flow, groups, messages, recovery, redrive
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, Moment, Run, Step
@@ -49,7 +49,7 @@ def advance(
     turn = Turn(machine, run, moment, budget)
     try:
         _receive(turn, message)
-        _work(turn, enough)
+        _work(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
         _history_full(turn)
     if not turn.events and not turn.commands:
@@ -178,19 +178,36 @@ def _task_message(turn: Turn, message: Any) -> None:
 # -- the ready queue -------------------------------------------------------------------------------
 
 
-def _work(turn: Turn, enough: Callable[[], bool] | None) -> None:
-    while turn.ready and turn.budget > 0:
+def _work(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
+    """Work through the queue; ``to_the_end``: also what costs nothing once the budget is spent."""
+    while turn.ready and (turn.budget > 0 or (to_the_end and _costs_nothing(turn))):
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
             continue
         if frame.phase == "begin":
             frame = _begin(turn, frame)
+            if frame is not None and turn.budget <= 0:  # what comes next is its turn
+                turn.ready.appendleft(frame.id)
+                continue
         if frame is not None and frame.phase == "ready":
             _guarded(turn, frame, _enter)
         if enough is not None and enough():
             break
     if turn.ready and turn.status == "RUNNING":
         turn.command(commands.Proceed())
+
+
+def _costs_nothing(turn: Turn) -> bool:
+    """Tell whether the first in the queue is in a state that it leaves later, or for nowhere.
+
+    Not once more was spent than there was, as when a Catcher leads on: that could go on for ever.
+    """
+    frame = turn.frames.get(turn.ready[0])
+    if turn.budget < 0 or frame is None or frame.phase != "ready":
+        return False
+    state = turn.state(frame)
+    last = isinstance(state, Pass) and state.next is None
+    return last or isinstance(state, Task | Wait | Succeed | Fail)
 
 
 def _begin(turn: Turn, frame: Frame) -> Frame | None:

@@ -29,6 +29,7 @@ _JSONPATH_ONLY = (
 )
 _STAGES = (
     *_JSONPATH_ONLY,
+    "afterItemsPointer",
     "afterItemSelector",
     "afterItemBatcher",
     "afterArguments",
@@ -43,7 +44,7 @@ class Mock:
     """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error.
 
     For a Map also ``failures``, how many iterations failed, and ``items``, what its ItemReader
-    would have read.
+    would have read, and ``pointed``, what its ItemsPointer found.
     """
 
     result: str | None = None
@@ -51,6 +52,7 @@ class Mock:
     cause: str | None = None
     failures: int = 0
     items: Sequence[Any] | None = None
+    pointed: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def try_state(
         _work(turn, frame, state, mock, call)
     except StatesError as error:
         recovery.state_failed(turn, turn.frames[1], error)
+    given = jsontext.loads(variables) if variables else {}
+    turn.note("variables", {**given, **turn.trial.get("variables", {})})
     return _outcome(turn, state, text)
 
 
@@ -127,6 +131,8 @@ def _map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
     limit = map_items.concurrency(turn, frame, state, value)
     extra = state.distributed
     items = mock.items
+    if mock.pointed is not None:
+        turn.note("afterItemsPointer", Payload.of(mock.pointed))
     if items is None and (extra is None or extra.item_reader is None):
         items = map_items.items(turn, frame, state, value)
         turn.note("afterItemsPath", Payload.of(items))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,9 @@ DEFINITION = {
 }
 
 
-def aws(server: Server, *arguments: str) -> Any:
+def aws(server: Server, *arguments: str, url: str = "") -> Any:
     """Run the AWS CLI with the credentials file of the server and return its JSON answer."""
-    command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", server.url]
+    command = [str(Path(sys.executable).parent / "aws"), "--endpoint-url", url or server.url]
     command += ["--region", "us-east-1", "--output", "json", "stepfunctions", *arguments]
     done = subprocess.run(
         command,
@@ -68,3 +69,82 @@ def test_transcript(up: Server) -> None:
     events = aws(up, "get-execution-history", "--execution-arn", arn)["events"]
     assert events[0]["executionStartedEventDetails"]["roleArn"].endswith("role/DummyRole")
     assert [event["type"] for event in events][-1] == "ExecutionSucceeded"
+
+
+ROLE = "arn:aws:iam::012345678901:role/DummyRole"
+MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:Deck"
+EXECUTION = (
+    "arn:aws:states:us-east-1:000000000000:execution:Deck:788f9517-3a09-4399-b18f-93944db559da"
+)
+ANSWERS: dict[str, Any] = {
+    "create-state-machine": {"stateMachineArn": MACHINE, "creationDate": 1558312491.113},
+    "start-execution": {"executionArn": EXECUTION, "startDate": 1558312503.407},
+    "describe-execution": {
+        "executionArn": EXECUTION,
+        "stateMachineArn": MACHINE,
+        "name": "788f9517-3a09-4399-b18f-93944db559da",
+        "status": "SUCCEEDED",
+        "startDate": 1558312503.407,
+        "stopDate": 1558312503.442,
+        "input": "{}",
+        "output": '{"axis":{"x-axis":10,"y-axis":20}}',
+    },
+    "get-execution-history": {
+        "events": [
+            {
+                "timestamp": 1558312503.41,
+                "type": "ExecutionStarted",
+                "id": 1,
+                "previousEventId": 0,
+                "executionStartedEventDetails": {"input": "{}", "roleArn": ROLE},
+            }
+        ]
+    },
+}
+"""What Step Functions Local printed in 2019 for each command of the transcript."""
+
+
+def assert_shape(was: Any, now: Any, where: str) -> None:
+    """Check that an answer has what the old one had: names, and values of the same kind."""
+    if isinstance(was, dict):
+        assert set(was) <= set(now), where
+        for name, one in was.items():
+            assert_shape(one, now[name], f"{where}.{name}")
+    elif isinstance(was, list):
+        for one, new in zip(was, now, strict=False):
+            assert_shape(one, new, f"{where}[]")
+    elif isinstance(was, str) and was.startswith("arn:aws:states:"):
+        parts, new = was.split(":"), now.split(":")
+        assert len(parts) == len(new), where
+        assert [parts[at] for at in (0, 1, 2, 3, 5, 6)] == [new[at] for at in (0, 1, 2, 3, 5, 6)]
+    elif isinstance(was, str) and where.endswith(".name"):
+        assert str(uuid.UUID(now)) == now, where
+    elif isinstance(was, float):
+        assert isinstance(now, int | float), where
+        assert now > was, where
+    else:
+        assert was == now, where
+
+
+def test_the_transcript_gives_the_same_shapes(up: Server, tmp_path: Path) -> None:
+    """Command by command at ``localhost``, the definition from a file, no name, no input."""
+    path = tmp_path / "Pass.json"
+    path.write_text(json.dumps(DEFINITION), encoding="utf-8")
+    url = f"http://localhost:{up.port}"
+    given = ("--definition", f"file://{path}", "--name", "Deck", "--role-arn", ROLE)
+    found = {"create-state-machine": aws(up, "create-state-machine", *given, url=url)}
+    machine = found["create-state-machine"]["stateMachineArn"]
+    started = aws(up, "start-execution", "--state-machine-arn", machine, url=url)
+    found["start-execution"] = started
+    time.sleep(0.5)
+    for command in ("describe-execution", "get-execution-history"):
+        found[command] = aws(up, command, "--execution-arn", started["executionArn"], url=url)
+    for command, was in ANSWERS.items():
+        assert_shape(was, found[command], command)
+    kinds = [event["type"] for event in found["get-execution-history"]["events"]]
+    assert kinds == [
+        "ExecutionStarted",
+        "PassStateEntered",
+        "PassStateExited",
+        "ExecutionSucceeded",
+    ]

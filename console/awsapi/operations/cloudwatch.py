@@ -10,7 +10,7 @@ from console.awsapi import paging
 from console.awsapi.operations.call import seconds
 from console.errors import InvalidToken, ServiceError
 from console.metrics import read, tally
-from console.metrics.names import METRICS, NAMESPACE
+from console.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
 from console.metrics.rollups import MINUTE
 from console.metrics.samples import Series
 
@@ -86,11 +86,11 @@ def _metric(series: Series) -> dict[str, Any]:
 
 
 def _dimensions(series: Series) -> list[tuple[str, str]]:
-    dimension = METRICS[series.metric].dimension
-    if not dimension:
+    known = METRICS[series.metric]
+    if not known.dimension:
         return []
     name, equals, value = series.also.partition("=")
-    return [(dimension, series.resource), *([(name, value)] if equals else [])]
+    return [known.dimension_of(series.resource), *([(name, value)] if equals else [])]
 
 
 # -- GetMetricStatistics ---------------------------------------------------------------------------
@@ -178,11 +178,20 @@ def _series(call: Call, metric: dict[str, Any]) -> Series | None:
     if known is None or metric.get("Namespace") != NAMESPACE:
         return None
     given = {one["Name"]: one["Value"] for one in metric.get("Dimensions") or []}
-    resource = given.pop(known.dimension, None) if known.dimension else ""
-    if resource is None or len(given) > 1 or set(given) - {"Version", "Alias"}:
+    resource = _resource(known, given)
+    more = {"StateMachineArn"} if known.group == "limits" else {"Version", "Alias"}
+    if resource is None or len(given) > 1 or set(given) - more:
         return None
     also = "".join(f"{name}={value}" for name, value in given.items())
     return Series(call.project.pk, call.region, known.name, resource, also)
+
+
+def _resource(known: Metric, given: dict[str, str]) -> str | None:
+    """Take the metric's own dimension out of those given; None if it is not there."""
+    if known.group == "limits":
+        name = next((one for one in LIMITS if one in given), None)
+        return None if name is None else f"{name}={given.pop(name)}"
+    return given.pop(known.dimension, None) if known.dimension else ""
 
 
 # -- GetMetricData ---------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
 from console.integrations import mocks
-from console.store import executions, map_runs, versions
+from console.store import executions, map_items, map_runs, versions
 from console.store import history as events
 from console.store import redrive as redriving
 
@@ -115,7 +115,14 @@ def list_page(call: Call) -> dict[str, Any]:
         after=None if after is None else (after[0], after[1]),
         limit=paging.size(params) + 1,
     )
-    return paging.page(call, "executions", rows, _item, lambda row: [row.start_ms, row.pk])
+    batches = {}
+    if params.get("mapRunArn"):
+        batches = map_items.batch_sizes(cast("MapRun", owner), [row.pk for row in rows])
+
+    def shown(row: Execution) -> dict[str, Any]:
+        return _item(row) | present(itemCount=batches.get(row.pk))
+
+    return paging.page(call, "executions", rows, shown, lambda row: [row.start_ms, row.pk])
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:

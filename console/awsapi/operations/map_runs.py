@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store import executions, map_runs
+from console.store import executions, map_runs, redrive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +51,7 @@ def _counts(run: MapRun) -> dict[str, int]:
         "aborted": run.aborted,
         "total": run.total,
         "resultsWritten": 0,
+        "failuresNotRedrivable": redrive.not_redrivable(run),
     }
 
 

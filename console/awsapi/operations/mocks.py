@@ -53,20 +53,24 @@ def checked(params: dict[str, Any], state: Any) -> engine.Mock | None:
         return engine.Mock(error=error.get("error"), cause=error.get("cause"))
     _check_result(mock, state)
     configuration = params.get("stateConfiguration") or {}
+    found, pointed = _items(configuration.get("mapItemReaderData"), state)
     return engine.Mock(
         result=mock["result"],
         failures=configuration.get("mapIterationFailureCount") or 0,
-        items=_items(configuration.get("mapItemReaderData"), state),
+        items=found,
+        pointed=pointed,
     )
 
 
-def _items(data: str | None, state: Any) -> list[Any] | None:
-    """Return the items that an ItemReader would have read."""
+def _items(data: str | None, state: Any) -> tuple[list[Any] | None, Any]:
+    """Return the items that an ItemReader would have read, and what its ItemsPointer found."""
     reader = getattr(getattr(state, "distributed", None), "item_reader", None)
     if data is None or reader is None:
-        return None
+        return None, None
+    config = reader.get("ReaderConfig") or {}
     try:
-        return items.parse(data, reader.get("ReaderConfig") or {})
+        pointer = str(config.get("ItemsPointer", ""))
+        return items.parse(data, config), items.pointed(data, pointer) if pointer else None
     except items.ReaderError as error:
         raise ValidationException(f"Invalid mapItemReaderData provided: {error}") from None
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import Any
 
 import engine
-from console import arns, clock, integrations
+from console import access, arns, clock, integrations
 from console.awsapi.operations import mocks
 from console.awsapi.operations.call import Call, present
-from console.errors import InvalidDefinition, InvalidExecutionInput, ValidationException
-from console.integrations.outcome import Failed, Task
+from console.errors import (
+    AccessDeniedException,
+    InvalidDefinition,
+    InvalidExecutionInput,
+    ValidationException,
+)
+from console.integrations import Exchange, Failed, Task
 
 _MOCKABLE = ("Task", "Map", "Parallel")
 _NEEDS_MOCK = (
@@ -22,6 +28,8 @@ _NEEDS_MOCK = (
 def try_state(call: Call) -> dict[str, Any]:
     """TestState."""
     params = call.params
+    if params.get("revealSecrets"):
+        _check_revealing(call)
     if params.get("roleArn"):
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
@@ -29,6 +37,7 @@ def try_state(call: Call) -> dict[str, Any]:
     mock = mocks.checked(params, state)
     _check(params, type(state).__name__, mock)
     configuration = params.get("stateConfiguration") or {}
+    exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     trial = engine.try_state(
         machine,
         name,
@@ -38,9 +47,10 @@ def try_state(call: Call) -> dict[str, Any]:
         mock=mock,
         retries=configuration.get("retrierRetryCount") or 0,
         variables=params.get("variables") or "",
-        call=_call,
+        call=partial(_call, exchange),
     )
     level = params.get("inspectionLevel") or "INFO"
+    seen = exchange.told() if level == "TRACE" else {}
     return {
         "status": trial.status,
         **present(
@@ -48,9 +58,17 @@ def try_state(call: Call) -> dict[str, Any]:
             error=trial.error,
             cause=trial.cause,
             nextState=trial.next_state,
-            inspectionData=None if level == "INFO" else trial.stages,
+            inspectionData=None if level == "INFO" else trial.stages | seen,
         ),
     }
+
+
+def _check_revealing(call: Call) -> None:
+    """Raise AccessDeniedException unless the caller may see the secrets of connections."""
+    try:
+        access.authorize(call.principal, "RevealSecrets")
+    except access.Denied as error:
+        raise AccessDeniedException(str(error)) from None
 
 
 def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
@@ -101,9 +119,9 @@ def _about(call: Call) -> dict[str, Any]:
     return about
 
 
-def _call(command: engine.RunTask) -> engine.TaskSucceeded | engine.TaskFailed:
+def _call(exchange: Exchange, command: engine.RunTask) -> engine.TaskSucceeded | engine.TaskFailed:
     """Call what the Task names and return its outcome."""
-    outcome = integrations.call(
+    outcome = integrations.tried(
         Task(
             kind=command.kind,
             resource=command.resource,
@@ -114,7 +132,8 @@ def _call(command: engine.RunTask) -> engine.TaskSucceeded | engine.TaskFailed:
             execution_arn="",
             token="",
             timeout_s=command.timeout_seconds,
-        )
+        ),
+        exchange,
     )
     if isinstance(outcome, Failed):
         return engine.TaskFailed(command.task, outcome.error, outcome.cause)

@@ -179,6 +179,32 @@ def test_a_distributed_map_redrives_only_the_children_that_failed(
     assert kinds.index("ExecutionRedriven") == kinds.index("ExecutionFailed") + 1
 
 
+@pytest.mark.parametrize("limit", [1, 0])
+def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
+    project: Project, worker: Embedded, limit: int
+) -> None:
+    """Those that succeeded keep their results; what failed, was stopped or not begun is done."""
+    del worker
+    BROKEN.add("3")
+    last = function("work", End=True)
+    held = {"Type": "Wait", "Seconds": NAP_S, "Next": "C"}
+    which = {"Type": "Choice", "Default": "C"}
+    which["Choices"] = [{"Variable": "$", "NumericGreaterThan": 2, "Next": "W"}]
+    line = {"StartAt": "Q", "States": {"Q": which, "W": held, "C": last}}
+    state = {"Type": "Map", "ItemProcessor": line, "MaxConcurrency": limit}
+    row = ended(start(create(project, one("M", **state)), [1, 2, 3, 4, 5]))
+    assert row.status == "FAILED"
+    before = Counter(CALLS)
+    assert before["1"] == before["2"] == before["3"] == 1
+    BROKEN.clear()
+    redrive.redrive(row)
+    row = ended(row)
+    assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", ["1", "2", "3", "4", "5"])
+    assert CALLS["1"] == CALLS["2"] == 1
+    assert CALLS["3"] == 2
+    assert types(row).count("MapIterationSucceeded") == 5
+
+
 def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -> None:
     """In AWS's words; a child of a Map Run is its parent's."""
     del worker

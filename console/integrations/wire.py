@@ -1,0 +1,62 @@
+"""What went over the wire when an HTTP Task was only tried?  What TestState tells at TRACE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import httpx
+
+_OURS = ("User-Agent", "Range")  # come last, as in the documentation's example
+
+
+@dataclass
+class Exchange:
+    """A request and its response, as the service model has them: all texts.
+
+    ``reveal``: also what a connection added to the request. What the definition says and what was
+    answered is never left out.
+    """
+
+    reveal: bool = False
+    request: dict[str, str] = field(default_factory=dict)
+    response: dict[str, str] = field(default_factory=dict)
+
+    def sent(self, request: httpx.Request, said: Mapping[str, str], secret: dict[str, str]) -> None:
+        """Note a request. ``said``: the headers of its definition and ours."""
+        own = [(name, value) for name, value in said.items() if name not in _OURS]
+        added = [*secret.items()] if self.reveal else []
+        ours = [(name, said[name]) for name in _OURS if name in said]
+        url = str(request.url)
+        self.request = {
+            "protocol": urlsplit(url).scheme,
+            "method": request.method,
+            "url": url,
+            "headers": _listed([*own, *added, *ours]),
+        }
+        body = request.read().decode("utf-8", "replace")
+        if body:
+            self.request["body"] = body
+
+    def got(self, answer: httpx.Response, body: str) -> None:
+        """Note a response."""
+        self.response = {
+            "protocol": answer.url.scheme,
+            "statusCode": str(answer.status_code),
+            "statusMessage": answer.reason_phrase,
+            "headers": _listed(answer.headers.multi_items()),
+            "body": body,
+        }
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """Return what inspectionData shows; nothing of what did not happen."""
+        both = {"request": self.request, "response": self.response}
+        return {name: value for name, value in both.items() if value}
+
+
+def _listed(headers: Iterable[tuple[str, str]]) -> str:
+    return f"[{', '.join(f'{name}: {value}' for name, value in headers)}]"

@@ -1,0 +1,238 @@
+"""Does TestState tell what an HTTP Task sent and got, and each field of inspectionData?"""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console import access
+from console.awsapi import services, shapes
+from console.awsapi.operations.call import Call
+from console.errors import AccessDeniedException
+from console.models import Role
+from console.store.audit import Actor
+from tests.console.store.helpers import ROLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from console.models import Project
+
+    Try = Callable[..., dict[str, Any]]
+
+MODEL = shapes.service().operation_model("TestState")
+CONNECTION = "arn:aws:events:us-east-1:123456789012:connection/shop/1"
+
+
+class _Web(BaseHTTPRequestHandler):
+    """Answers in a known way."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Answer 200, or 418 for one path."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        data = json.dumps({"key": self.headers.get("X-Key")}).encode()
+        self.send_response(418 if self.path.startswith("/tea") else 200)
+        self.send_header("X-Two", "2")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def web(settings: Any) -> Iterator[str]:
+    """An address that answers and that the operator has named, with a connection."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{served.server_port}"
+    connections = {"shop": {"name": "X-Key", "value": "hush"}}
+    settings.STEPYARD_TARGETS = {"http": {"endpoints": [address], "connections": connections}}
+    yield address
+    served.shutdown()
+    served.server_close()
+
+
+@pytest.fixture
+def tried(project: Project, django_user_model: Any) -> Try:
+    """Return a function that calls TestState with a role in the project."""
+    user = django_user_model.objects.create_user("somebody")
+
+    def call(state: dict[str, Any], role: str = Role.OWNER, **params: Any) -> dict[str, Any]:
+        params = {"definition": json.dumps(state), "roleArn": ROLE, **params}
+        shapes.check(MODEL, params)
+        who = access.Principal(user, project, role, "AKIATEST")
+        made = Call("TestState", params, who, "us-east-1", Actor("somebody", "AKIATEST", "id"))
+        found = services.STATES.handler("TestState")(made)
+        assert isinstance(found, dict)
+        return found
+
+    return call
+
+
+def http(url: str, **more: Any) -> dict[str, Any]:
+    """Return an HTTP Task."""
+    parameters = {
+        "Method": "POST",
+        "ApiEndpoint": url,
+        "InvocationConfig": {"ConnectionArn": CONNECTION},
+        "Headers": {"definitionHeader": "h1"},
+        "QueryParameters": {"q": "1"},
+        "RequestBody": {"message": "Hello"},
+    }
+    resource = "arn:aws:states:::http:invoke"
+    return {"Type": "Task", "Resource": resource, "Parameters": parameters, "End": True, **more}
+
+
+OURS = "User-Agent: Amazon|StepFunctions|HttpInvoke|us-east-1, Range: bytes=0-262144]"
+
+
+@pytest.mark.parametrize(
+    ("reveal", "headers"),
+    [
+        (False, f"[definitionHeader: h1, {OURS}"),
+        (True, f"[definitionHeader: h1, X-Key: hush, {OURS}"),
+    ],
+)
+def test_an_http_task_shows_what_went_over_the_wire(
+    tried: Try, web: str, reveal: bool, headers: str
+) -> None:
+    """At TRACE, in the documentation's form; what the connection added only if asked for."""
+    found = tried(http(f"{web}/ok"), inspectionLevel="TRACE", revealSecrets=reveal)
+    assert found["status"] == "SUCCEEDED"
+    data = found["inspectionData"]
+    assert data["request"] == {
+        "protocol": "http",
+        "method": "POST",
+        "url": f"{web}/ok?q=1",
+        "headers": headers,
+        "body": '{"message":"Hello"}',
+    }
+    response = data["response"]
+    told = response.pop("headers")
+    assert told.startswith("[")
+    assert ", x-two: 2, " in told.lower()
+    assert response == {
+        "protocol": "http",
+        "statusCode": "200",
+        "statusMessage": "OK",
+        "body": '{"key": "hush"}',
+    }
+    assert set(data) <= set(MODEL.output_shape.members["inspectionData"].members)
+
+
+def test_an_error_of_the_server_is_shown_too(tried: Try, web: str) -> None:
+    """The response that made a state fail stands beside its error."""
+    found = tried(http(f"{web}/tea"), inspectionLevel="TRACE")
+    assert (found["status"], found["error"]) == ("FAILED", "States.Http.StatusCode.418")
+    assert found["inspectionData"]["response"]["statusCode"] == "418"
+
+
+def test_without_an_answer_the_request_is_shown(tried: Try, web: str, settings: Any) -> None:
+    """Nothing came back, and nothing is said of it; an origin that nobody named gets nothing."""
+    settings.STEPYARD_TARGETS["http"]["endpoints"].append("http://127.0.0.1:9")
+    found = tried(http("http://127.0.0.1:9/x"), inspectionLevel="TRACE")
+    assert found["error"] == "States.Http.Socket"
+    assert found["inspectionData"]["request"]["url"] == "http://127.0.0.1:9/x?q=1"
+    assert "response" not in found["inspectionData"]
+    other = tried(http("http://10.0.0.1/x"), inspectionLevel="TRACE")
+    assert not {"request", "response"} & set(other["inspectionData"])
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_lower_levels_do_not_show_it(tried: Try, web: str, level: str) -> None:
+    """The wire is for TRACE."""
+    found = tried(http(f"{web}/ok"), inspectionLevel=level)
+    assert not {"request", "response"} & set(found.get("inspectionData", {}))
+
+
+def test_revealing_takes_a_right_of_its_own(tried: Try, web: str) -> None:
+    """As ``states:RevealSecrets``: who may test a state may not yet see secrets."""
+    state = http(f"{web}/ok")
+    assert tried(state, Role.OPERATOR, inspectionLevel="TRACE")["status"] == "SUCCEEDED"
+    with pytest.raises(AccessDeniedException, match="states:RevealSecrets"):
+        tried(state, Role.EDITOR, inspectionLevel="TRACE", revealSecrets=True)
+
+
+def test_variables_are_those_given_and_those_assigned(tried: Try) -> None:
+    """The set after the state: what came in and what it assigned."""
+    state = {"Type": "Pass", "Assign": {"b": 2, "c": 3}, "End": True}
+    found = tried(state, variables='{"a": 1, "b": 1}', inspectionLevel="DEBUG")
+    assert json.loads(found["inspectionData"]["variables"]) == {"a": 1, "b": 2, "c": 3}
+
+
+def distributed(**more: Any) -> dict[str, Any]:
+    """Return a distributed Map of one Pass state."""
+    inner = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    processor = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **inner}
+    return {"Type": "Map", "ItemProcessor": processor, "End": True, **more}
+
+
+def trials(tried: Try, web: str) -> Iterator[dict[str, Any]]:
+    """Try states that together fill every field."""
+    level = {"inspectionLevel": "TRACE"}
+    yield tried(http(f"{web}/ok"), **level)
+    yield tried(http(f"{web}/ok", ResultSelector={"a": 1}, ResultPath="$.r"), **level)
+    jsonata = {"Type": "Task", "QueryLanguage": "JSONata", "Resource": ROLE, "Arguments": {"x": 1}}
+    jsonata["Resource"] = "arn:aws:lambda:us-east-1:123456789012:function:f"
+    caught = {**jsonata, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "N"}], "Next": "N"}
+    error = {"mock": {"errorOutput": {"error": "E", "cause": "c"}}}
+    yield tried(caught, **error, **level)
+    again = {**jsonata, "Retry": [{"ErrorEquals": ["States.ALL"]}], "End": True}
+    yield tried(again, **error, **level)
+    yield tried({"Type": "Pass", "Assign": {"v": 1}, "End": True}, **level)
+    reader = {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "ReaderConfig": {"InputType": "JSON", "ItemsPointer": "/inner/items"},
+        "Parameters": {"Bucket": "b", "Key": "k"},
+    }
+    full = distributed(
+        ItemReader=reader,
+        ItemSelector={"one.$": "$$.Map.Item.Value"},
+        ItemBatcher={"MaxItemsPerBatch": 2},
+        ToleratedFailureCount=1,
+        ToleratedFailurePercentage=5,
+        MaxConcurrency=3,
+    )
+    read = {"mapItemReaderData": '{"inner": {"items": [1, 2, 3]}}'}
+    yield tried(full, mock={"result": "[1, 2]"}, stateConfiguration=read, **level)
+    items = {"mock": {"result": "[1]"}, "input": '{"all": [1]}'}
+    yield tried(distributed(ItemsPath="$.all"), **items, **level)
+
+
+def test_every_field_of_inspection_data_is_filled(tried: Try, web: str) -> None:
+    """Over these states, each member of the model, nested ones too, has been there."""
+    seen: set[str] = set()
+    for found in trials(tried, web):
+        seen |= set(paths(found["inspectionData"]))
+    assert set(described(MODEL.output_shape.members["inspectionData"])) - seen == set()
+
+
+def test_an_items_pointer_shows_what_it_found(tried: Try, web: str) -> None:
+    """Before items are selected and batched."""
+    found = list(trials(tried, web))[-2]["inspectionData"]
+    assert json.loads(found["afterItemsPointer"]) == [1, 2, 3]
+    assert json.loads(found["afterItemSelector"]) == [{"one": 1}, {"one": 2}, {"one": 3}]
+
+
+def paths(value: Any, before: str = "") -> Iterator[str]:
+    """Return the dotted names of what an answer has."""
+    for name, one in value.items():
+        yield before + name
+        if isinstance(one, dict):
+            yield from paths(one, f"{before}{name}.")
+
+
+def described(shape: Any, before: str = "") -> Iterator[str]:
+    """Return the dotted names of what the model has."""
+    for name, member in shape.members.items():
+        yield before + name
+        if member.type_name == "structure":
+            yield from described(member, f"{before}{name}.")

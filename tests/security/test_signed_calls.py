@@ -1,0 +1,201 @@
+"""Do keys and signatures hold where calls come in?  The lines S2, S3 and S5 to S7 of the threats.
+
+Each request is signed by botocore and goes through the edge as a server hands it over.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from django.conf import settings
+from django.core.management import call_command
+
+from console import access, data_folder
+from console.awsapi import asgi, errors
+from console.errors import TaskTimedOut
+from console.models import Execution, Membership, Role
+from console.store import activities, people, tasks
+from console.store.audit import Actor
+from tests.acceptance.server import Server
+from tests.console.store.helpers import ACTIVITY, WAIT, WORK, create, drain, start, types
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from console.models import AccessKey, Project
+
+SIGNER = Actor("owner", "", "test")
+HOST = "127.0.0.1:8083"
+
+
+@pytest.fixture
+def key(project: Project, django_user_model: Any) -> AccessKey:
+    """An owner's access key."""
+    access._principals.clear()
+    user = django_user_model.objects.create_user("owner")
+    Membership.objects.create(project=project, user=user, role=Role.OWNER)
+    found, _ = people.new_key(user, project, SIGNER)
+    return found
+
+
+def request(action: str = "ListStateMachines", **params: Any) -> AWSRequest:
+    """Return a call that is not signed yet."""
+    return AWSRequest(
+        "POST",
+        f"http://{HOST}/",
+        data=json.dumps(params).encode(),
+        headers={
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"AWSStepFunctions.{action}",
+            "Host": HOST,
+        },
+    )
+
+
+def signed(
+    key_id: str, secret: str, action: str = "ListStateMachines", **params: Any
+) -> AWSRequest:
+    """Return a call with botocore's signature."""
+    made = request(action, **params)
+    SigV4Auth(Credentials(key_id, secret), "states", "us-east-1").add_auth(made)
+    return made
+
+
+def send(made: AWSRequest) -> Any:
+    """Hand a call to the edge and return its answer; raise its error."""
+    path, _, query = made.url.removeprefix(f"http://{HOST}").partition("?")
+    headers = {name.lower(): [value] for name, value in made.headers.items()}
+    scope = {"path": path or "/", "query_string": query.encode()}
+    return asgi.answer_call(scope, headers, made.data, "request")
+
+
+def test_a_key_is_good_until_it_is_disabled_or_deleted(project: Project, key: AccessKey) -> None:
+    """S2: unknown, disabled, deleted and wrong are refused as AWS does; back on, it works again."""
+    secret = access.secret_for(key.key_id)
+    assert send(signed(key.key_id, secret))
+    with pytest.raises(errors.InvalidSignature):
+        send(signed(key.key_id, secret[:-1] + "?"))
+    with pytest.raises(errors.UnrecognizedClient):
+        send(signed("AKIAMADEUP", access.secret_for("AKIAMADEUP")))
+    for on in (False, True):
+        people.switch_key(project, key.key_id, on=on, actor=SIGNER)
+        access._principals.clear()
+        if on:
+            assert send(signed(key.key_id, secret))
+        else:
+            refused(key.key_id, secret)
+    people.delete_key(project, key.key_id, SIGNER)
+    access._principals.clear()
+    refused(key.key_id, secret)
+
+
+def refused(key_id: str, secret: str) -> None:
+    """A key that may not be used is refused in one way, whatever its secret."""
+    for one in (secret, "other"):
+        with pytest.raises(errors.UnrecognizedClient):
+            send(signed(key_id, one))
+
+
+def test_a_key_goes_with_its_owner(project: Project, key: AccessKey) -> None:
+    """S2: who is no member any more, or may not log in, has no key that works."""
+    key.user.is_active = False
+    key.user.save()
+    refused(key.key_id, access.secret_for(key.key_id))
+    key.user.is_active = True
+    key.user.save()
+    Membership.objects.filter(user=key.user).delete()
+    access._principals.clear()
+    refused(key.key_id, access.secret_for(key.key_id))
+
+
+def test_a_presigned_query_is_refused(key: AccessKey) -> None:
+    """S3: only headers sign; a link that somebody passes on is no call."""
+    made = request()
+    credentials = Credentials(key.key_id, access.secret_for(key.key_id))
+    SigV4QueryAuth(credentials, "states", "us-east-1").add_auth(made)
+    assert "X-Amz-Signature" in made.url
+    with pytest.raises(errors.UnknownOperation):
+        send(made)
+
+
+def test_a_replayed_start_is_the_same_execution(project: Project, key: AccessKey) -> None:
+    """S5: within the window the same bytes do the same again, and a named start does it once."""
+    machine = create(project, WAIT)
+    secret = access.secret_for(key.key_id)
+    made = signed(
+        key.key_id, secret, "StartExecution", stateMachineArn=machine.arn, name="x", input="{}"
+    )
+    assert send(made) == send(made)
+    assert Execution.objects.count() == 1
+
+
+def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey) -> None:
+    """S5: a token is closed by the first answer; the second is told so and moves nothing."""
+    activities.create(project, "us-east-1", "work")
+    execution = start(create(project, WORK))
+    drain(execution)
+    token = tasks.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
+    secret = access.secret_for(key.key_id)
+    made = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
+    send(made)
+    drain(execution)
+    before = types(execution)
+    with pytest.raises(TaskTimedOut):
+        send(made)
+    drain(execution)
+    assert types(execution) == before
+
+
+@pytest.mark.parametrize("key_id", ["", "AKIAIOSFODNN7EXAMPLE", "test"])
+def test_without_a_key_of_ours_nothing_is_answered(key: AccessKey, key_id: str) -> None:
+    """S6: neither an unsigned call nor the dummy keys of emulators pass."""
+    made = signed(key_id, "test") if key_id else request()
+    with pytest.raises((errors.MissingAuthenticationToken, errors.UnrecognizedClient)):
+        send(made)
+
+
+def forms(secret: str, key_id: str, master: bytes) -> list[bytes]:
+    """Return the ways in which a secret could lie somewhere."""
+    digest = hmac.new(master, key_id.encode(), hashlib.sha256).digest()
+    texts = [secret.encode(), digest, digest.hex().encode(), base64.b64encode(digest)]
+    return [*texts, master, master.hex().encode(), base64.b64encode(master)]
+
+
+def test_no_table_holds_a_secret(project: Project, key: AccessKey, tmp_path: Path) -> None:
+    """S7: a dump has the key's id and, in no form, its secret or what makes it."""
+    send(signed(key.key_id, access.secret_for(key.key_id)))
+    path = tmp_path / "dump.json"
+    call_command("dumpdata", output=str(path), verbosity=0)
+    dump = path.read_bytes()
+    assert key.key_id.encode() in dump
+    secret = access.secret_for(key.key_id)
+    for form in forms(secret, key.key_id, settings.STEPYARD_KEY_SECRET):
+        assert form not in dump
+
+
+@pytest.mark.acceptance
+def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
+    """S7: nor do its bytes on the disk, journal and deleted rows among them, nor the log."""
+    server = Server(tmp_path / "data").start()
+    try:
+        server.client().list_state_machines()
+        key_id, secret = server.keys()
+        files = [*server.data.glob("stepyard.sqlite3*")]
+        assert len(files) > 1  # with the journal
+        kept = b"".join(one.read_bytes() for one in files)
+        log = server.log()
+    finally:
+        server.stop()
+    master = (server.data / "secret").read_bytes().strip()
+    assert key_id.encode() in kept
+    for form in (master, *forms(secret, key_id, data_folder.derived(master, "access-keys"))):
+        assert form not in kept
+    assert secret not in log
