@@ -125,7 +125,7 @@ def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
 
 def _check_date(stamp: str, day: str, now_s: float) -> None:
     try:
-        at = datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+        at = _seconds(stamp)
     except ValueError:
         raise IncompleteSignature(
             f"Date must be in ISO-8601 'basic format': got {stamp!r}"
@@ -136,6 +136,12 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
         raise InvalidSignature(f"Signature expired: {stamp} is more than 5 minutes old.")
     if at > now_s + MAX_SKEW_S:
         raise InvalidSignature(f"Signature not yet current: {stamp} is more than 5 minutes ahead.")
+
+
+@lru_cache(maxsize=16)
+def _seconds(stamp: str) -> float:
+    """Return epoch seconds; many requests come in one second. Raise ``ValueError``."""
+    return datetime.strptime(stamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
 
 
 def _canonical(
@@ -151,12 +157,12 @@ def _canonical(
 def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: str) -> str:
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
-    return hmac.new(_signing_key(secret, scope), text.encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(_signing_key(secret, scope), text.encode(), "sha256").hex()
 
 
 @lru_cache(maxsize=1024)
 def _signing_key(secret: str, scope: tuple[str, str, str]) -> bytes:
     key = f"AWS4{secret}".encode()
     for part in (*scope, "aws4_request"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        key = hmac.digest(key, part.encode(), "sha256")
     return key

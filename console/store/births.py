@@ -100,13 +100,13 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
     birth = birth or prepare(execution, machine_name)
     rows.insert(execution)
     run = birth.run
-    begun = RunRow(
-        execution_id=execution.pk,
-        snapshot=run.dumps(),
-        next_event=run.next_event,
-        ready=bool(run.ready),
-    )
-    rows.insert(begun)
+    begun = {
+        "execution_id": execution.pk,
+        "snapshot": run.dumps(),
+        "next_event": run.next_event,
+        "ready": bool(run.ready),
+    }
+    rows.add(RunRow, [begun])
     outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)

@@ -157,13 +157,26 @@ def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """
     result: Any = None
     failure: Exception | None = None
+    hooks = len(connection.run_on_commit)
+    _savepoint("SAVEPOINT job")  # as atomic() does, which takes ten times as long
     try:
-        with transaction.atomic():
-            result = fn()
+        result = fn()
     except Exception as error:  # noqa: BLE001 - it goes to the one who asked
         failure = error
+    if connection.needs_rollback and failure is None:
+        failure = OperationalError("the database rolled the transaction back")
+    if failure is not None and connection.connection.in_transaction:
+        _savepoint("ROLLBACK TO job")
+        del connection.run_on_commit[hooks:]
+        connection.needs_rollback = False
     _check_transaction(failure)  # also after a success: the function may have caught the error
+    _savepoint("RELEASE job")
     return result, failure
+
+
+def _savepoint(sql: str) -> None:
+    with connection.wrap_database_errors:
+        connection.connection.execute(sql)
 
 
 def _check_transaction(cause: Exception | None) -> None:
