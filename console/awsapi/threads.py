@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COUNT = 8
+COUNT = 16
+"""More would have more prepared for the next commit, at the price of as many connections."""
 _Job = tuple[Any, "asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]  # first a loop
 
 
