@@ -6,12 +6,9 @@ of Django's request cycle is involved: no cookies, no sessions, no middleware.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -31,6 +28,7 @@ from console.awsapi.errors import (
     UnrecognizedClient,
 )
 from console.awsapi.operations.call import Call, Later
+from console.awsapi.threads import threads
 from console.errors import AccessDeniedException, ServiceError
 from console.store import people
 from console.store.audit import Actor
@@ -40,13 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 log = structlog.get_logger(__name__)
-THREADS = 8
 Headers = dict[str, list[str]]
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="aws")
 
 
 async def aws(
@@ -63,10 +55,9 @@ async def aws(
     encode = cbor.dumps if binary else _encode
     try:
         body = await _body(receive)
-        loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(_pool(), answer_call, scope, headers, body, request_id)
+        answer = await threads().run(answer_call, scope, headers, body, request_id)
         if isinstance(answer, Later):
-            answer = await answer.wait(_pool(), receive)
+            answer = await answer.wait(threads(), receive)
         shape = service.operation(name).output_shape
         status, code, data = 200, None, encode(answer, shape)
     except ServiceError as error:

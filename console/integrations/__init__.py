@@ -6,13 +6,14 @@ time. It sees the engine's door only.
 
 from __future__ import annotations
 
-from console.integrations import aws, invoke, jobs, names, web
+from console.integrations import aws, emr, invoke, jobs, names, web
 from console.integrations.jobs import cancel, look, next_look_s
 from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
 from console.integrations.wire import Exchange
 
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
+    "elasticmapreduce": emr.call,
     "lambda": invoke.call,
     "http": web.call,
     "apigateway": web.call,
@@ -43,7 +44,7 @@ def _pattern(task: Task, outcome: Outcome) -> Outcome:
     if not isinstance(outcome, Succeeded) or not task.pattern:
         return outcome
     if task.pattern == ".waitForTaskToken":
-        return Submitted(outcome.output)
+        return jobs.not_placed(task, outcome.output) or Submitted(outcome.output)
     return jobs.submit(task, outcome.output)
 
 

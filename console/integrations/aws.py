@@ -22,6 +22,12 @@ _SPELLED = {
     "x-amz-executed-version": "X-Amz-Executed-Version",
 }
 _PLAIN = {"events"}  # optimized, yet their result has no Sdk... members [recorded]
+_ADDED = {"glue": {"startJobRun": "JobName"}} | {
+    "emr-serverless": dict.fromkeys(
+        ("startApplication", "stopApplication", "deleteApplication"), "ApplicationId"
+    )
+}
+"""Optimized calls -> the parameter that their result tells again, by the documentation."""
 
 
 def call(task: Task) -> Outcome:
@@ -65,9 +71,15 @@ def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Outcom
     found = shapes.result(operation.model.output_shape, answer, epoch=epoch)
     if task.service == "events" and found.get("FailedEntryCount"):
         return Failed("EventBridge.FailedEntry", engine.dumps(found))
+    found |= _added(task)
     if epoch and task.service not in _PLAIN:
         found |= _metadata(answer.get("ResponseMetadata", {}))
     return Succeeded(engine.dumps(found))
+
+
+def _added(task: Task) -> dict[str, Any]:
+    name = _ADDED.get(task.service, {}).get(task.action)
+    return {name: engine.loads(task.input)[name]} if name else {}
 
 
 def _metadata(about: dict[str, Any]) -> dict[str, Any]:

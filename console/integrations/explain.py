@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
-from console.integrations import REGISTRY, function, invoke, jobs, names, targets
+from console.integrations import REGISTRY, function, invoke, jobtable, names, targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ def _then(resource: Resource) -> str:
         return "waits until somebody sends the task token back"
     if not resource.pattern:
         return ""
-    job = jobs.JOBS.get((resource.service, resource.action))
+    job = jobtable.JOBS.get((resource.service, resource.action))
     return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
 
 

@@ -8,7 +8,6 @@ never from a page.
 from __future__ import annotations
 
 import importlib
-import time
 import traceback
 import uuid
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 import engine
-from console.integrations import targets
+from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
@@ -120,13 +119,6 @@ def _report(error: Exception, request: str) -> str:
 # -- HTTP ------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _client() -> httpx.Client:
-    """Return the one HTTP client: no redirects, no proxy from the environment."""
-    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-    return httpx.Client(follow_redirects=False, trust_env=False, limits=limits)
-
-
 def _call_url(url: str, task: Task) -> Outcome:
     headers = {
         "Content-Type": "application/json",
@@ -134,35 +126,16 @@ def _call_url(url: str, task: Task) -> Outcome:
         "Stepyard-Idempotency-Key": task.idempotency_key,
     }
     seconds = task.timeout_s or _DEFAULT_TIMEOUT_S
-    timeout = httpx.Timeout(seconds, connect=10)
-    request = {"content": task.input.encode(), "headers": headers, "timeout": timeout}
-    deadline = time.monotonic() + seconds
+    content = task.input.encode()
     try:
-        with _client().stream("POST", url, **request) as answer:  # type: ignore[arg-type]
-            body = _read(answer, deadline)
+        with outbound.stream("POST", url, seconds, content=content, headers=headers) as answer:
+            body = outbound.body(answer, _MAX_ANSWER).decode("utf-8")
             return _outcome(answer, body)
     except httpx.TimeoutException:
         return Failed("Sandbox.Timedout", f"{url} did not answer within {seconds} seconds")
-    except (httpx.HTTPError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         cause = f"Unable to execute HTTP request: {url}: {error}"
         return Failed("Lambda.SdkClientException", cause)
-
-
-def _read(answer: httpx.Response, deadline: float) -> str:
-    """Return the body as text.
-
-    Raise ``ValueError`` beyond what Lambda may answer, ``TimeoutException`` after the deadline
-    (of the monotonic clock): the client's own counts from byte to byte.
-    """
-    body = bytearray()
-    for chunk in answer.iter_bytes():
-        body += chunk
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer is too slow")
-        if len(body) > _MAX_ANSWER:
-            msg = f"the answer is larger than {_MAX_ANSWER} bytes"
-            raise ValueError(msg)
-    return body.decode("utf-8")
 
 
 def _outcome(answer: httpx.Response, body: str) -> Outcome:

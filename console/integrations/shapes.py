@@ -48,6 +48,8 @@ def _to_service(shape: Any, value: Any, name: str) -> Any:
         return {key: _to_service(shape.value, one, key) for key, one in value.items()}
     if kind == "string" and isinstance(value, dict | list):
         return engine.dumps(value)  # MessageBody, Message, Detail, Input: objects become text
+    if kind == "string" and not isinstance(value, str):
+        raise ParametersError(f"The value for the field '{name}' must be a STRING")
     if kind == "blob":
         return (value if isinstance(value, str) else engine.dumps(value)).encode()
     return value

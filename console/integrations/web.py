@@ -7,11 +7,8 @@ Only origins that the operator named are called (``targets.json``): ``"http": {"
 
 from __future__ import annotations
 
-import contextlib
 import re
-import time
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -19,7 +16,7 @@ import httpx
 from django.conf import settings
 
 import engine
-from console.integrations import targets
+from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
@@ -77,7 +74,7 @@ def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
     if not _allowed("http", url):
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         raise BadRequestError(f"'{origin}' is not among the endpoints of targets.json")
-    with _client().stream("POST", url, content=body, headers=headers, timeout=limit_s) as answer:
+    with outbound.stream("POST", url, limit_s, content=body, headers=headers) as answer:
         return answer.status_code
 
 
@@ -182,35 +179,35 @@ def _allowed(service: str, url: str, machine: str = "") -> bool:
 
 
 def _origin(url: str) -> tuple[str, str]:
+    """Return scheme and host with port, as they are written.
+
+    Whoever writes a user or a password before the host is at no origin that anybody has named.
+    """
     parts = urlsplit(url)
-    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
+    return parts.scheme, parts.netloc.lower()
 
 
 # -- what comes back -------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def _client() -> httpx.Client:
-    """Return the one client: no redirects, which could leave the named origins."""
-    return httpx.Client(follow_redirects=False, trust_env=False)
 
 
 def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
     headers = {**content.pop("headers", {}), **request.headers, **request.secret}
     limit = min(task.timeout_s or _LIMIT_S, _LIMIT_S)
-    deadline = time.monotonic() + limit
     url = request.url
     if request.query:
         url += ("&" if "?" in url else "?") + urlencode(request.query)
-    try:
-        made = _client().build_request(
-            request.method, url, headers=headers, timeout=limit, **content
-        )
+
+    def told(made: httpx.Request) -> None:
         if exchange is not None:
             exchange.sent(made, request.headers, request.secret)
-        with contextlib.closing(_client().send(made, stream=True)) as answer:
-            body = _read(answer, deadline)
+
+    try:
+        with outbound.stream(
+            request.method, url, limit, told=told, headers=headers, **content
+        ) as answer:
+            found = outbound.body(answer, engine.MAX_BYTES)
+            body = found.decode(answer.encoding or "utf-8", "replace")
         if exchange is not None:
             exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -230,18 +227,6 @@ def _content(request: _Request) -> dict[str, Any]:
 
 def _form(value: Any) -> Any:
     return value if isinstance(value, str) else engine.dumps(value)
-
-
-def _read(answer: httpx.Response, deadline: float) -> str:
-    body = bytearray()
-    for chunk in answer.iter_bytes():
-        body += chunk
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer is too slow")
-        if len(body) > engine.MAX_BYTES:
-            msg = f"the answer is larger than {engine.MAX_BYTES} bytes"
-            raise ValueError(msg)
-    return body.decode(answer.encoding or "utf-8", "replace")
 
 
 def _outcome(task: Task, answer: httpx.Response, body: str) -> Outcome:

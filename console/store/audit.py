@@ -28,14 +28,14 @@ NOBODY = Actor()
 
 def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
     """Write an audit row (inside the caller's transaction)."""
-    entry = AuditEntry(
-        at_ms=clock.now_ms(),
-        project=project,
-        actor=actor.name,
-        key_id=actor.key_id,
-        action=action,
-        target=target,
-        reason=storable(reason[:256]),
-        request_id=actor.request_id,
-    )
-    rows.insert(entry)
+    entry = {
+        "at_ms": clock.now_ms(),
+        "project_id": project.pk,
+        "actor": actor.name,
+        "key_id": actor.key_id,
+        "action": action,
+        "target": target,
+        "reason": storable(reason[:256]),
+        "request_id": actor.request_id,
+    }
+    rows.add(AuditEntry, [entry])

@@ -71,28 +71,27 @@ def prepare(
         timeout_seconds=timeout_s,
         redrive_count_known=not sync,
     )
+    if ahead and "JSONata" not in machine.text:
+        gone = _ahead(machine, message)
+        if gone is not None:
+            return Birth((gone,))
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    first = engine.advance(machine, engine.NEW_RUN, message, moment, budget=0)
-    if not ahead or "JSONata" in machine.text:
-        return Birth((first,))
-    return Birth((first, *_ahead(machine, first)))
+    return Birth((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
 
 
-def _ahead(machine: engine.Machine, first: engine.Step) -> tuple[engine.Step, ...]:
-    """Go on for a moment; whatever goes wrong is the worker's to see."""
+def _ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
+    """Begin and go on for a moment; None if something goes wrong, which is the worker's to see."""
     until = time.monotonic() + _AHEAD_S
-    run = first.run.reading(engine.DictValues(first.kept))
     try:
-        made = engine.advance(
+        return engine.advance(
             machine,
-            run,
-            engine.Continue(),
-            runs.moment(machine),
+            engine.NEW_RUN,
+            message,
+            runs.moment(machine, message.start_ms),
             enough=lambda: time.monotonic() > until,
         )
     except Exception:  # noqa: BLE001 - it fails again where failures are counted
-        return ()
-    return (made,) if made.events else ()
+        return None
 
 
 def give_birth(execution: Execution, machine_name: str, birth: Birth | None = None) -> None:
@@ -100,13 +99,13 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
     birth = birth or prepare(execution, machine_name)
     rows.insert(execution)
     run = birth.run
-    begun = RunRow(
-        execution_id=execution.pk,
-        snapshot=run.dumps(),
-        next_event=run.next_event,
-        ready=bool(run.ready),
-    )
-    rows.insert(begun)
+    begun = {
+        "execution_id": execution.pk,
+        "snapshot": run.dumps(),
+        "next_event": run.next_event,
+        "ready": bool(run.ready),
+    }
+    rows.add(RunRow, [begun])
     outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db import connection
+
 from console.errors import ValidationException
 from console.models import Tag
 
@@ -24,6 +26,11 @@ _TAGS = {
     f"stepyard:{clock}Timeout": clock
     for clock in (SCHEDULE_TO_START, START_TO_CLOSE, SCHEDULE_TO_CLOSE, HEARTBEAT)
 }
+
+
+_TAGGED = "SELECT arn, key, value FROM console_tag WHERE key IN ({})".format(
+    ", ".join(f"'{key}'" for key in _TAGS)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +69,12 @@ def _seconds(value: str) -> int | None:
 def of(arns: Iterable[str]) -> dict[str, Limits]:
     """Return the limits of activities that have any, by ARN."""
     found: dict[str, dict[str, str]] = {}
-    tags = Tag.objects.filter(arn__in=set(arns), key__in=_TAGS)
-    for arn, key, value in tags.values_list("arn", "key", "value"):
-        found.setdefault(arn, {})[_TAGS[key]] = value
+    wanted = list(dict.fromkeys(arns))
+    marks = ",".join(["%s"] * len(wanted))
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_TAGGED} AND arn IN ({marks})", wanted)
+        for arn, key, value in cursor.fetchall():
+            found.setdefault(arn, {})[_TAGS[key]] = value
     return {
         arn: Limits(
             _seconds(said.get(SCHEDULE_TO_START, "")),

@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Q
 
 import engine
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _STOP_TRIES = 200
+_STATUS = "SELECT status FROM console_statemachine "
 
 
 def start(
@@ -58,8 +60,9 @@ def start(
     if name is not None:
         arns.check_name(name)
     _check_quotas(machine)
-    name = name or str(uuid.uuid4())
     express = machine.type == "EXPRESS"
+    named = name is not None and not express  # else it is new
+    name = name or str(uuid.uuid4())
     arn = (
         arns.express_arn(machine.arn, name, str(uuid.uuid4()))
         if express
@@ -74,10 +77,9 @@ def start(
     birth = prepare(wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s)
 
     def store() -> Execution:
-        current = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
-        if current is None or current.status != "ACTIVE":
+        if not _is_active(machine.pk):
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
-        found = None if express else rows.one(Execution, "arn = %s", [arn])
+        found = rows.one(Execution, "arn = %s", [arn]) if named else None
         if found is not None:
             if found.status == "RUNNING" and found.input == input:
                 return found
@@ -91,6 +93,14 @@ def start(
     if ahead and stored is wanted:
         remember(stored, birth)
     return stored
+
+
+def _is_active(machine: int) -> bool:
+    """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
+        row = cursor.fetchone()
+    return row is not None and row[0] == "ACTIVE"
 
 
 def _check_quotas(machine: StateMachine) -> None:

@@ -22,16 +22,16 @@ _PAUSE_S = 0.2
 
 def take(activity_arn: str, worker: str) -> Work | None:
     """Take the oldest open task of an activity for a worker, as ``tasks.take_activity_task``."""
-    asked: list[tuple[Work, int]] = []
+    asked: list[Work] = []
     try:
         return tasks.take_activity_task(activity_arn, worker, asked)
     except Exception as error:
         if not asked or not is_outage(error):
             raise
-    return _look_again(*asked[-1])
+    return _look_again(asked[-1])
 
 
-def _look_again(work: Work, at_ms: int) -> Work | None:
+def _look_again(work: Work) -> Work | None:
     """Return the task if it was taken by us, None if the commit never was."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
@@ -41,7 +41,7 @@ def _look_again(work: Work, at_ms: int) -> Work | None:
                 execution_id=work.execution_id,
                 task=work.task,
                 status="started",
-                started_ms=at_ms,
+                started_ms=work.started_ms,
                 dispatches=work.dispatches,
             ).exists()
         except Exception as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from django.db import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # Topics: ("wake",) and ("born",) with an execution id, ("task",) and ("map",) with (execution id,
 # task), ("due",) with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with
@@ -44,6 +44,7 @@ class Carrier(Protocol):
 
 
 _listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
+_alone: set[Topic] = set()  # topics of which one listener is told, each in turn
 _lock = threading.Lock()
 _carrier: Carrier | None = None
 
@@ -59,10 +60,17 @@ def carrier() -> Carrier | None:
     return _carrier
 
 
-def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
-    """Call ``listener`` whenever the topic is told; return a function that ends that."""
+def listen(
+    topic: Topic, listener: Callable[..., None], *, alone: bool = False
+) -> Callable[[], None]:
+    """Call ``listener`` whenever the topic is told; return a function that ends that.
+
+    ``alone``: of all who listen to the topic one is told, in turn.
+    """
     with _lock:
         _listeners[topic] = [*_listeners[topic], listener]
+        if alone:
+            _alone.add(topic)
 
     def end() -> None:
         with _lock:
@@ -71,6 +79,7 @@ def listen(topic: Topic, listener: Callable[..., None]) -> Callable[[], None]:
                 _listeners[topic] = left
             else:
                 _listeners.pop(topic, None)
+                _alone.discard(topic)
 
     return end
 
@@ -94,8 +103,20 @@ def tell(topic: Topic, *what: object) -> None:
 
 def pass_on(topic: Topic, *what: object) -> None:
     """Call the topic's listeners in this process."""
-    for listener in _listeners.get(topic, ()):
+    for listener in _wanted(topic):
         listener(*what)
+
+
+def _wanted(topic: Topic) -> Sequence[Callable[..., None]]:
+    """Return who is told of a topic now."""
+    if topic not in _alone:
+        return _listeners.get(topic, ())
+    with _lock:
+        listeners = _listeners.get(topic)
+        if not listeners:
+            return ()
+        _listeners[topic] = [*listeners[1:], listeners[0]]
+        return listeners[:1]
 
 
 def wake(execution_id: int) -> None:

@@ -12,9 +12,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from django.db import connection, models
+from django.db.models.base import ModelState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 M = TypeVar("M", bound=models.Model)
 _WORTH_A_COPY = 8
@@ -29,6 +30,7 @@ class _Table(NamedTuple):
     columns: str
     values: Callable[[Any], tuple[Any, ...]]
     key: str | None  # the attribute that the database fills in
+    defaults: dict[str, Any]  # of what is written and has one
 
 
 @lru_cache(maxsize=64)
@@ -44,6 +46,7 @@ def _table(model: type[models.Model]) -> _Table:
         ", ".join(str(one.column) for one in written),
         attrgetter(*(one.attname for one in written)),
         auto,
+        {one.attname: one.get_default() for one in written if one.has_default() or one.null},
     )
 
 
@@ -53,7 +56,16 @@ def one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     with connection.cursor() as cursor:
         cursor.execute(f"{table.select} WHERE {where}", values)
         row = cursor.fetchone()
-    return None if row is None else model.from_db(connection.alias, table.names, row)
+    return None if row is None else _instance(model, table.names, row)
+
+
+def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
+    """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
+    made = model.__new__(model)
+    made._state = ModelState()  # noqa: SLF001 - documented, as below
+    made._state.adding, made._state.db = False, connection.alias  # noqa: SLF001
+    made.__dict__.update(zip(names, row, strict=True))
+    return made
 
 
 def kept(where: str) -> str:
@@ -78,6 +90,14 @@ def insert(row: models.Model) -> None:
             setattr(row, table.key, key)
     row._state.adding = False  # noqa: SLF001 - documented, too
     row._state.db = connection.alias  # noqa: SLF001
+
+
+def add(model: type[models.Model], given: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new rows of a model whose keys nobody asks for, by attribute; others have defaults."""
+    table = _table(model)
+    names = table.columns.split(", ")
+    every = ({**table.defaults, **one} for one in given)
+    append(table.name, table.columns, [tuple(one[name] for name in names) for one in every])
 
 
 def insert_all(rows: Sequence[models.Model]) -> None:

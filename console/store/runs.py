@@ -251,8 +251,8 @@ def _advance(
     return made
 
 
-def moment(machine: engine.Machine) -> engine.Moment:
-    """Return the outside world as the engine may see it."""
+def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
+    """Return the outside world as the engine may see it; ``now_ms``: if not the time of now."""
     wanted = machine.activities
     missing: frozenset[str] = frozenset()
     if wanted:
@@ -260,7 +260,8 @@ def moment(machine: engine.Machine) -> engine.Moment:
             marks = ",".join(["%s"] * len(wanted))
             cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
             missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
-    return engine.Moment(clock.now_ms(), secrets.randbits(63), settings.STEPYARD_TOKEN_KEY, missing)
+    now_ms = clock.now_ms() if now_ms is None else now_ms
+    return engine.Moment(now_ms, secrets.randbits(63), settings.STEPYARD_TOKEN_KEY, missing)
 
 
 # -- the commit ------------------------------------------------------------------------------------

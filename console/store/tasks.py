@@ -52,20 +52,19 @@ _OLDEST = (
 )
 _TAKE = (
     "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
-    " worker = %s"
+    " worker = %s, timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
     " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
 )
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
     " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
-    " t.scheduled_ms, t.close_due_ms"
+    " t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock, t.heartbeat_due_ms"
     " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
-_CLOCKS = (
-    "UPDATE console_taskrow SET timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s"
-)
+
+
+_DISPATCHES = 8  # its place among what a row tells of a task, behind entry and attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,7 @@ class Work:
     test_case: str
     scheduled_ms: int
     close_due_ms: int | None
+    started_ms: int | None
 
 
 # -- scheduling, inside the commit of a step -------------------------------------------------------
@@ -110,12 +110,12 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
         _row(execution_id, arn, one, now_ms, limits.get(one.resource, clocks.NONE))
         for one in wanted
     ]
-    rows.insert_all(made)
+    rows.add(TaskRow, made)
     if any(one.service in NESTED and one.action == "startExecution" for one in wanted):
         _mark_parent(execution_id)
     for one, row in zip(wanted, made, strict=True):
         _offer(execution_id, one)
-        _announce(execution_id, one.task, row.timeout_due_ms, row.heartbeat_due_ms)
+        _announce(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
 
 
 def _mark_parent(execution_id: int) -> None:
@@ -127,34 +127,34 @@ def _mark_parent(execution_id: int) -> None:
 
 def _row(
     execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: clocks.Limits
-) -> TaskRow:
+) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""
     called = wanted.kind in _CALLED
     timeout_s = wanted.timeout_seconds or limits.start_to_close
     heartbeat_s = wanted.heartbeat_seconds or limits.heartbeat
     due_ms, which = _first_clock(wanted, timeout_s, now_ms, limits)
-    return TaskRow(
-        execution_id=execution_id,
-        task=wanted.task,
-        kind=wanted.kind,
-        resource=wanted.resource,
-        service=wanted.service,
-        action=wanted.action,
-        pattern=str(wanted.pattern),
-        state=storable(wanted.state),
-        input=wanted.input,
-        credentials=wanted.credentials or "",
-        attempt=wanted.attempt,
-        entered_event=wanted.entered_event,
-        token_hash=_hash(_token(arn, wanted.task)),
-        timeout_s=timeout_s,
-        heartbeat_s=heartbeat_s,
-        timeout_due_ms=due_ms,
-        clock=which,
-        close_due_ms=clocks.close_due(now_ms, limits) if wanted.kind == "activity" else None,
-        heartbeat_due_ms=clocks.due(now_ms, heartbeat_s) if called else None,
-        scheduled_ms=now_ms,
-    )
+    return {
+        "execution_id": execution_id,
+        "task": wanted.task,
+        "kind": wanted.kind,
+        "resource": wanted.resource,
+        "service": wanted.service,
+        "action": wanted.action,
+        "pattern": str(wanted.pattern),
+        "state": storable(wanted.state),
+        "input": wanted.input,
+        "credentials": wanted.credentials or "",
+        "attempt": wanted.attempt,
+        "entered_event": wanted.entered_event,
+        "token_hash": _hash(_token(arn, wanted.task)),
+        "timeout_s": timeout_s,
+        "heartbeat_s": heartbeat_s,
+        "timeout_due_ms": due_ms,
+        "clock": which,
+        "close_due_ms": clocks.close_due(now_ms, limits) if wanted.kind == "activity" else None,
+        "heartbeat_due_ms": clocks.due(now_ms, heartbeat_s) if called else None,
+        "scheduled_ms": now_ms,
+    }
 
 
 def _first_clock(
@@ -250,11 +250,11 @@ def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
 
 
 def take_activity_task(
-    activity_arn: str, worker: str = "", asked: list[tuple[Work, int]] | None = None
+    activity_arn: str, worker: str = "", asked: list[Work] | None = None
 ) -> Work | None:
     """Take the oldest open task of an activity for a worker; None if there is none.
 
-    ``asked``: gets the task and its start before the commit, which may never be heard of.
+    ``asked``: gets the task before the commit, which may never be heard of.
     """
     if _oldest(activity_arn) is None:
         return None
@@ -263,8 +263,7 @@ def take_activity_task(
         found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
         work = None if found is None else _take(*found, worker)
         if work is not None and asked is not None:
-            (at_ms,) = TaskRow.objects.values_list("started_ms").get(pk=found)
-            asked.append((work, at_ms or 0))
+            asked.append(work)
         return work
 
     return write(take)
@@ -282,36 +281,59 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
     now_ms = clock.now_ms()
     mark = mark or storable(worker).replace(OWN, "\ufffd")
+    found = _read(execution_id, task, taken_ms=now_ms)
+    if found is None:
+        return None
+    work, due = found
+    first = work.kind == "activity" and work.dispatches == 1
+    if first:
+        due = _started(work, now_ms)
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE, [now_ms, mark, execution_id, task])
+        cursor.execute(_TAKE, [now_ms, mark, *due, execution_id, task])
         if cursor.rowcount != 1:
             return None
-    work = work_of(execution_id, task)
-    if work.kind == "activity" and work.dispatches == 1:
-        _started(work, now_ms, worker)
+    if first:
+        _announce(execution_id, task, due[0], due[2])
+        begun = engine.TaskStarted(task, worker or None)
+        inbox.post(execution_id, begun, soon=True, at_ms=now_ms)  # its clocks count from then
     return work
 
 
 def work_of(execution_id: int, task: int) -> Work:
     """Return a task as whoever took it has it."""
+    found = _read(execution_id, task)
+    if found is None:
+        raise LookupError(f"execution {execution_id} has no task {task}")
+    return found[0]
+
+
+def _read(
+    execution_id: int, task: int, taken_ms: int | None = None
+) -> tuple[Work, list[Any]] | None:
+    """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
-        arn, entered_event, attempt, *about = cursor.fetchone()
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    arn, entered_event, attempt, *about = row
+    *about, started_ms, timeout_ms, which, heartbeat_ms = about
+    if taken_ms is not None:
+        started_ms = taken_ms
+        about[_DISPATCHES] += 1
     key = f"{arn}/{entered_event}/{attempt}"
     idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
-    return Work(execution_id, arn, task, _token(arn, task), idempotency_key, *about)
+    token = _token(arn, task)
+    about.append(started_ms)
+    work = Work(execution_id, arn, task, token, idempotency_key, *about)
+    return work, [timeout_ms, which, heartbeat_ms]
 
 
-def _started(work: Work, now_ms: int, worker: str) -> None:
-    """Start the clocks of an activity task and tell its execution; both once."""
+def _started(work: Work, now_ms: int) -> list[Any]:
+    """Return the clocks of an activity task that start when a worker has it, which is once."""
     own_ms, heartbeat_ms = clocks.due(now_ms, work.timeout_s), clocks.due(now_ms, work.heartbeat_s)
     begun = clocks.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
-    timeout_ms, which = clocks.first(*begun)
-    with connection.cursor() as cursor:
-        cursor.execute(_CLOCKS, [timeout_ms, which, heartbeat_ms, work.execution_id, work.task])
-    _announce(work.execution_id, work.task, timeout_ms, heartbeat_ms)
-    started = engine.TaskStarted(work.task, worker or None)
-    inbox.post(work.execution_id, started, soon=True, at_ms=now_ms)  # its clocks count from then
+    return [*clocks.first(*begun), heartbeat_ms]
 
 
 def invocations_before(work: Work) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.db import (
     IntegrityError,
@@ -22,9 +22,6 @@ from django.db import (
 )
 
 from console.store import hints
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 _MAX_GROUP = 200
@@ -100,21 +97,57 @@ def _with_hints(fn: Callable[[], T]) -> T:
     return result
 
 
+class _Answer:
+    """What one asked for, and where its outcome is waited for: a bare lock is the fastest."""
+
+    __slots__ = ("_done", "_failure", "_result")
+
+    def __init__(self) -> None:
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._result: Any = None
+        self._failure: BaseException | None = None
+
+    def set_result(self, result: Any) -> None:
+        """Tell the one who waits."""
+        self._result = result
+        self._done.release()
+
+    def set_exception(self, failure: BaseException) -> None:
+        """Tell the one who waits what went wrong."""
+        self._failure = failure
+        self._done.release()
+
+    def result(self) -> Any:
+        """Wait; return the result or raise what went wrong. To be called once."""
+        self._done.acquire()
+        if self._failure is None:
+            return self._result
+        try:
+            raise self._failure
+        finally:
+            self._failure = None  # or failure, traceback and this would hold each other
+
+
+_Job = tuple[Callable[[], Any], _Answer]
+
+
 class _Writer:
     """One thread that commits what many threads ask for, as many at a time as are waiting."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def run(self, fn: Callable[[], T]) -> T:
         """Hand ``fn`` to the thread and wait for its commit."""
-        future: Future[T] = Future()
-        self._jobs.put((fn, future))
+        answer = _Answer()
+        self._jobs.put((fn, answer))
         if self._thread is None or not self._thread.is_alive():
             self._start()
-        return future.result()
+        result: T = answer.result()
+        return result
 
     def _start(self) -> None:
         with self._lock:
@@ -131,23 +164,23 @@ class _Writer:
             _commit_group(group)
 
 
-def _commit_group(group: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
+def _commit_group(group: list[_Job]) -> None:
     """Run every function in a savepoint of one transaction; answer them after the commit."""
-    outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    outcomes: list[tuple[_Answer, Any, BaseException | None]] = []
     try:
         with transaction.atomic():
-            for fn, future in group:
-                outcomes.append((future, *_outcome(fn)))
+            for fn, answer in group:
+                outcomes.append((answer, *_outcome(fn)))
     except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nobody's work is stored
-        for _, future in group:
-            future.set_exception(error)
+        for _, answer in group:
+            answer.set_exception(error)
         connection.close()
         return
-    for future, result, failure in outcomes:
+    for answer, result, failure in outcomes:
         if failure is None:
-            future.set_result(result)
+            answer.set_result(result)
         else:
-            future.set_exception(failure)
+            answer.set_exception(failure)
 
 
 def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
@@ -157,13 +190,26 @@ def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """
     result: Any = None
     failure: Exception | None = None
+    hooks = len(connection.run_on_commit)
+    _savepoint("SAVEPOINT job")  # as atomic() does, which takes ten times as long
     try:
-        with transaction.atomic():
-            result = fn()
+        result = fn()
     except Exception as error:  # noqa: BLE001 - it goes to the one who asked
         failure = error
+    if connection.needs_rollback and failure is None:
+        failure = OperationalError("the database rolled the transaction back")
+    if failure is not None and connection.connection.in_transaction:
+        _savepoint("ROLLBACK TO job")
+        del connection.run_on_commit[hooks:]
+        connection.needs_rollback = False
     _check_transaction(failure)  # also after a success: the function may have caught the error
+    _savepoint("RELEASE job")
     return result, failure
+
+
+def _savepoint(sql: str) -> None:
+    with connection.wrap_database_errors:
+        connection.connection.execute(sql)
 
 
 def _check_transaction(cause: Exception | None) -> None:

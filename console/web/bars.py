@@ -28,6 +28,7 @@ _WORK = ("Task", "LambdaFunction", "Activity")
 _GROUPS = ("Map", "Parallel")
 _KINDS = (
     *(f"{one}{end}" for one in _WORK for end in ("Scheduled", "Succeeded", "Failed", "TimedOut")),
+    "TaskSubmitFailed",
     *(f"{one}State{end}" for one in _GROUPS for end in ("Started", "Succeeded", "Failed")),
 )
 

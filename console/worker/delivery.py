@@ -67,11 +67,16 @@ def cancel(execution_id: int, number: int) -> None:
     found = jobs.cancelled(execution_id, number)
     if found is None:
         return
-    work, job = found
-    if work.service in tasks.NESTED and children.abandoned(execution_id):
+    _cancel(*found)
+
+
+def _cancel(work: tasks.Work, job: str) -> None:
+    if work.service in tasks.NESTED and children.abandoned(work.execution_id):
         return
     with _known(work):
-        outcome = integrations.cancel(_task(work), job)
+        task = _task(work)
+        release_connection()
+        outcome = integrations.cancel(task, job)
         if isinstance(outcome, Failed):
             log.info("a job could not be stopped", service=work.service)
 
@@ -85,8 +90,11 @@ def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
     else:
         message = _message(work, outcome)
         recorded = insist(lambda: tasks.finish(number, message), _INSIST_S)
-    if not recorded:
-        log.info("late outcome dropped")
+    if recorded:
+        return
+    log.info("late outcome dropped")
+    if isinstance(outcome, Submitted) and outcome.job and tasks.closed_among([(number, work.task)]):
+        _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
 def builtin_activities() -> dict[str, str]:

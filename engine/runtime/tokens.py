@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 
 
@@ -12,5 +11,5 @@ def task_token(key: bytes, execution_arn: str, task: int) -> str:
 
     Only who knows ``key`` can make one; the token carries nothing.
     """
-    digest = hmac.new(key, f"{execution_arn}\n{task}".encode(), hashlib.sha256).digest()
+    digest = hmac.digest(key, f"{execution_arn}\n{task}".encode(), "sha256")
     return base64.urlsafe_b64encode(digest).decode()

@@ -10,9 +10,9 @@ from console.store import hints
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Executor
 
     from console.access import Principal
+    from console.awsapi.threads import Threads
     from console.models import Project
     from console.store.audit import Actor
 
@@ -43,7 +43,8 @@ class Later:
 
     ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
     hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
-    went away while the answer was found, so that it is not lost.
+    went away while the answer was found, so that it is not lost. ``found``: the answer, if it was
+    there at once. ``one_each``: what the topic tells is for one caller only, so one is told.
     """
 
     look: Callable[[], dict[str, Any] | None]
@@ -51,36 +52,60 @@ class Later:
     seconds: float
     otherwise: dict[str, Any]
     undo: Callable[[], object] | None = None
+    found: dict[str, Any] | None = None
+    one_each: bool = False
 
-    async def wait(self, pool: Executor, receive: Receive | None = None) -> dict[str, Any]:
+    async def wait(self, threads: Threads, receive: Receive | None = None) -> dict[str, Any]:
         """Wait for the answer. ``receive``: tells when the caller goes away; nobody waits then."""
-        loop = asyncio.get_running_loop()
         told = asyncio.Event()
         gone = asyncio.create_task(_gone(receive, told))
+        try:
+            answer = self.found
+            if answer is None:
+                answer = await self._looked(threads, told, gone)
+            if answer is None:
+                return self.otherwise
+            await self._undo_if(gone, threads)
+            return answer
+        finally:
+            gone.cancel()
+
+    async def _looked(
+        self, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]
+    ) -> dict[str, Any] | None:
+        """Look whenever told, until there is an answer, the time is up or the caller gone."""
+        loop = asyncio.get_running_loop()
+        over: list[bool] = []
+
+        def arrive() -> None:
+            if over and self.one_each:  # it was chosen to be told, and has left meanwhile
+                hints.pass_on(self.topic)
+            told.set()
 
         def tell(*_: object) -> None:
-            loop.call_soon_threadsafe(told.set)
+            loop.call_soon_threadsafe(arrive)
 
-        end = hints.listen(self.topic, tell)
+        end = hints.listen(self.topic, tell, alone=self.one_each)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline and not gone.done():
                 told.clear()
-                answer = await loop.run_in_executor(pool, self.look)
+                answer: dict[str, Any] | None = await threads.run(self.look)
                 if answer is not None:
-                    await self._undo_if(gone, pool)
                     return answer
                 await _either(told, min(_LOOK_AGAIN_S, deadline - loop.time()))
-            return self.otherwise
+            return None
         finally:
-            gone.cancel()
             end()
+            over.append(True)
+            if self.one_each and told.is_set():  # it was told of more than it takes
+                hints.pass_on(self.topic)
 
-    async def _undo_if(self, gone: asyncio.Task[None], pool: Executor) -> None:
+    async def _undo_if(self, gone: asyncio.Task[None], threads: Threads) -> None:
         """Take the answer back if there is nobody to hear it."""
         await asyncio.sleep(0)  # what came in while we looked is heard now
         if self.undo is not None and gone.done():
-            await asyncio.get_running_loop().run_in_executor(pool, self.undo)
+            await threads.run(self.undo)
 
 
 async def _gone(receive: Receive | None, told: asyncio.Event) -> None:

@@ -31,7 +31,8 @@ def get_activity_task(call: Call) -> Later:
     def undo() -> None:
         tasks.put_back(taken[-1])
 
-    return Later(look, ("activity", activity.arn), _LONG_POLL_S, {}, undo)
+    topic = ("activity", activity.arn)
+    return Later(look, topic, _LONG_POLL_S, {}, undo, found=look(), one_each=True)
 
 
 def succeed(call: Call) -> dict[str, Any]:

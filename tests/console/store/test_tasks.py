@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,8 +18,9 @@ from django.db import connection
 import engine
 from console import clock, errors
 from console.awsapi.operations.call import Later
+from console.awsapi.threads import Threads
 from console.models import Execution, Project, TaskRow
-from console.store import activities, deadlines, executions, tasks
+from console.store import activities, deadlines, executions, hints, tasks
 from console.store.writer import write
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -258,11 +259,15 @@ def poll(seconds: float) -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
     later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: tasks.put_back(taken[0]))
-    with ThreadPoolExecutor(1) as pool:
+    threads = Threads(1, "poll")
+
+    async def answer() -> dict[str, Any]:
         try:
-            return asyncio.run(later.wait(pool, receive))
+            return await later.wait(threads, receive)
         finally:
-            pool.submit(lambda: connection.close()).result()  # noqa: PLW0108 - the thread's own
+            await threads.run(lambda: connection.close())  # noqa: PLW0108 - the thread's own
+
+    return asyncio.run(answer())
 
 
 def test_a_poll_whose_caller_left_takes_nothing(project: Project) -> None:
@@ -284,6 +289,36 @@ def test_who_stays_keeps_the_task(execution: Execution) -> None:
     """A caller that is there gets its answer."""
     assert "taskToken" in poll(60)
     assert TaskRow.objects.get().status == "started"
+
+
+def test_one_poller_is_told_of_one_task() -> None:
+    """Each in turn; whoever is told of more than it takes lets another one know."""
+    looked: list[int] = []
+    offered = [0]
+
+    def look(number: int) -> dict[str, Any] | None:
+        looked.append(number)
+        if not offered[0]:
+            return None
+        offered[0] -= 1
+        return {"poller": number}
+
+    async def polls() -> list[dict[str, Any]]:
+        threads = Threads(1, "poll")
+        laters = [
+            Later(partial(look, number), ("activity", "x"), 10, {}, one_each=True)
+            for number in range(4)
+        ]
+        waiting = [asyncio.create_task(one.wait(threads)) for one in laters]
+        await asyncio.sleep(0.2)
+        assert looked == [0, 1, 2, 3]
+        for _ in range(4):
+            offered[0] += 1
+            hints.pass_on(("activity", "x"))
+        return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
+
+    assert [one["poller"] for one in asyncio.run(polls())] == [0, 1, 2, 3]
+    assert len(looked) == 8
 
 
 def test_a_heartbeat_in_the_last_moment_wins(

@@ -1,0 +1,81 @@
+"""``elasticmapreduce:...``: fewer and simpler fields than EMR itself has.
+
+One step instead of a list of steps, ``ClusterId`` instead of ``JobFlowId``, fleets and groups by
+name. Source: "Create and manage Amazon EMR clusters with Step Functions" of the documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import engine
+from console.integrations import aws
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+
+_RENAMED = {
+    "createCluster": {"JobFlowId": "ClusterId"},
+    "addStep": {"StepIds": "StepId"},
+    "cancelStep": {"CancelStepsInfoList": "CancelStepsInfo"},
+}
+_LISTED = ("StepIds", "CancelStepsInfoList")
+_BY_NAME = {
+    "modifyInstanceFleetByName": ("InstanceFleet", "InstanceFleets", "InstanceFleetId"),
+    "modifyInstanceGroupByName": ("InstanceGroup", "InstanceGroups", "InstanceGroupId"),
+}
+
+
+def call(task: Task) -> Outcome:
+    """Call EMR's operation behind one of the integration's."""
+    given = engine.loads(task.input)
+    if not isinstance(given, dict):
+        return aws.call(task)  # which tells what is wrong
+    if task.action in _BY_NAME:
+        return _modify(task, given)
+    outcome = aws.call(replace(task, input=engine.dumps(_sent(task.action, given))))
+    if not isinstance(outcome, Succeeded):
+        return outcome
+    return Succeeded(engine.dumps(_told(task.action, engine.loads(outcome.output))))
+
+
+def _sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters as EMR names them."""
+    rest = dict(given)
+    if action == "addStep" and "Step" in rest:
+        rest["Steps"] = [rest.pop("Step")]
+    if action == "addStep" and "ClusterId" in rest:
+        rest["JobFlowId"] = rest.pop("ClusterId")
+    if action in ("terminateCluster", "setClusterTerminationProtection") and "ClusterId" in rest:
+        rest["JobFlowIds"] = [rest.pop("ClusterId")]
+    if action == "cancelStep" and "StepId" in rest:
+        rest["StepIds"] = [rest.pop("StepId")]
+    return rest
+
+
+def _told(action: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return EMR's answer as the integration names it."""
+    names = _RENAMED.get(action, {})
+    return {names.get(name, name): _one(name, value) for name, value in answer.items()}
+
+
+def _one(name: str, value: Any) -> Any:
+    return value[0] if name in _LISTED and value else value
+
+
+def _modify(task: Task, given: dict[str, Any]) -> Outcome:
+    """Change a fleet or a group by its name, which EMR knows by an id."""
+    kind, listed, number = _BY_NAME[task.action]
+    asked = {"ClusterId": given.get("ClusterId")}
+    found = aws.call(replace(task, action=f"list{listed}", input=engine.dumps(asked)))
+    if not isinstance(found, Succeeded):
+        return found
+    name, change = given.get(f"{kind}Name"), given.get(kind)
+    every = engine.loads(found.output).get(listed, [])
+    one = next((each.get("Id") for each in every if each.get("Name") == name), None)
+    if one is None or not isinstance(change, dict):
+        return Failed("States.Runtime", f"The cluster has no {kind} that is called '{name}'.")
+    changed = {**change, number: one}
+    one_alone = kind == "InstanceFleet"  # EMR changes one fleet, but a list of groups
+    wanted = {kind: changed} if one_alone else {listed: [changed]}
+    text = engine.dumps({**asked, **wanted})
+    return aws.call(replace(task, action=f"modify{kind if one_alone else listed}", input=text))

@@ -1,0 +1,248 @@
+"""Which jobs can be waited for (``.sync``), and how is each looked at, judged and cancelled?
+
+One entry a service and action; add one to let another job be waited for. Source: the pages of the
+optimized integrations in the documentation, and the services' own models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOTHING = "-"
+"""As ``Job.result``: nothing of what describes the job is the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a job is followed.
+
+    ``look``: the call that describes it; ``ask``: its parameters, where ``@A.0.B`` is taken from
+    the first answer and ``?A`` from the task's own parameters. ``status``: where its answer has
+    the status; ``good`` and ``bad`` end the task, anything else goes on. ``result``: what of the
+    answer is the task's result, under the name ``under`` if there is one; ``also``: what comes
+    along from the beginning. ``gone``: a job that the service does not know any more ended well.
+    ``cancel``: the call that stops it, and its parameters.
+    """
+
+    look: str
+    ask: Mapping[str, Any]
+    status: str
+    good: frozenset[str]
+    bad: frozenset[str]
+    result: str = ""
+    under: str = ""
+    also: Mapping[str, Any] = field(default_factory=dict)
+    gone: bool = False
+    cancel: tuple[str, Mapping[str, Any]] | None = None
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _sagemaker(kind: str) -> Job:
+    named = {f"{kind}Name": f"?{kind}Name"}
+    status = f"{kind}Status"
+    good, bad = _set("Completed"), _set("Failed Stopped")
+    return Job(f"describe{kind}", named, status, good, bad, cancel=(f"stop{kind}", named))
+
+
+def _codebuild(kind: str, look: str, stop: str) -> Job:
+    one, where = f"@{kind}.Id", "Builds.0" if kind == "Build" else "BuildBatches.0"
+    return Job(
+        look,
+        {"Ids": [one]},
+        f"{where}.{kind}Status",
+        _set("SUCCEEDED"),
+        _set("FAILED FAULT STOPPED TIMED_OUT"),
+        result=where,
+        under=kind,
+        cancel=(stop, {"Id": one}),
+    )
+
+
+def _eks(kind: str, ask: Mapping[str, Any], bad: str, *, deleted: bool = False) -> Job:
+    """``deleted``: wait until it is gone."""
+    good = frozenset() if deleted else _set("ACTIVE")
+    look = Job(f"describe{kind}", ask, f"{kind}.Status", good, _set(bad), gone=deleted)
+    return replace(look, result=NOTHING, also={kind: f"@{kind}"}) if deleted else look
+
+
+def _application(good: str, also: Mapping[str, Any], *, named: str = "?") -> Job:
+    """An EMR Serverless application. ``named``: where its id is."""
+    ask = {"ApplicationId": f"{named}ApplicationId"}
+    wanted, bad = _set(good), _set("TERMINATED") - _set(good)
+    gone = "TERMINATED" in wanted
+    return Job("getApplication", ask, "Application.State", wanted, bad, NOTHING, "", also, gone)
+
+
+_BATCH = _codebuild("BuildBatch", "batchGetBuildBatches", "stopBuildBatch")
+_EXECUTION = {"ExecutionArn": "@ExecutionArn"}
+_GLUE = {"JobName": "?JobName", "RunId": "@JobRunId"}
+_BREW = {"Name": "?Name", "RunId": "@RunId"}
+_QUERY = {"QueryExecutionId": "@QueryExecutionId"}
+_STEP = {"ClusterId": "?ClusterId", "StepId": "@StepId"}
+_SERVERLESS = {"ApplicationId": "@ApplicationId", "JobRunId": "@JobRunId"}
+_CANCELLED = {"ApplicationId": "?ApplicationId", "JobRunId": "?JobRunId"}
+_APPLICATION = {"ApplicationId": "?ApplicationId"}
+_CONTAINERS = {"VirtualClusterId": "?VirtualClusterId", "Id": "@Id"}
+_MODEL = {"JobIdentifier": "@JobArn"}
+_FARGATE = {"ClusterName": "?ClusterName", "FargateProfileName": "?FargateProfileName"}
+_GROUP = {"ClusterName": "?ClusterName", "NodegroupName": "?NodegroupName"}
+_JOB = {"Id": "@Job.Id"}
+
+JOBS: dict[tuple[str, str], Job] = {
+    ("states", "startExecution"): Job(
+        "describeExecution",
+        _EXECUTION,
+        "Status",
+        _set("SUCCEEDED"),
+        _set("FAILED TIMED_OUT ABORTED"),
+        cancel=("stopExecution", _EXECUTION),
+    ),
+    ("batch", "submitJob"): Job(
+        "describeJobs",
+        {"Jobs": ["@JobId"]},
+        "Jobs.0.Status",
+        _set("SUCCEEDED"),
+        _set("FAILED"),
+        result="Jobs.0",
+        cancel=("terminateJob", {"JobId": "@JobId", "Reason": "The execution was stopped."}),
+    ),
+    ("ecs", "runTask"): Job(
+        "describeTasks",
+        {"Cluster": "?Cluster", "Tasks": ["@Tasks.0.TaskArn"]},
+        "Tasks.0.LastStatus",
+        _set("STOPPED"),
+        frozenset(),
+        result="Tasks.0",
+        cancel=("stopTask", {"Cluster": "?Cluster", "Task": "@Tasks.0.TaskArn"}),
+    ),
+    ("glue", "startJobRun"): Job(
+        "getJobRun",
+        _GLUE,
+        "JobRun.JobRunState",
+        _set("SUCCEEDED"),
+        _set("FAILED TIMEOUT STOPPED ERROR EXPIRED"),
+        result="JobRun",
+        cancel=("batchStopJobRun", {"JobName": "?JobName", "JobRunIds": ["@JobRunId"]}),
+    ),
+    ("databrew", "startJobRun"): Job(
+        "describeJobRun",
+        _BREW,
+        "State",
+        _set("SUCCEEDED"),
+        _set("FAILED TIMEOUT STOPPED"),
+        cancel=("stopJobRun", _BREW),
+    ),
+    ("sagemaker", "createTrainingJob"): _sagemaker("TrainingJob"),
+    ("sagemaker", "createTransformJob"): _sagemaker("TransformJob"),
+    ("sagemaker", "createProcessingJob"): _sagemaker("ProcessingJob"),
+    ("sagemaker", "createHyperParameterTuningJob"): _sagemaker("HyperParameterTuningJob"),
+    ("sagemaker", "createLabelingJob"): _sagemaker("LabelingJob"),
+    ("athena", "startQueryExecution"): Job(
+        "getQueryExecution",
+        _QUERY,
+        "QueryExecution.Status.State",
+        _set("SUCCEEDED"),
+        _set("FAILED CANCELLED"),
+        cancel=("stopQueryExecution", _QUERY),
+    ),
+    ("codebuild", "startBuild"): _codebuild("Build", "batchGetBuilds", "stopBuild"),
+    ("codebuild", "startBuildBatch"): _BATCH,
+    ("codebuild", "retryBuildBatch"): _BATCH,
+    ("elasticmapreduce", "createCluster"): Job(
+        "describeCluster",
+        {"ClusterId": "@ClusterId"},
+        "Cluster.Status.State",
+        _set("WAITING"),
+        _set("TERMINATING TERMINATED TERMINATED_WITH_ERRORS"),
+        also={"ClusterId": "@ClusterId"},
+        cancel=("terminateJobFlows", {"JobFlowIds": ["@ClusterId"]}),
+    ),
+    ("elasticmapreduce", "terminateCluster"): Job(
+        "describeCluster",
+        {"ClusterId": "?ClusterId"},
+        "Cluster.Status.State",
+        _set("TERMINATED TERMINATED_WITH_ERRORS"),
+        frozenset(),
+    ),
+    ("elasticmapreduce", "addStep"): Job(
+        "describeStep",
+        _STEP,
+        "Step.Status.State",
+        _set("COMPLETED"),
+        _set("FAILED CANCELLED INTERRUPTED"),
+        cancel=("cancelSteps", {"ClusterId": "?ClusterId", "StepIds": ["@StepId"]}),
+    ),
+    ("emr-serverless", "createApplication"): _application(
+        "CREATED STARTED",
+        {"ApplicationId": "@ApplicationId", "Arn": "@Arn", "Name": "@Name"},
+        named="@",
+    ),
+    ("emr-serverless", "startApplication"): _application("STARTED", _APPLICATION),
+    ("emr-serverless", "stopApplication"): _application("STOPPED", _APPLICATION),
+    ("emr-serverless", "deleteApplication"): _application("TERMINATED", _APPLICATION),
+    ("emr-serverless", "startJobRun"): Job(
+        "getJobRun",
+        _SERVERLESS,
+        "JobRun.State",
+        _set("SUCCESS"),
+        _set("FAILED CANCELLED"),
+        cancel=("cancelJobRun", _SERVERLESS),
+    ),
+    ("emr-serverless", "cancelJobRun"): Job(
+        "getJobRun", _CANCELLED, "JobRun.State", _set("CANCELLED"), _set("SUCCESS FAILED")
+    ),
+    ("emr-containers", "createVirtualCluster"): Job(
+        "describeVirtualCluster",
+        {"Id": "@Id"},
+        "VirtualCluster.State",
+        _set("RUNNING"),
+        _set("TERMINATED ARRESTED"),
+    ),
+    ("emr-containers", "deleteVirtualCluster"): Job(
+        "describeVirtualCluster",
+        {"Id": "?Id"},
+        "VirtualCluster.State",
+        _set("TERMINATED"),
+        _set("ARRESTED"),
+        gone=True,
+    ),
+    ("emr-containers", "startJobRun"): Job(
+        "describeJobRun",
+        _CONTAINERS,
+        "JobRun.State",
+        _set("COMPLETED"),
+        _set("FAILED CANCELLED"),
+        cancel=("cancelJobRun", _CONTAINERS),
+    ),
+    ("eks", "createCluster"): _eks("Cluster", {"Name": "?Name"}, "FAILED"),
+    ("eks", "deleteCluster"): _eks("Cluster", {"Name": "?Name"}, "FAILED", deleted=True),
+    ("eks", "createNodegroup"): _eks("Nodegroup", _GROUP, "CREATE_FAILED DEGRADED"),
+    ("eks", "deleteNodegroup"): _eks("Nodegroup", _GROUP, "DELETE_FAILED", deleted=True),
+    ("eks", "createFargateProfile"): _eks("FargateProfile", _FARGATE, "CREATE_FAILED"),
+    ("eks", "deleteFargateProfile"): _eks(
+        "FargateProfile", _FARGATE, "DELETE_FAILED", deleted=True
+    ),
+    ("mediaconvert", "createJob"): Job(
+        "getJob",
+        _JOB,
+        "Job.Status",
+        _set("COMPLETE"),
+        _set("ERROR CANCELED"),
+        cancel=("cancelJob", _JOB),
+    ),
+    ("bedrock", "createModelCustomizationJob"): Job(
+        "getModelCustomizationJob",
+        _MODEL,
+        "Status",
+        _set("Completed"),
+        _set("Failed Stopped"),
+        cancel=("stopModelCustomizationJob", _MODEL),
+    ),
+}

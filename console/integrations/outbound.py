@@ -1,0 +1,254 @@
+"""How does a web request leave?  Only to addresses a server may call, capped in time and size.
+
+The origins are what the operator has named; here it is seen where a name leads at the moment of
+the call. A name is resolved once, what it gives is judged, and that address is connected to: one
+that points elsewhere a moment later changes nothing. Never called are addresses that hand out
+credentials of the host (link-local and metadata services), what is written in a disguise (mapped
+and tunnelled addresses are judged by what is inside), this server and its database. Loopback is
+called only where the operator wrote it as such. No redirects, no proxies of the environment, no
+cookies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import threading
+import time
+import zlib
+from functools import lru_cache
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpcore
+import httpx
+from django.conf import settings
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+
+    Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_CONNECT_S = 10.0
+_NEVER = [
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8",
+        "169.254.0.0/16",  # link-local, where clouds have their metadata
+        "192.0.0.0/24",  # protocol assignments: the metadata of Oracle's cloud
+        "100.100.100.200/32",  # the metadata of Alibaba's
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "::/128",
+        "fe80::/10",
+        "fd00:ec2::/32",  # the metadata of AWS over IPv6
+        "fd20:ce::/32",  # of Google's
+        "ff00::/8",
+    )
+]
+_INSIDE = {  # network -> how far to the right the IPv4 address in it stands
+    ipaddress.ip_network("64:ff9b::/96"): 0,
+    ipaddress.ip_network("64:ff9b:1::/48"): 0,
+    ipaddress.ip_network("::ffff:0:0/96"): 0,
+    ipaddress.ip_network("::ffff:0:0:0/96"): 0,
+    ipaddress.ip_network("2002::/16"): 80,
+}
+_running = threading.local()
+
+
+class Refused(httpcore.ConnectError):
+    """An address that is never called from here."""
+
+
+@contextlib.contextmanager
+def stream(
+    method: str,
+    url: str,
+    limit_s: float,
+    told: Callable[[httpx.Request], None] | None = None,
+    **more: Any,
+) -> Iterator[httpx.Response]:
+    """Send a request and yield the answer, whose body comes with ``body``.
+
+    ``limit_s``: for all of it, from the first byte out to the last one in. ``told``: gets the
+    request before it leaves. Raise what httpx raises.
+    """
+    _running.until = time.monotonic() + limit_s
+    timeout = httpx.Timeout(limit_s, connect=min(_CONNECT_S, limit_s))
+    try:
+        made = _client().build_request(method, url, timeout=timeout, **more)
+        if told is not None:
+            told(made)
+        with contextlib.closing(_client().send(made, stream=True)) as answer:
+            yield answer
+    finally:
+        _running.until = None
+
+
+def body(answer: httpx.Response, most: int) -> bytes:
+    """Return the body of an answer; raise ``ValueError`` if it is longer, also once unpacked."""
+    packed = bytearray()
+    for chunk in answer.iter_raw():
+        packed += chunk
+        if len(packed) > most:
+            raise ValueError(f"the answer is larger than {most} bytes")
+    how = answer.headers.get("content-encoding", "identity").strip().lower()
+    if how == "identity" or not packed:
+        return bytes(packed)
+    if how not in ("gzip", "x-gzip", "deflate"):
+        raise ValueError(f"the answer's Content-Encoding: got {how!r}, wanted gzip or none")
+    return _unpacked(bytes(packed), most)
+
+
+def _unpacked(packed: bytes, most: int) -> bytes:
+    try:
+        whole = zlib.decompressobj(47).decompress(packed, most + 1)  # 47: gzip or zlib, as it says
+    except zlib.error as error:
+        raise ValueError(f"the answer cannot be unpacked: {error}") from None
+    if len(whole) > most:
+        raise ValueError(f"the answer is larger than {most} bytes")
+    return whole
+
+
+@lru_cache(maxsize=1)
+def _client() -> httpx.Client:
+    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
+    transport = httpx.HTTPTransport(limits=limits, trust_env=False)
+    transport._pool._network_backend = _Backend()  # noqa: SLF001
+    client = httpx.Client(
+        transport=transport,
+        follow_redirects=False,
+        trust_env=False,
+        headers={"Accept-Encoding": "gzip"},
+    )
+    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return client
+
+
+# -- where a name leads ----------------------------------------------------------------------------
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Connects to what a host's name gives, if it may be called."""
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.NetworkStream:
+        """Resolve once, judge every address, and connect to one that was judged."""
+        problem: Exception = Refused(f"{host} has no address")
+        addresses = _resolved(host, port)
+        for address in addresses:
+            check(host, address, port)
+        for address in addresses:
+            try:
+                inner = httpcore.SyncBackend().connect_tcp(
+                    address, port, timeout, local_address, socket_options or ()
+                )
+                return _Stream(inner)
+            except httpcore.ConnectError as error:
+                problem = error
+        raise problem
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection on which a request's whole time counts, not that from byte to byte."""
+
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, _left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, _left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+def _left(timeout: float | None) -> float | None:
+    """Return how long the request under way may still take."""
+    until = getattr(_running, "until", None)
+    if until is None:
+        return timeout
+    left = float(until) - time.monotonic()
+    if left <= 0:
+        raise httpcore.ReadTimeout("the answer is too slow")
+    return left if timeout is None else min(timeout, left)
+
+
+def _resolved(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the order of the resolver."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpcore.ConnectError(str(error)) from None
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def check(host: str, address: str, port: int) -> None:
+    """Raise ``Refused`` if an address that a host's name gave must not be called."""
+    seen = _inside(ipaddress.ip_address(address.partition("%")[0]))
+    if any(seen in network for network in _NEVER):
+        raise Refused(f"{host} is at {address}, which is never called from here")
+    if seen.is_loopback and not _says_loopback(host):
+        raise Refused(f"{host} is at {address}, the server itself, and does not say so")
+    if (str(seen), port) in _own():
+        raise Refused(f"{host}:{port} is this server or its database")
+
+
+def _inside(address: Address) -> Address:
+    """Return the IPv4 address that another one carries, or the address itself."""
+    for network, shift in _INSIDE.items():
+        if address in network:
+            return ipaddress.IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
+    return address
+
+
+def _says_loopback(host: str) -> bool:
+    """Tell whether a host is written as the loopback address, in the one usual way."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") == "localhost"
+
+
+def _own() -> frozenset[tuple[str, int]]:
+    """Return the addresses of this server and of its database."""
+    database = settings.DATABASES["default"]
+    return _places(
+        settings.STEPYARD_URL, str(database.get("HOST") or ""), int(database.get("PORT") or 5432)
+    )
+
+
+@lru_cache(maxsize=8)
+def _places(url: str, database: str, port: int) -> frozenset[tuple[str, int]]:
+    parts = urlsplit(url)
+    wanted = [(database, port)] if database and not database.startswith("/") else []
+    if parts.hostname:
+        own = parts.port or (443 if parts.scheme == "https" else 80)
+        wanted += [(parts.hostname, own), ("127.0.0.1", own), ("::1", own)]
+    found = set()
+    for host, number in wanted:
+        with contextlib.suppress(httpcore.ConnectError):
+            found |= {(one, number) for one in _resolved(host, number)}
+    return frozenset(found)

@@ -1,0 +1,277 @@
+"""Are jobs (``.sync``) begun, looked at and stopped as their services want it on the wire?"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.aws import KEYS
+from tests.acceptance.jobcases import BADLY, CASES, GOES_ON, WELL, Case
+from tests.acceptance.server import Server, history, wait_for_end
+from tests.acceptance.wire import Wire, WireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.acceptance
+ROLE = "arn:aws:iam::123456789012:role/test"
+BATCH = CASES[0]
+every_job = pytest.mark.parametrize("case", CASES, ids=lambda case: case.resource)
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[Wire]:
+    """All services, at one address."""
+    with Wire() as wire:
+        yield wire
+
+
+@pytest.fixture(scope="module")
+def server(services: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose calls go there."""
+    targets = json.dumps({"*": {"endpoint_url": services.url, **KEYS}})
+    data = tmp_path_factory.mktemp("jobs") / "data"
+    running = Server(data, STEPYARD_TARGETS=targets).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def sfn(server: Server) -> Any:
+    """A client of the server."""
+    return server.client()
+
+
+def definition(resource: str, parameters: Any, **more: Any) -> dict[str, Any]:
+    """Return a machine of one Task."""
+    arn = f"arn:aws:states:::{resource}"
+    state = {"Type": "Task", "Resource": arn, "Parameters": parameters, "End": True, **more}
+    return {"StartAt": "T", "States": {"T": state}}
+
+
+def start(sfn: Any, wanted: dict[str, Any]) -> str:
+    """Start a machine of its own; return the execution."""
+    made = sfn.create_state_machine(
+        name=uuid.uuid4().hex, definition=json.dumps(wanted), roleArn=ROLE
+    )
+    arn: str = sfn.start_execution(stateMachineArn=made["stateMachineArn"])["executionArn"]
+    return arn
+
+
+def begun(sfn: Any, services: Wire, case: Case, how: int, **more: Any) -> str:
+    """Start a job which then ends so; return its execution."""
+    told: list[Any] = [case.told[how]]
+    if how == WELL:
+        told.insert(0, case.told[GOES_ON])
+    answers = {case.begins[0]: case.first, case.looks[0]: told}
+    if case.stops is not None:
+        answers[case.stops[0]] = case.stopped or {}
+    services.begin(answers)
+    return start(sfn, definition(f"{case.resource}.sync", case.parameters, **more))
+
+
+def until(met: Callable[[], Any], seconds: float = 20) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def kinds(sfn: Any, execution: str) -> list[str]:
+    """Return the types of an execution's events."""
+    return [event["type"] for event in history(sfn, execution)]
+
+
+@every_job
+def test_a_job_that_ends_well(sfn: Any, services: Wire, case: Case) -> None:
+    """It is begun with the state's parameters, looked at by its id, and described as the result."""
+    execution = begun(sfn, services, case, WELL)
+    ended = wait_for_end(sfn, execution)
+    assert services.problems == []
+    assert ended["status"] == "SUCCEEDED", ended.get("cause")
+    assert json.loads(ended["output"]) == case.shown[WELL]
+    (asked,) = services.asked(case.begins[0])
+    assert asked.items() >= case.begins[1].items()
+    assert services.asked(case.looks[0]) == [case.looks[1]] * 2
+    assert case.stops is None or not services.asked(case.stops[0])
+    assert kinds(sfn, execution)[2:6] == [
+        *("TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded")
+    ]
+
+
+@every_job
+def test_a_job_that_fails(sfn: Any, services: Wire, case: Case) -> None:
+    """The error is States.TaskFailed, its cause the description of the job."""
+    execution = begun(sfn, services, case, BADLY)
+    ended = wait_for_end(sfn, execution)
+    assert services.problems == []
+    assert (ended["status"], ended["error"]) == ("FAILED", "States.TaskFailed"), ended
+    assert json.loads(ended["cause"]) == case.shown[BADLY]
+    assert "TaskFailed" in kinds(sfn, execution)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in CASES if one.stops], ids=lambda case: case.resource
+)
+def test_a_job_that_is_stopped(sfn: Any, services: Wire, case: Case) -> None:
+    """StopExecution stops the job at its service, too, and once."""
+    execution = begun(sfn, services, case, GOES_ON)
+    until(lambda: services.asked(case.looks[0]))
+    assert case.stops is not None
+    assert not services.asked(case.stops[0])
+    sfn.stop_execution(executionArn=execution)
+    until(lambda: services.asked(case.stops[0]))
+    assert services.asked(case.stops[0]) == [case.stops[1]]
+    assert services.problems == []
+
+
+def test_a_job_that_began_after_the_stop(sfn: Any, services: Wire) -> None:
+    """A service that answers late is told to stop what nobody waits for."""
+    services.begin({"SubmitJob": BATCH.first, "TerminateJob": {}})
+    services.held["SubmitJob"] = threading.Event()
+    execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
+    until(lambda: services.asked("SubmitJob"))
+    sfn.stop_execution(executionArn=execution)
+    services.held["SubmitJob"].set()
+    until(lambda: services.asked("TerminateJob"))
+    assert services.asked("TerminateJob")[0]["jobId"] == "j-1"
+
+
+def test_a_job_that_takes_too_long(sfn: Any, services: Wire) -> None:
+    """The state's own timeout stops it as well."""
+    execution = begun(sfn, services, BATCH, GOES_ON, TimeoutSeconds=1)
+    assert wait_for_end(sfn, execution)["error"] == "States.Timeout"
+    until(lambda: services.asked("TerminateJob"))
+
+
+def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) -> None:
+    """Its sibling fails while the job goes on."""
+    services.begin({"SubmitJob": BATCH.first, "DescribeJobs": BATCH.told[GOES_ON]})
+    services.answers["TerminateJob"] = {}
+    job = definition("batch:submitJob.sync", BATCH.parameters)
+    wait = {"Type": "Wait", "Seconds": 1, "Next": "F"}
+    sibling = {"StartAt": "W", "States": {"W": wait, "F": {"Type": "Fail", "Error": "Boom"}}}
+    both = {"Type": "Parallel", "Branches": [job, sibling], "End": True}
+    execution = start(sfn, {"StartAt": "P", "States": {"P": both}})
+    assert wait_for_end(sfn, execution)["error"] == "Boom"
+    until(lambda: services.asked("TerminateJob"))
+
+
+def test_a_job_that_is_refused(sfn: Any, services: Wire) -> None:
+    """The error is the service's, as the integration words it; the event says it never began."""
+    refused = WireError("ClientException", "JobQueue q can not be found.")
+    services.begin({"SubmitJob": refused})
+    execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
+    ended = wait_for_end(sfn, execution)
+    assert ended["error"] == "Batch.ClientException"
+    assert ended["cause"] == (
+        "JobQueue q can not be found. (Service: AWSBatch; Status Code: 400; "
+        "Error Code: ClientException; Request ID: request-1; Proxy: null)"
+    )
+    (told,) = [e for e in history(sfn, execution) if e["type"] == "TaskSubmitFailed"]
+    details = told["taskSubmitFailedEventDetails"]
+    assert (details["resource"], details["error"]) == ("submitJob.sync", ended["error"])
+
+
+def test_a_service_that_is_busy_says_nothing_of_the_job(sfn: Any, services: Wire) -> None:
+    """Throttling and trouble inside the service are asked about again."""
+    busy = [
+        WireError("ThrottlingException", "Rate exceeded"),
+        WireError("ServerException", "not now", 500),
+    ]
+    answers = [*busy, BATCH.told[WELL]]
+    services.begin({"SubmitJob": BATCH.first, "DescribeJobs": answers})
+    execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
+    assert wait_for_end(sfn, execution)["status"] == "SUCCEEDED"
+    assert len(services.asked("DescribeJobs")) == len(busy) + 1
+
+
+@pytest.mark.parametrize("pattern", ["", ".sync", ".waitForTaskToken"])
+def test_a_container_that_cannot_be_placed(sfn: Any, services: Wire, pattern: str) -> None:
+    """ECS answers 200 and why; only a state that waits for the container fails."""
+    failures = [{"arn": "a", "reason": "RESOURCE:CPU"}]
+    services.begin({"RunTask": {"tasks": [], "failures": failures}})
+    parameters = {"TaskDefinition": "d", "Cluster": "c"}
+    ended = wait_for_end(sfn, start(sfn, definition(f"ecs:runTask{pattern}", parameters)))
+    shown = [{"Arn": "a", "Reason": "RESOURCE:CPU"}]
+    if not pattern:
+        assert json.loads(ended["output"])["Failures"] == shown
+    else:
+        assert (ended["error"], json.loads(ended["cause"])) == ("AmazonECS.Unknown", shown)
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "operation", "answer", "asked", "shown"),
+    [
+        (
+            *("glue:startJobRun", {"JobName": "j"}, "StartJobRun", {"JobRunId": "r"}),
+            *({"JobName": "j"}, {"JobName": "j", "JobRunId": "r"}),
+        ),
+        (
+            *("emr-serverless:stopApplication", {"ApplicationId": "a"}, "StopApplication", {}),
+            *({"applicationId": "a"}, {"ApplicationId": "a"}),
+        ),
+        (
+            *("elasticmapreduce:terminateCluster", {"ClusterId": "c"}, "TerminateJobFlows", {}),
+            *({"JobFlowIds": ["c"]}, {}),
+        ),
+        (
+            "elasticmapreduce:cancelStep",
+            {"ClusterId": "c", "StepId": "s"},
+            "CancelSteps",
+            {"CancelStepsInfoList": [{"StepId": "s", "Status": "SUBMITTED"}]},
+            {"ClusterId": "c", "StepIds": ["s"]},
+            {"CancelStepsInfo": {"StepId": "s", "Status": "SUBMITTED"}},
+        ),
+        (
+            "elasticmapreduce:setClusterTerminationProtection",
+            {"ClusterId": "c", "TerminationProtected": True},
+            *("SetTerminationProtection", {}),
+            *({"JobFlowIds": ["c"], "TerminationProtected": True}, {}),
+        ),
+    ],
+)
+def test_fields_that_the_integration_names_otherwise(
+    sfn: Any,
+    services: Wire,
+    resource: str,
+    parameters: Any,
+    operation: str,
+    answer: Any,
+    asked: Any,
+    shown: Any,
+) -> None:
+    """What goes to the service has its names, what comes back has the integration's."""
+    services.begin({operation: answer})
+    ended = wait_for_end(sfn, start(sfn, definition(resource, parameters)))
+    assert services.asked(operation) == [asked]
+    found = json.loads(ended["output"])
+    assert {name: found[name] for name in found if not name.startswith("Sdk")} == shown
+
+
+def test_a_fleet_by_its_name(sfn: Any, services: Wire) -> None:
+    """EMR knows it by an id, which is looked up."""
+    fleets = [{"Id": "f-1", "Name": "core"}, {"Id": "f-2", "Name": "task"}]
+    services.begin({"ListInstanceFleets": {"InstanceFleets": fleets}, "ModifyInstanceFleet": {}})
+    change = {"TargetSpotCapacity": 0}
+    parameters = {"ClusterId": "c", "InstanceFleetName": "task", "InstanceFleet": change}
+    wanted = definition("elasticmapreduce:modifyInstanceFleetByName", parameters)
+    assert wait_for_end(sfn, start(sfn, wanted))["status"] == "SUCCEEDED"
+    (asked,) = services.asked("ModifyInstanceFleet")
+    assert asked == {"ClusterId": "c", "InstanceFleet": {"InstanceFleetId": "f-2", **change}}
+
+
+def test_a_number_where_a_service_wants_a_text(sfn: Any, services: Wire) -> None:
+    """It is refused before the service is asked, and the field is named."""
+    services.begin({})
+    parameters = {**BATCH.parameters, "Parameters": {"frame_id": 7}}
+    ended = wait_for_end(sfn, start(sfn, definition("batch:submitJob", parameters)))
+    assert ended["error"] == "States.Runtime"
+    assert "The value for the field 'frame_id' must be a STRING" in ended["cause"]
+    assert services.seen == []
