@@ -1,11 +1,13 @@
 """The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
 
 ``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run``
-runs a whole machine in memory, ``graph`` and ``paint`` say what to draw.
+runs a whole machine in memory, ``replay`` a recorded execution; ``graph`` and ``paint`` say what to
+draw.
 """
 
 from __future__ import annotations
 
+from engine.differences import Difference, Line, lines
 from engine.errors import (
     DefinitionError,
     EngineBug,
@@ -25,6 +27,7 @@ from engine.language.processors import processor_definition
 from engine.language.references import references
 from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
+from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
@@ -68,6 +71,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_EVENTS",
     "NEW_RUN",
+    "SCENARIO",
     "Attempt",
     "CancelTask",
     "CancelTimer",
@@ -76,6 +80,7 @@ __all__ = [
     "DefinitionError",
     "Diagnostic",
     "DictValues",
+    "Difference",
     "Edge",
     "EngineBug",
     "EngineError",
@@ -85,6 +90,7 @@ __all__ = [
     "Group",
     "InterpreterError",
     "JsonTextError",
+    "Line",
     "Machine",
     "Message",
     "Mock",
@@ -126,6 +132,7 @@ __all__ = [
     "has_surrogate",
     "iso",
     "limit",
+    "lines",
     "loads",
     "paint",
     "parse",
@@ -133,6 +140,7 @@ __all__ = [
     "parse_state",
     "processor_definition",
     "references",
+    "replay",
     "run",
     "task_token",
     "too_long",

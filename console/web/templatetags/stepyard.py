@@ -70,8 +70,13 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
         text = given if isinstance(given, str) else "{}"
         return {"commands": commands.of_machine(request, here, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
-    found = commands.of_execution(request, here, what)
-    return {"commands": found, "export": export, "name": what.name}
+    scenario = href(context, "execution-scenario", machine_name(what), what.name)
+    return {
+        "commands": commands.of_execution(request, here, what),
+        "export": export,
+        "scenario": scenario,
+        "name": what.name,
+    }
 
 
 @register.simple_tag

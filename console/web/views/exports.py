@@ -6,14 +6,18 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Sum
+from django.db.models.functions import Length
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
+from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 import engine
 from console.models import HistoryEvent
 from console.store import history
 from console.web import mermaid, svg
+from console.web import scenario as scenarios
 from console.web.page import yard
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
     from console.models import Execution, StateMachine
 
+_LARGEST = 32_000_000
+"""Characters of a history that becomes a test, which is made in memory."""
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -57,6 +63,25 @@ def execution(request: HttpRequest, machine: str, execution: str) -> StreamingHt
     return StreamingHttpResponse(
         _whole(one), content_type="application/json", headers={"Cache-Control": "no-store"}
     )
+
+
+@require_safe
+def scenario(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with an execution as a test, which ``manage.py replay`` runs."""
+    one = yard(request).execution(machine, execution)
+    if one.status == "RUNNING":
+        raise Http404(f"“{one.name}” is still running: a test needs its end.")
+    size = HistoryEvent.objects.filter(execution_id=one.pk).aggregate(all=Sum(Length("details")))
+    if (size["all"] or 0) > _LARGEST:
+        raise Http404(f"The history of “{one.name}” is too large for a test.")
+    try:
+        made = scenarios.of(one)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+    answer = _file(json.dumps(made, ensure_ascii=False, indent=2) + "\n", "application/json")
+    # said here, not by the link: a refusal is to be read, not saved
+    answer["Content-Disposition"] = content_disposition_header(True, f"{one.name}.scenario.json")
+    return answer
 
 
 def _whole(one: Execution) -> Iterator[str]:

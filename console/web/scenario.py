@@ -1,0 +1,306 @@
+"""How does an execution become a test?  A file with everything that came in from outside.
+
+The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
+which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
+``TestState`` what to ask that API for single states. ``docs/scenarios.md`` has the fields.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import arns
+from console.models import HistoryEvent, MapRun, TaskRow
+from console.store import clocks, map_runs
+from console.web import dataflow
+from console.web.history import details_of, traced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from console.models import Execution
+    from engine import Trace, Visit
+
+MOST_TRIALS = 50
+"""For so many attempts of a state its ``TestState`` parameters are in the file."""
+_BEGINS = (
+    *("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"),
+    *("MapRunStarted", "MapRunRedriven"),
+)
+_ENDS = re.compile(r"(Task|LambdaFunction|Activity|MapRun)\w*?(Succeeded|Failed|TimedOut)")
+_OUTCOMES = tuple(kind for kind in engine.DETAILS if _ENDS.fullmatch(kind))
+_ACTS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a task. ``response``: None while it is open; ``tries``: those before it."""
+
+    visit: Visit
+    event: int
+    at_ms: int
+    tries: int
+    until_ms: int = 0
+    response: dict[str, Any] | None = None
+
+
+def of(execution: Execution) -> dict[str, Any]:
+    """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
+    with traced(execution) as trace:
+        owners = {
+            event: visit
+            for visits in trace.visits.values()
+            for visit in visits
+            for event in visit.events
+        }
+        events = list(_events(execution))
+        calls = list(_calls(execution, trace, owners, events))
+        numbers = _numbers(trace, calls)
+        path = [_line(one) for one in engine.lines(trace)]
+        trials = list(_trials(execution, trace, calls))
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    states = list(numbers)
+    return {
+        "StateMachines": {machine: {"TestCases": {execution.name: {one: one for one in states}}}},
+        "MockedResponses": {
+            state: {str(n): call.response for n, call in enumerate(made) if call.response}
+            for state, made in numbers.items()
+        },
+        "Scenario": {
+            "Format": engine.SCENARIO,
+            "Type": "EXPRESS" if arns.is_express(execution.arn) else "STANDARD",
+            "Definition": json.loads(execution.definition.text),
+            "Input": json.loads(execution.input),
+            "Start": _start(execution, machine),
+            "Tasks": _tasks(trace, numbers, calls),
+            "Acts": _acts(execution, events),
+            "Expected": {**_ending(execution), "Ignore": [], "Path": path},
+        },
+        "TestState": trials,
+    }
+
+
+def _events(execution: Execution) -> Iterator[tuple[int, int, str, str]]:
+    """Yield (id, moment, type, details) of the events that tell what came in from outside."""
+    wanted = [*_BEGINS, *_OUTCOMES, *_ACTS]
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=wanted)
+    yield from (
+        rows.order_by("event_id")
+        .values_list("event_id", "at_ms", "type", "details")
+        .iterator(chunk_size=2000)
+    )
+
+
+def _calls(
+    execution: Execution,
+    trace: Trace,
+    owners: dict[int, Visit],
+    events: Iterable[tuple[int, int, str, str]],
+) -> Iterator[_Call]:
+    """Yield each call, in the order in which they were made."""
+    made: list[_Call] = []
+    last: dict[int, _Call] = {}  # by the first event of its visit
+    tries: Counter[int] = Counter()
+    late = _heartbeats(execution)
+    for number, at_ms, kind, text in events:
+        visit = owners.get(number)
+        if visit is None:
+            continue
+        key = visit.events[0]
+        if kind in _BEGINS:
+            last[key] = _Call(visit, number, at_ms, tries[key])
+            tries[key] += 1
+            made.append(last[key])
+        elif kind in _OUTCOMES and key in last and last[key].response is None:
+            call = last[key]
+            call.until_ms = at_ms
+            call.response = _response(execution, trace, call, kind, text, late)
+    yield from made
+
+
+def _heartbeats(execution: Execution) -> set[int]:
+    """Return the tasks whose heartbeat was missed: the history calls them timed out only."""
+    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=clocks.HEARTBEAT)
+    return set(rows.values_list("task", flat=True))
+
+
+def _response(
+    execution: Execution, trace: Trace, call: _Call, kind: str, text: str, late: set[int]
+) -> dict[str, Any] | None:
+    details = details_of(text)
+    if kind == "MapRunSucceeded":
+        result = _of_map_run(execution, trace, call)
+        return None if result is None else {"Return": json.loads(result)}
+    if kind.endswith("Succeeded"):
+        return {"Return": json.loads(details.get("output", "null"))}
+    thrown = {"Error": details.get("error"), "Cause": details.get("cause")}
+    if call.event in late and kind.endswith("TimedOut"):
+        thrown["Error"] = "States.HeartbeatTimeout"
+    return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
+
+
+def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
+    """Return what a distributed Map yielded: from its children, or from what the state left."""
+    node = trace.graph.by_id[call.visit.node]
+    shaped = any(name in json.loads(node.text) for name in _SHAPING)
+    if not shaped:
+        rows = HistoryEvent.objects.filter(execution_id=execution.pk, type="MapStateExited")
+        left = rows.filter(event_id__in=call.visit.events).values_list("details", flat=True)
+        return next((details_of(text).get("output") for text in left), None)
+    begun = [number for number in call.visit.events if number <= call.event]
+    run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
+    return None if run is None else map_runs.outputs_of(run)
+
+
+def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
+    """Return state -> its calls, as a mock configuration counts them: in the order made."""
+    found: dict[str, list[_Call]] = {}
+    for call in calls:
+        found.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
+    return found
+
+
+def _tasks(
+    trace: Trace, numbers: dict[str, list[_Call]], calls: Iterable[_Call]
+) -> list[dict[str, Any]]:
+    """Return each call: whose, which response it got, and how long after it was made."""
+    places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
+    found = []
+    for call in calls:
+        one: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
+        if call.visit.iteration:
+            one["Iteration"] = list(call.visit.iteration)
+        if call.response is not None:
+            one |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
+        found.append(one)
+    return found
+
+
+def _acts(
+    execution: Execution, events: Iterable[tuple[int, int, str, str]]
+) -> list[dict[str, Any]]:
+    """Return what people did meanwhile: stops and redrives."""
+    found = []
+    for _, at_ms, kind, text in events:
+        if kind in _ACTS:
+            details = details_of(text)
+            told = {"Error": details.get("error"), "Cause": details.get("cause")}
+            act = {"Act": _ACTS[kind], "Milliseconds": at_ms - execution.start_ms}
+            found.append(act | {name: value for name, value in told.items() if value is not None})
+    return found
+
+
+def _start(execution: Execution, machine: str) -> dict[str, Any]:
+    start = {
+        "ExecutionArn": execution.arn,
+        "ExecutionName": execution.name,
+        "StateMachineArn": execution.state_machine_arn,
+        "StateMachineName": machine,
+        "RoleArn": execution.role_arn,
+        "StartMs": execution.start_ms,
+        "VersionArn": execution.version_arn,
+        "AliasArn": execution.alias_arn,
+    }
+    if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
+        # its own limit may be another than its machine's, and it stopped exactly then
+        begun = execution.redrive_ms or execution.start_ms
+        start["TimeoutSeconds"] = (execution.stop_ms - begun) // 1000
+    return {name: value for name, value in start.items() if value not in ("", None)}
+
+
+def _ending(execution: Execution) -> dict[str, Any]:
+    ending: dict[str, Any] = {"Status": execution.status}
+    if execution.output is not None:
+        ending["Output"] = json.loads(execution.output)
+    told = {"Error": execution.error, "Cause": execution.cause}
+    return ending | {name: value for name, value in told.items() if value is not None}
+
+
+def _line(line: engine.Line) -> dict[str, Any]:
+    told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
+    return told | ({"Aborted": True} if line.aborted else {})
+
+
+# -- TestState -------------------------------------------------------------------------------------
+
+
+def _trials(execution: Execution, trace: Trace, calls: Iterable[_Call]) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of TestState for each attempt whose outcome is known."""
+    told: Counter[str] = Counter()
+    wanted: list[tuple[Visit, int, dict[str, Any] | None]] = []
+    for call in (one for one in calls if one.response is not None):
+        told[call.visit.node] += 1
+        if told[call.visit.node] <= MOST_TRIALS:
+            wanted.append((call.visit, call.tries, _mock(call.response or {})))
+    groups = (one for one in trace.graph.nodes if one.type in ("Parallel", "Map"))
+    for node in groups:
+        if not told[node.id]:
+            visits = trace.visits.get(node.id, [])[:MOST_TRIALS]
+            wanted += [(visit, visit.tries - 1, None) for visit in visits]
+    wanted.sort(key=lambda one: (one[0].events[0], one[1]))
+    entered = _entered(execution, [visit.events[0] for visit, _, _ in wanted])
+    for visit, tries, mock in wanted:
+        yield from _trial(execution, trace, visit, tries, mock, entered)
+
+
+def _trial(
+    execution: Execution,
+    trace: Trace,
+    visit: Visit,
+    tries: int,
+    mock: dict[str, Any] | None,
+    entered: dict[int, str],
+) -> Iterator[dict[str, Any]]:
+    node = trace.graph.by_id[visit.node]
+    given = entered.get(visit.events[0])
+    mock = mock or _mock_of_group(execution, trace, visit)
+    if mock is None or given is None:
+        return
+    one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
+    variables = dataflow.variables_at(execution, trace, visit.events[0])
+    if variables != "{}":
+        one["variables"] = variables
+    if "$$." in node.text or "$states.context" in node.text:
+        context = dataflow.context_of(execution, node, visit, trace)
+        context.pop("Map", None)  # TestState takes none
+        one["context"] = json.dumps(context, ensure_ascii=False)
+    if tries:
+        one["stateConfiguration"] = {"retrierRetryCount": tries}
+    yield one
+
+
+def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
+    """Return what a Parallel or Map made of its children, None if that is not known."""
+    if visit.status != "succeeded":
+        return None
+    try:
+        found = dataflow.of_children(execution, trace, trace.graph.by_id[visit.node], visit)
+    except dataflow.Unknown:
+        return None
+    return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
+
+
+def _mock(response: dict[str, Any]) -> dict[str, Any]:
+    """Return a response as ``TestState`` takes it."""
+    if "Return" in response:
+        # what was answered once is an answer, whatever the service's model says
+        return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
+    thrown = response["Throw"]
+    told = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
+    return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
+
+
+def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
+    """Return event -> the input of the state that was entered then."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=events)
+    found = {one: details_of(text).get("input") for one, text in rows.values_list(*_INPUT)}
+    return {number: text for number, text in found.items() if text is not None}
+
+
+_INPUT = ("event_id", "details")
