@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from django.template import Context
 
     from console.models import BulkJob, Execution
-    from console.web.bars import Span
 
 register = template.Library()
 
@@ -132,12 +131,6 @@ def since(context: Context, milliseconds: int) -> SafeString:
     if past is not None:
         return format_html("{} so far", words.duration(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
-
-
-@register.filter
-def span_length(span: Span) -> int:
-    """Return how long a span of time is, in milliseconds."""
-    return span.end - span.begin
 
 
 @register.filter

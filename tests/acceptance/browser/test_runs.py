@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,3 +77,66 @@ def test_X11_an_execution_is_downloaded_as_a_test(
         tried = server.client().test_state(definition=whole, roleArn=ROLE, **one)
         assert (tried["status"], tried["nextState"]) == ("SUCCEEDED", "Big?")
     expect(page.locator("h1")).to_contain_text("run")
+
+
+def later(server: Server, machine: str, milliseconds: int) -> None:
+    """Let so much time go by: everything so far happened that much earlier."""
+    which = "(SELECT id FROM console_execution WHERE state_machine_arn LIKE '%:' || :machine)"
+    given = {"by": milliseconds, "machine": machine}
+    with closing(sqlite3.connect(server.data / "stepyard.sqlite3", timeout=10)) as database:
+        database.execute(
+            f"UPDATE console_historyevent SET at_ms = at_ms - :by WHERE execution_id IN {which}",
+            given,
+        )
+        database.execute(
+            "UPDATE console_execution SET start_ms = start_ms - :by, stop_ms = stop_ms - :by"
+            f" WHERE id IN {which}",
+            given,
+        )
+        database.commit()
+
+
+@pytest.fixture
+def redriven(page: Page, server: Server) -> str:
+    """Return the page of an execution that failed, and three days later was redriven."""
+    client = server.client()
+    worker = client.create_activity(name=unique("a"))["activityArn"]
+    states = {
+        "First": {"Type": "Pass", "Next": "Pay"},
+        "Pay": {"Type": "Task", "Resource": worker, "Next": "Last"},
+        "Last": {"Type": "Pass", "End": True},
+    }
+    machine = create(server, {"StartAt": "First", "States": states})
+    path = start(server, machine)
+    task = client.get_activity_task(activityArn=worker)
+    client.send_task_failure(taskToken=task["taskToken"], error="Bad", cause="it broke")
+    ended(server, path)
+    later(server, machine, 3 * 24 * 3600 * 1000)
+    page.goto(f"{path}redrive/")
+    page.get_by_role("button", name="Redrive").click()
+    task = client.get_activity_task(activityArn=worker)
+    client.send_task_success(taskToken=task["taskToken"], output="1")
+    return ended(server, path)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_X10_three_idle_days_are_folded(page: Page, redriven: str, width: int) -> None:
+    """Each bar is 4 px wide at least, the fold says "3 d", and an attempt can be had alone."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{redriven}?view=timeline")
+    bars = page.locator(".bar rect[role=img]")
+    widths = bars.evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    assert len(widths) == 4
+    assert min(widths) >= 4
+    expect(page.locator("#axis text.fold")).to_contain_text("3 d")
+    tops = bars.evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+    assert tops[2] - tops[1] > 10  # Pay, failed and then redriven: two lanes
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("link", name="Redrive 1").click()
+    expect(page.locator("#axis text.fold")).to_have_count(0)
+    expect(bars).to_have_count(2)
+    assert "attempt=2" in page.url
+    page.reload()
+    expect(bars).to_have_count(2)
+    page.get_by_role("link", name="First run").click()
+    expect(page.get_by_role("img", name="First run: attempt 1 failed")).to_be_visible()
