@@ -116,6 +116,8 @@ class Span:
         """Return x and width of a stretch of time."""
         x = min(max(0.0, self._x(since)), WIDTH - LEAST)
         width = max(LEAST, self._x(until) - self._x(since))
+        after = next((one.x for one in self.folds if until <= one.since), WIDTH)
+        x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
 
     def _x(self, moment: int) -> float:

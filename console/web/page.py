@@ -172,6 +172,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "history.js",
+    "picture.js",
     "time.js",
     "keys.js",
     "editor.js",

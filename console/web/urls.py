@@ -49,6 +49,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("events/<int:number>/", executions.event, name="event"),
     path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("export.json", exports.execution, name="execution-export"),
+    path("graph.svg", exports.graph, name="execution-svg"),
     path("scenario.json", exports.scenario, name="execution-scenario"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 import subprocess
@@ -140,3 +141,66 @@ def test_X10_three_idle_days_are_folded(page: Page, redriven: str, width: int) -
     expect(bars).to_have_count(2)
     page.get_by_role("link", name="First run").click()
     expect(page.get_by_role("img", name="First run: attempt 1 failed")).to_be_visible()
+
+
+COLOURS = """async ([data, wanted]) => {
+  const image = new Image();
+  image.src = data;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = image.width;
+  canvas.height = image.height;
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const all = context.getImageData(0, 0, image.width, image.height).data;
+  const found = {};
+  for (let at = 0; at < all.length; at += 4) {
+    const hex = "#" + [0, 1, 2].map((n) => all[at + n].toString(16).padStart(2, "0")).join("");
+    if (wanted.includes(hex)) found[hex] = (found[hex] ?? 0) + 1;
+  }
+  return { width: image.width, height: image.height, found };
+}"""
+WHITE, GREEN, RED, INK = "#ffffff", "#187a34", "#c62f1c", "#17202b"
+
+
+def png(page: Page, file: Path) -> dict[str, Any]:
+    """Press the button; return the size of the picture and how often it has which colour."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="PNG").click()
+    waiting.value.save_as(file)
+    data = file.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n")
+    url = "data:image/png;base64," + base64.b64encode(data).decode()
+    found: dict[str, Any] = page.evaluate(COLOURS, [url, [WHITE, GREEN, RED, INK]])
+    return found | {"name": waiting.value.suggested_filename}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_graph_is_saved_as_a_png(
+    page: Page, server: Server, tmp_path: Path, scheme: Any
+) -> None:
+    """Twice the size of the graph, in the colours of its statuses, on white in either style."""
+    page.emulate_media(color_scheme=scheme)
+    states = {
+        "Good": {"Type": "Pass", "Next": "Bad"},
+        "Bad": {"Type": "Fail", "Error": "Oops"},
+    }
+    machine = create(server, {"StartAt": "Good", "States": states})
+    page.goto(ended(server, start(server, machine)))
+    drawn = png(page, tmp_path / "run.png")
+    box = page.locator("svg.flow").evaluate(
+        "one => [one.viewBox.baseVal.width, one.viewBox.baseVal.height]"
+    )
+    assert drawn["name"] == "run.png"
+    assert drawn["width"] >= 2 * box[0]
+    assert drawn["height"] == pytest.approx(2 * (box[1] + 40), abs=2)
+    assert min(drawn["found"].get(one, 0) for one in (GREEN, RED, INK)) > 100
+    assert drawn["found"][WHITE] > drawn["width"] * drawn["height"] / 3
+    page.goto(f"/machines/{machine}/definition/")
+    plain = png(page, tmp_path / "machine.png")
+    assert plain["name"] == f"{machine}.png"
+    assert (plain["width"], plain["height"]) == (
+        pytest.approx(2 * box[0], abs=2),
+        pytest.approx(2 * box[1], abs=2),
+    )
+    assert GREEN not in plain["found"]
