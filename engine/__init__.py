@@ -18,7 +18,7 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
-from engine.graph import Edge, Graph, Group, Node, graph, paint
+from engine.graph import TOP, Edge, Graph, Group, Node, graph, paint
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
 from engine.language import Diagnostic, check, parse, parse_state
 from engine.language.lint import FORMATS as LINT_FORMATS
@@ -72,6 +72,7 @@ __all__ = [
     "MAX_EVENTS",
     "NEW_RUN",
     "SCENARIO",
+    "TOP",
     "Attempt",
     "CancelTask",
     "CancelTimer",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.metrics import cost
+from console.store import replays
 from console.web import (
     bars,
     dataflow,
@@ -157,6 +158,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
         "cause": cause_of(one.cause),
+        "origin": replays.of(one),
         "over": one.status != "RUNNING",
         "parked": one.runrow.parked if hasattr(one, "runrow") else "",
     }

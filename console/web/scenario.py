@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import arns
 from console.models import HistoryEvent, MapRun, TaskRow
-from console.store import clocks, map_runs
+from console.store import clocks, map_runs, replays
 from console.web import dataflow
 from console.web.history import details_of, traced
 
@@ -207,6 +207,10 @@ def _start(execution: Execution, machine: str) -> dict[str, Any]:
         "VersionArn": execution.version_arn,
         "AliasArn": execution.alias_arn,
     }
+    origin = replays.of(execution)
+    if origin is not None:
+        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in origin.variables.items())
+        start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
     if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
         # its own limit may be another than its machine's, and it stopped exactly then
         begun = execution.redrive_ms or execution.start_ms

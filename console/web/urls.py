@@ -27,6 +27,7 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    replay,
     rule,
     rules,
     settings,
@@ -55,6 +56,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("stop/", stop.stop, name="stop"),
     path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
+    path("replay/", replay.replay, name="replay"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),

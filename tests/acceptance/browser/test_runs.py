@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import ROLE, create, ended, start, unique
@@ -204,3 +205,39 @@ def test_the_graph_is_saved_as_a_png(
         pytest.approx(2 * box[1], abs=2),
     )
     assert GREEN not in plain["found"]
+
+
+def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
+    page: Page, server: Server
+) -> None:
+    """From the panel of the failed step; the new one says it is no AWS operation and whence."""
+    good = {"Variable": "$.sum", "NumericGreaterThan": 0, "Next": "Good"}
+    states = {
+        "First": {"Type": "Pass", "Result": {"sum": -1}, "Next": "Check"},
+        "Check": {"Type": "Choice", "Choices": [good], "Default": "Bad"},
+        "Good": {"Type": "Pass", "End": True},
+        "Bad": {"Type": "Fail", "Error": "Negative"},
+    }
+    machine = create(server, {"StartAt": "First", "States": states})
+    path = ended(server, start(server, machine))
+    page.goto(path)
+    page.locator("[data-node]").filter(has_text="Check").click()
+    page.get_by_role("link", name="Replay from here").click()
+    expect(page.locator("main")).to_contain_text("Not an AWS operation.")
+    assert page.input_value("#input") == '{"sum":-1}'
+    assert not Axe().run(page).response["violations"]
+    page.locator(".ace_content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text('{"sum": 5}')
+    page.fill("#name", "mended")
+    page.get_by_role("button", name="Start replay").click()
+    expect(page.locator("h1")).to_contain_text("mended")
+    expect(page.locator("#status")).to_contain_text("Succeeded")
+    expect(page.locator("main")).to_contain_text("A replay, not an AWS operation")
+    tones = page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
+    assert tones == ["idle", "succeeded", "succeeded", "idle"]
+    assert not Axe().run(page).response["violations"]
+    page.locator("main").get_by_role("link", name="run", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("run")
+    expect(page.locator("#status")).to_contain_text("Failed")
+    assert page.url.split("?")[0].endswith(path)
