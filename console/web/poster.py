@@ -79,6 +79,29 @@ def of_execution(one: Execution, at: int = 0) -> str:
     return _drawn({**context, "tones": TONES, "title": caption, "frame": frame(picture, caption)})
 
 
+def outline(one: Execution) -> str:
+    """Return an execution in words: a line for each state, in the order of the definition.
+
+    No payload and no cause is in it; raise ``engine.DefinitionError``.
+    """
+    with traced_at(one, 0) as trace:
+        found = steps.summaries(trace).values()
+        lines = [title(one, ending(one, trace)["failed_at"]), ""]
+    if one.error:
+        lines[1:1] = [f"Error: {words.visible(one.error)}"]
+    rows = [(_mark(each), each.status.word, each.node.type, each.note) for each in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
+        lines.append("  ".join((*cells, row[3])).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _mark(one: steps.Summary) -> str:
+    """Return a state's name, indented by what it stands in."""
+    return "  " * one.depth + words.visible(one.node.name).replace("\n", " ")
+
+
 def title(one: Execution, failed_at: str) -> str:
     """Return in one line what an execution is and how it stands."""
     machine = one.state_machine_arn.rpartition(":")[2]

@@ -69,11 +69,15 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
         text = given if isinstance(given, str) else "{}"
         return {"commands": commands.of_machine(request, here, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
-    scenario = href(context, "execution-scenario", machine_name(what), what.name)
+    scenario, share = (
+        href(context, view, machine_name(what), what.name)
+        for view in ("execution-scenario", "share")
+    )
     return {
         "commands": commands.of_execution(request, here, what),
         "export": export,
         "scenario": scenario,
+        "share": share if here.may("SharePicture") and what.imported_ms is None else "",
         "name": what.name,
     }
 

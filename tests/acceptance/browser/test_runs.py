@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sqlite3
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,3 +244,52 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     expect(page.locator("h1")).to_contain_text("run")
     expect(page.locator("#status")).to_contain_text("Failed")
     assert page.url.split("?")[0].endswith(path)
+
+
+def expired(server: Server) -> str:
+    """Return a token of this server for its first execution whose time is over."""
+    code = "from django.core import signing; print(signing.dumps([1, 0, 'owner'], salt={!r}))"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", code.format("stepyard.shares")],
+        cwd=ROOT,
+        env={**os.environ, "STEPYARD_DATA": str(server.data)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def fetched(url: str) -> tuple[int, str]:
+    """Fetch an address as curl would: without cookies."""
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_X17_a_link_gives_the_graph_as_a_picture_and_as_words(page: Page, server: Server) -> None:
+    """Who has it sees the statuses of the page without signing in; an expired one gives 403."""
+    states = {
+        "Good": {"Type": "Pass", "Next": "Bad"},
+        "Bad": {"Type": "Fail", "Error": "Oops", "Cause": "canary"},
+    }
+    path = ended(server, start(server, create(server, {"StartAt": "Good", "States": states})))
+    page.goto(path)
+    page.locator("details.cli > summary").click()
+    page.get_by_role("link", name="Share the graph by a link").click()
+    page.select_option("#hours", "1")
+    page.get_by_role("button", name="Make a link").click()
+    assert not Axe().run(page).response["violations"]
+    picture, words = (one.strip() for one in page.locator("pre.code").all_inner_texts()[:2])
+    status, drawn = fetched(picture)
+    assert (status, drawn.lstrip()[:4]) == (200, "<svg")
+    assert "Failed · 0 ms" in drawn
+    assert "Failed at Bad" in drawn
+    status, outline = fetched(words)
+    assert (status, "Good  Succeeded  Pass" in outline) == (200, True)
+    assert "canary" not in drawn + outline
+    token = picture.rpartition("/shared/")[2].partition("/")[0]
+    assert fetched(picture.replace(token, expired(server)))[0] == 403
+    assert "This link has expired." in fetched(picture.replace(token, expired(server)))[1]
