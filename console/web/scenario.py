@@ -17,17 +17,17 @@ import engine
 from console import arns
 from console.models import HistoryEvent, MapRun, TaskRow
 from console.store import clocks, map_runs, replays
-from console.web import dataflow
-from console.web.history import details_of, traced
+from console.web import seen, trials
+from console.web.history import traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from console.models import Execution
+    from console.web.seen import Seen
     from engine import Trace, Visit
 
-MOST_TRIALS = 50
-"""For so many attempts of a state its ``TestState`` parameters are in the file."""
+_AT_ONCE = 500
 _BEGINS = (
     *("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"),
     *("MapRunStarted", "MapRunRedriven"),
@@ -63,7 +63,8 @@ def of(execution: Execution) -> dict[str, Any]:
         calls = list(_calls(execution, trace, owners, events))
         numbers = _numbers(trace, calls)
         path = [_line(one) for one in engine.lines(trace)]
-        trials = list(_trials(execution, trace, calls))
+        ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
+        tried = list(trials.of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
     states = list(numbers)
     return {
@@ -82,45 +83,43 @@ def of(execution: Execution) -> dict[str, Any]:
             "Acts": _acts(execution, events),
             "Expected": {**_ending(execution), "Ignore": [], "Path": path},
         },
-        "TestState": trials,
+        "TestState": tried,
     }
 
 
-def _events(execution: Execution) -> Iterator[tuple[int, int, str, str]]:
-    """Yield (id, moment, type, details) of the events that tell what came in from outside."""
+def _events(execution: Execution) -> Iterator[Seen]:
+    """Yield the events that tell what came in from outside, in order."""
     wanted = [*_BEGINS, *_OUTCOMES, *_ACTS]
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=wanted)
-    yield from (
-        rows.order_by("event_id")
-        .values_list("event_id", "at_ms", "type", "details")
-        .iterator(chunk_size=2000)
-    )
+    numbers = list(rows.order_by("event_id").values_list("event_id", flat=True))
+    for place in range(0, len(numbers), _AT_ONCE):
+        yield from seen.read(execution, numbers[place : place + _AT_ONCE])
 
 
 def _calls(
     execution: Execution,
     trace: Trace,
     owners: dict[int, Visit],
-    events: Iterable[tuple[int, int, str, str]],
+    events: Iterable[Seen],
 ) -> Iterator[_Call]:
     """Yield each call, in the order in which they were made."""
     made: list[_Call] = []
     last: dict[int, _Call] = {}  # by the first event of its visit
     tries: Counter[int] = Counter()
     late = _heartbeats(execution)
-    for number, at_ms, kind, text in events:
-        visit = owners.get(number)
+    for one in events:
+        visit = owners.get(one.id)
         if visit is None:
             continue
         key = visit.events[0]
-        if kind in _BEGINS:
-            last[key] = _Call(visit, number, at_ms, tries[key])
+        if one.type in _BEGINS:
+            last[key] = _Call(visit, one.id, one.at_ms, tries[key])
             tries[key] += 1
             made.append(last[key])
-        elif kind in _OUTCOMES and key in last and last[key].response is None:
+        elif one.type in _OUTCOMES and key in last and last[key].response is None:
             call = last[key]
-            call.until_ms = at_ms
-            call.response = _response(execution, trace, call, kind, text, late)
+            call.until_ms = one.at_ms
+            call.response = _response(execution, trace, call, one, late)
     yield from made
 
 
@@ -131,16 +130,15 @@ def _heartbeats(execution: Execution) -> set[int]:
 
 
 def _response(
-    execution: Execution, trace: Trace, call: _Call, kind: str, text: str, late: set[int]
+    execution: Execution, trace: Trace, call: _Call, end: Seen, late: set[int]
 ) -> dict[str, Any] | None:
-    details = details_of(text)
-    if kind == "MapRunSucceeded":
+    if end.type == "MapRunSucceeded":
         result = _of_map_run(execution, trace, call)
         return None if result is None else {"Return": json.loads(result)}
-    if kind.endswith("Succeeded"):
-        return {"Return": json.loads(details.get("output", "null"))}
-    thrown = {"Error": details.get("error"), "Cause": details.get("cause")}
-    if call.event in late and kind.endswith("TimedOut"):
+    if end.type.endswith("Succeeded"):
+        return {"Return": json.loads(end.details.get("output", "null"))}
+    thrown = {"Error": end.details.get("error"), "Cause": end.details.get("cause")}
+    if call.event in late and end.type.endswith("TimedOut"):
         thrown["Error"] = "States.HeartbeatTimeout"
     return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
 
@@ -148,11 +146,9 @@ def _response(
 def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
-    shaped = any(name in json.loads(node.text) for name in _SHAPING)
-    if not shaped:
-        rows = HistoryEvent.objects.filter(execution_id=execution.pk, type="MapStateExited")
-        left = rows.filter(event_id__in=call.visit.events).values_list("details", flat=True)
-        return next((details_of(text).get("output") for text in left), None)
+    if not any(name in json.loads(node.text) for name in _SHAPING):
+        found = seen.value(seen.read(execution, call.visit.events[-2:]), "StateExited", "output")
+        return found and found[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     return None if run is None else map_runs.outputs_of(run)
@@ -182,16 +178,13 @@ def _tasks(
     return found
 
 
-def _acts(
-    execution: Execution, events: Iterable[tuple[int, int, str, str]]
-) -> list[dict[str, Any]]:
+def _acts(execution: Execution, events: Iterable[Seen]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
     found = []
-    for _, at_ms, kind, text in events:
-        if kind in _ACTS:
-            details = details_of(text)
-            told = {"Error": details.get("error"), "Cause": details.get("cause")}
-            act = {"Act": _ACTS[kind], "Milliseconds": at_ms - execution.start_ms}
+    for one in events:
+        if one.type in _ACTS:
+            told = {"Error": one.details.get("error"), "Cause": one.details.get("cause")}
+            act = {"Act": _ACTS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
             found.append(act | {name: value for name, value in told.items() if value is not None})
     return found
 
@@ -229,82 +222,3 @@ def _ending(execution: Execution) -> dict[str, Any]:
 def _line(line: engine.Line) -> dict[str, Any]:
     told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
     return told | ({"Aborted": True} if line.aborted else {})
-
-
-# -- TestState -------------------------------------------------------------------------------------
-
-
-def _trials(execution: Execution, trace: Trace, calls: Iterable[_Call]) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of TestState for each attempt whose outcome is known."""
-    told: Counter[str] = Counter()
-    wanted: list[tuple[Visit, int, dict[str, Any] | None]] = []
-    for call in (one for one in calls if one.response is not None):
-        told[call.visit.node] += 1
-        if told[call.visit.node] <= MOST_TRIALS:
-            wanted.append((call.visit, call.tries, _mock(call.response or {})))
-    groups = (one for one in trace.graph.nodes if one.type in ("Parallel", "Map"))
-    for node in groups:
-        if not told[node.id]:
-            visits = trace.visits.get(node.id, [])[:MOST_TRIALS]
-            wanted += [(visit, visit.tries - 1, None) for visit in visits]
-    wanted.sort(key=lambda one: (one[0].events[0], one[1]))
-    entered = _entered(execution, [visit.events[0] for visit, _, _ in wanted])
-    for visit, tries, mock in wanted:
-        yield from _trial(execution, trace, visit, tries, mock, entered)
-
-
-def _trial(
-    execution: Execution,
-    trace: Trace,
-    visit: Visit,
-    tries: int,
-    mock: dict[str, Any] | None,
-    entered: dict[int, str],
-) -> Iterator[dict[str, Any]]:
-    node = trace.graph.by_id[visit.node]
-    given = entered.get(visit.events[0])
-    mock = mock or _mock_of_group(execution, trace, visit)
-    if mock is None or given is None:
-        return
-    one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
-    variables = dataflow.variables_at(execution, trace, visit.events[0])
-    if variables != "{}":
-        one["variables"] = variables
-    if "$$." in node.text or "$states.context" in node.text:
-        context = dataflow.context_of(execution, node, visit, trace)
-        context.pop("Map", None)  # TestState takes none
-        one["context"] = json.dumps(context, ensure_ascii=False)
-    if tries:
-        one["stateConfiguration"] = {"retrierRetryCount": tries}
-    yield one
-
-
-def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
-    """Return what a Parallel or Map made of its children, None if that is not known."""
-    if visit.status != "succeeded":
-        return None
-    try:
-        found = dataflow.of_children(execution, trace, trace.graph.by_id[visit.node], visit)
-    except dataflow.Unknown:
-        return None
-    return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
-
-
-def _mock(response: dict[str, Any]) -> dict[str, Any]:
-    """Return a response as ``TestState`` takes it."""
-    if "Return" in response:
-        # what was answered once is an answer, whatever the service's model says
-        return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
-    thrown = response["Throw"]
-    told = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
-    return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
-
-
-def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
-    """Return event -> the input of the state that was entered then."""
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=events)
-    found = {one: details_of(text).get("input") for one, text in rows.values_list(*_INPUT)}
-    return {number: text for number, text in found.items() if text is not None}
-
-
-_INPUT = ("event_id", "details")
