@@ -34,6 +34,7 @@ _WANTS = {
             "StopExecution",
             "RedriveExecution",
             "ImportExecution",
+            "SharePicture",
             "UpdateMapRun",
             "TestState",
             "GetActivityTask",

@@ -1,11 +1,13 @@
 """The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
 
 ``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run``
-runs a whole machine in memory, ``graph`` and ``paint`` say what to draw.
+runs a whole machine in memory, ``replay`` a recorded execution; ``graph`` and ``paint`` say what to
+draw.
 """
 
 from __future__ import annotations
 
+from engine.differences import Difference, Line, lines
 from engine.errors import (
     DefinitionError,
     EngineBug,
@@ -16,7 +18,7 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
-from engine.graph import Edge, Graph, Group, Node, graph, paint
+from engine.graph import TOP, Edge, Graph, Group, Node, graph, paint
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
 from engine.language import Diagnostic, check, parse, parse_state
 from engine.language.lint import FORMATS as LINT_FORMATS
@@ -25,6 +27,7 @@ from engine.language.processors import processor_definition
 from engine.language.references import references
 from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
+from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
@@ -68,6 +71,8 @@ __all__ = [
     "MAX_BYTES",
     "MAX_EVENTS",
     "NEW_RUN",
+    "SCENARIO",
+    "TOP",
     "Attempt",
     "CancelTask",
     "CancelTimer",
@@ -76,6 +81,7 @@ __all__ = [
     "DefinitionError",
     "Diagnostic",
     "DictValues",
+    "Difference",
     "Edge",
     "EngineBug",
     "EngineError",
@@ -85,6 +91,7 @@ __all__ = [
     "Group",
     "InterpreterError",
     "JsonTextError",
+    "Line",
     "Machine",
     "Message",
     "Mock",
@@ -126,6 +133,7 @@ __all__ = [
     "has_surrogate",
     "iso",
     "limit",
+    "lines",
     "loads",
     "paint",
     "parse",
@@ -133,6 +141,7 @@ __all__ = [
     "parse_state",
     "processor_definition",
     "references",
+    "replay",
     "run",
     "task_token",
     "too_long",

@@ -14,6 +14,7 @@ ORDER = [
     ("engine.language",),
     ("engine.runtime",),
     ("engine.graph", "engine.trace"),
+    ("engine.differences", "engine.replay"),
 ]
 IMPURE = {
     "asyncio",

@@ -38,6 +38,16 @@ class Birth:
         return self.steps[-1].run
 
 
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Which execution is repeated from which state; ``variables``: those it had then, or ""."""
+
+    origin: str
+    state: str
+    variables: str
+    definition_id: str
+
+
 _AHEAD_S = 0.02
 
 
@@ -48,12 +58,13 @@ def prepare(
     sync: bool = False,
     ahead: bool = False,
     timeout_s: int | None = None,
+    replay: Replay | None = None,
 ) -> Birth:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
     ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
-    machine's. JSONata may take a second, so it is left to the
-    worker.
+    machine's; ``replay``: where it begins instead of at the start. JSONata may take a second, so
+    it is left to the worker.
     """
     machine = machines.get(execution.definition_id)
     if arns.is_express(execution.arn):
@@ -70,6 +81,9 @@ def prepare(
         alias_arn=execution.alias_arn or None,
         timeout_seconds=timeout_s,
         redrive_count_known=not sync,
+        start_at=replay.state if replay else None,
+        variables=(replay.variables if replay else "") or None,
+        origin=replay.origin if replay else None,
     )
     if ahead and "JSONata" not in machine.text:
         gone = _ahead(machine, message)

@@ -20,7 +20,7 @@ from console.errors import (
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store import audit, failures, inbox, pace, rows, runs, tasks, throttle
-from console.store.births import give_birth, prepare, remember
+from console.store.births import Replay, give_birth, prepare, remember
 from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def start(
     sync: bool = False,
     ahead: bool = False,
     timeout_s: int | None = None,
+    replay: Replay | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Execution:
     """Start an execution; durable when this returns (G1).
@@ -49,7 +50,8 @@ def start(
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
     ``ahead``: take it its first step at once instead of leaving it to a worker; ``timeout_s``: how
-    long it may run, instead of the machine's TimeoutSeconds.
+    long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
+    another one (``replays.start``).
 
     The same name with the same input while it runs returns the same execution, but of an Express
     machine, where each start is one of its own. Raises InvalidName,
@@ -73,20 +75,24 @@ def start(
     wanted.test_case = test_case
     if version is not None:
         _use_version(wanted, version, alias_arn)
+    if replay is not None:
+        wanted.definition_id = replay.definition_id
     ahead = ahead and not pace.is_limited(machine.project.name, arn)
-    birth = prepare(wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s)
+    birth = prepare(
+        wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
+    )
 
     def store() -> Execution:
         if not _is_active(machine.pk):
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
         found = rows.one(Execution, "arn = %s", [arn]) if named else None
         if found is not None:
-            if found.status == "RUNNING" and found.input == input:
+            if found.status == "RUNNING" and found.input == input and replay is None:
                 return found
             raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
         give_birth(wanted, machine.name, birth)
         if actor.name:
-            audit.record(machine.project, actor, "StartExecution", arn)
+            audit.record(machine.project, actor, "StartExecution", arn, _told(replay))
         return wanted
 
     stored = write(store)
@@ -101,6 +107,11 @@ def _is_active(machine: int) -> bool:
         cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
         row = cursor.fetchone()
     return row is not None and row[0] == "ACTIVE"
+
+
+def _told(replay: Replay | None) -> str:
+    """Return what the audit says beside the start."""
+    return f"replay of {replay.origin} from {replay.state}" if replay else ""
 
 
 def _check_quotas(machine: StateMachine) -> None:

@@ -163,13 +163,13 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
 
 def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:
     """Return how a run ends whose children all have."""
-    outputs = _outputs(run)
+    outputs = outputs_of(run)
     if outputs is None:
         return "FAILED", engine.TaskFailed(run.task, "States.DataLimitExceeded", _TOO_LARGE)
     return "SUCCEEDED", engine.TaskSucceeded(run.task, outputs)
 
 
-def _outputs(run: MapRun) -> str | None:
+def outputs_of(run: MapRun) -> str | None:
     """Return the array of the outputs of children that succeeded, by item; None if too large."""
     rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
     outputs: list[str] = []

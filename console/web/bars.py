@@ -1,6 +1,7 @@
 """When did each step work?  The bars of the timeline, one segment for each attempt.
 
-A bar is a stretched SVG of 1,000 units; each segment has its words, so nothing hangs on colour.
+A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has its words,
+so nothing hangs on colour.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
 from console.web import words
+from console.web.axis import LANE, SHORTEST, Attempt, Axis, Span, attempts, folded
 from console.web.seen import Seen
 from console.web.tries import tries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from console.models import Execution
     from console.web.tree import Row
     from engine import Trace, Visit
 
-WIDTH = 1000
-LEAST = 10  # units: nothing that happened is too short to be seen
 MOST_VISITS = 50
 """Above this a state's visits are drawn as one segment."""
 _WORK = ("Task", "LambdaFunction", "Activity")
@@ -35,75 +35,161 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a bar. ``tone``: a status's, or ``wait`` for the pause before an attempt."""
+    """A piece of a bar. ``tone``: a status's, or ``wait`` for the pause before an attempt.
+
+    ``lane``: which of the bar's lanes it stands in, from 0.
+    """
 
     x: float
     width: float
     tone: str
     text: str
+    lane: int = 0
+
+    @property
+    def top(self) -> int:
+        """Return where its lane begins."""
+        return self.lane * LANE
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
+class _Piece:
+    """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt."""
 
-    begin: int
-    end: int
-    now: int
-
-    def place(self, since: int, until: int) -> tuple[float, float]:
-        """Return x and width of a stretch of time."""
-        total = max(1, self.end - self.begin)
-        x = min(max(0.0, (since - self.begin) / total * WIDTH), WIDTH - LEAST)
-        width = max(LEAST, (until - since) / total * WIDTH)
-        return round(x, 1), round(min(width, WIDTH - x), 1)
+    since: int
+    until: int
+    tone: str
+    said: str
+    retry: bool = False
 
 
 def bars(
-    execution: Execution, trace: Trace, rows: Iterable[Row], now_ms: int, past_ms: int | None = None
-) -> tuple[Span, dict[str, tuple[Segment, ...]]]:
-    """Return the span and row id -> segments; ``past_ms``: as it was at that moment."""
+    execution: Execution,
+    trace: Trace,
+    rows: Iterable[Row],
+    now_ms: int,
+    past_ms: int | None = None,
+    chosen: int = 0,
+) -> tuple[Axis, dict[str, tuple[Segment, ...]]]:
+    """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
+
+    ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
+    """
     shown = list(rows)
-    stop = execution.stop_ms
-    end = now_ms if stop is None else stop
-    span = Span(execution.start_ms, end, end if past_ms is None else past_ms)
+    known = attempts(execution, now_ms, past_ms)
+    chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
     retried = _retried(execution, trace, shown)
-    return span, {row.id: tuple(_segments(row, span, retried)) for row in shown}
+    begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
+    span = Span(begin, end, now)
+    if end - begin >= SHORTEST:
+        future = [] if past_ms is None else [(past_ms, end)]
+        span = folded(span, [*_busy(trace, known, retried, now), *future])
+    axis = Axis(span, known, chosen)
+    return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
 
 
-def _segments(row: Row, span: Span, retried: dict[int, list[Seen]]) -> Iterable[Segment]:
+def _limits(
+    execution: Execution,
+    known: Sequence[Attempt],
+    chosen: int,
+    now_ms: int,
+    past_ms: int | None,
+) -> tuple[int, int, int]:
+    """Return begin and end of the axis, and what counts as now."""
+    end = now_ms if execution.stop_ms is None else execution.stop_ms
+    now = end if past_ms is None else past_ms
+    if not chosen:
+        return execution.start_ms, end, now
+    one = known[chosen - 1]
+    return one.since, max(one.until, one.since + 1), min(now, one.until)
+
+
+# -- when something worked -------------------------------------------------------------------------
+
+
+def _busy(
+    trace: Trace, known: Sequence[Attempt], retried: dict[int, list[Seen]], now: int
+) -> Iterator[tuple[int, int]]:
+    """Yield when states worked: neither waits nor what only holds other states."""
+    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", *_GROUPS)}
+    for one in known:
+        yield one.since, one.since
+        yield one.until, one.until
+    for node, visits in trace.visits.items():
+        for visit in visits:
+            yield visit.entered_ms, visit.entered_ms
+            if visit.left_ms is not None:
+                yield visit.left_ms, visit.left_ms
+            if node not in quiet:
+                for piece in _pieces(visit, retried.get(visit.events[0], []), now):
+                    if piece.tone != "wait":
+                        yield from ((since, until) for _, since, until in _within(piece, known))
+
+
+def _within(piece: _Piece, known: Sequence[Attempt]) -> Iterator[tuple[Attempt, int, int]]:
+    """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
+    for place, one in enumerate(known, 1):
+        since = piece.since if place == 1 else max(piece.since, one.since)
+        until = piece.until if place == len(known) else min(piece.until, one.until)
+        if since < until or since == until == piece.since:
+            yield one, since, until
+            if piece.retry:
+                return  # it did not outlive the attempt it began in
+
+
+# -- segments --------------------------------------------------------------------------------------
+
+
+def _segments(row: Row, axis: Axis, retried: dict[int, list[Seen]]) -> Iterator[Segment]:
+    now = axis.span.now
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
-        if begin is not None:
-            end = span.now if row.left_ms is None else row.left_ms
-            many = f"{row.visits:,} visits, " if row.visits > 1 else ""
-            yield _segment(span, begin, end, row.status.tone, many + row.status.word.lower())
-        return
-    for visit in row.visits_made:
-        yield from _of_visit(visit, span, retried.get(visit.events[0], []))
+        if begin is None:
+            return
+        end = now if row.left_ms is None else row.left_ms
+        many = f"{row.visits:,} visits, " if row.visits > 1 else ""
+        pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
+    else:
+        visits = row.visits_made
+        pieces = [p for one in visits for p in _pieces(one, retried.get(one.events[0], []), now)]
+    for piece in pieces:
+        yield from _placed(piece, axis)
 
 
-def _of_visit(visit: Visit, span: Span, events: list[Seen]) -> Iterable[Segment]:
-    end = span.now if visit.left_ms is None else visit.left_ms
+def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
+    """Yield a piece's segments: one for each attempt at the execution it lasted through."""
+    for attempt, since, until in _within(piece, axis.attempts):
+        if attempt not in axis.shown or (piece.tone == "wait" and since == until):
+            continue
+        tone, said = piece.tone, piece.said
+        if until < piece.until:  # the execution ended, and was redriven in this state
+            tone, said = attempt.status.tone, attempt.status.word.lower()
+        lane = axis.lane(attempt)
+        name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
+        words_of_it = f"{name}{said}, {words.duration(until - since)}"
+        yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
+
+
+def _pieces(visit: Visit, events: list[Seen], now: int) -> Iterator[_Piece]:
+    """Yield what a visit consists of: its attempts and the pauses between, or one piece."""
+    end = now if visit.left_ms is None else visit.left_ms
     status = words.STEP[visit.status]
     if not events:
-        yield _segment(span, visit.entered_ms, end, status.tone, status.word.lower())
+        yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
     for one in tries(events, visit.left_ms if visit.status == "aborted" else None):
         if before is not None:
-            yield _segment(span, before, one.at_ms, "wait", "waited")
+            yield _Piece(before, one.at_ms, "wait", "waited")
         before = one.until_ms
         until = end if one.until_ms is None else one.until_ms
         said = f"attempt {one.number} {one.outcome.lower()}"
-        yield _segment(span, one.at_ms, until, one.tone, said)
+        yield _Piece(one.at_ms, until, one.tone, said, retry=True)
     if before is not None and visit.left_ms is None:
-        yield _segment(span, before, end, "wait", "waiting")
+        yield _Piece(before, end, "wait", "waiting")
 
 
-def _segment(span: Span, since: int, until: int, tone: str, said: str) -> Segment:
-    x, width = span.place(since, until)
-    return Segment(x, width, tone, f"{said}, {words.duration(until - since)}")
+# -- what tells attempts apart ---------------------------------------------------------------------
 
 
 def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[Seen]]:

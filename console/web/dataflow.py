@@ -97,13 +97,14 @@ def _try(
         name,
         entered.details["input"],
         engine.Moment(visit.entered_ms, entered.id),
-        about={"context": _context(execution, node, visit, trace), "input": execution.input},
+        about={"context": context_of(execution, node, visit, trace), "input": execution.input},
         mock=mock,
-        variables=_variables(execution, trace, entered.id),
+        variables=variables_at(execution, trace, entered.id),
     )
 
 
-def _variables(execution: Execution, trace: Trace, event: int) -> str:
+def variables_at(execution: Execution, trace: Trace, event: int) -> str:
+    """Return the variables that a state entered at an event sees, as a JSON object."""
     values = visible_at(execution, trace, event - 1)
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in values.items()) + "}"
 
@@ -125,11 +126,14 @@ def _result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> s
     if panel.node.type == "Task":
         found = seen.value(panel.read, "Succeeded", "output")
         return found and found[1]
-    return _of_children(execution, trace, panel.node, visit)
+    return of_children(execution, trace, panel.node, visit)
 
 
-def _of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
-    """Put together what iterations or branches left behind, in their order."""
+def of_children(execution: Execution, trace: Trace, node: Node, visit: Visit) -> str | None:
+    """Put together what iterations or branches left behind, in their order.
+
+    None if some of it was not recorded; raise ``Unknown`` if it is not looked for.
+    """
     if node.type == "Parallel":
         ends = _branch_ends(trace, node, visit)
     else:
@@ -173,7 +177,8 @@ def _sent(stages: dict[str, Any], events: Sequence[seen.Seen]) -> dict[str, str]
     return {}
 
 
-def _context(execution: Execution, node: Node, visit: Visit, trace: Trace) -> dict[str, Any]:
+def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> dict[str, Any]:
+    """Return the context object as a visit saw it, as far as it is known."""
     context: dict[str, Any] = {
         "Execution": {
             "Id": execution.arn,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.metrics import cost
+from console.store import replays
 from console.web import (
     bars,
     dataflow,
@@ -85,7 +86,7 @@ TABS = (
 )
 _KEPT = (
     *("step", "visit", "iteration", "tab", "view", "at"),
-    *("status", "find", "sort", "region"),
+    *("status", "find", "sort", "attempt", "region"),
 )
 
 
@@ -125,12 +126,14 @@ def painted(
     summaries = steps.summaries(trace)
     wanted = tree.Wanted.of(query)
     rows = tree.rows(trace, summaries, wanted)
-    span, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms)
+    chosen = query.get("attempt", "")
+    attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
+    axis, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
         "tree": {"rows": rows, "wanted": wanted, "keys": words.STEP},
-        "timeline": {"span": span, "bars": drawn},
+        "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         **panel_of(one, trace, query),
     }
@@ -155,6 +158,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
         "cause": cause_of(one.cause),
+        "origin": replays.of(one),
         "over": one.status != "RUNNING",
         "parked": one.runrow.parked if hasattr(one, "runrow") else "",
     }

@@ -114,10 +114,19 @@ def yard(request: HttpRequest) -> Yard:
     return known
 
 
+class Refused(PermissionDenied):
+    """The reader's role does not allow an action."""
+
+    def __init__(self, here: Yard, action: str) -> None:
+        super().__init__(f"Your role does not allow {action}.")
+        self.here = here
+        self.action = action
+
+
 def require(here: Yard, action: str) -> None:
     """Refuse with 403 what the reader's role does not allow."""
     if not here.may(action):
-        raise PermissionDenied(f"Your role does not allow {action}.")
+        raise Refused(here, action)
 
 
 def render(
@@ -172,6 +181,7 @@ _FILES = (
     "live.js",
     "graph.js",
     "history.js",
+    "picture.js",
     "time.js",
     "keys.js",
     "editor.js",

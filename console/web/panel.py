@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import engine
 from console.web import iterations, jsonview, seen, timeouts, words
 from console.web.causes import Cause, cause_of
 from console.web.steps import Summary, summaries
@@ -49,6 +50,11 @@ class Panel:
     read: tuple[Seen, ...] = field(default=(), repr=False)
     told: tuple[Seen, ...] = field(default=(), repr=False)
     picker: iterations.Picker | None = None
+
+    @property
+    def can_begin(self) -> bool:
+        """Tell whether a new execution could begin here: entered, and in no Parallel or Map."""
+        return self.input is not None and self.node.group == engine.TOP
 
     @property
     def place(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
+from console.store import replays
 from console.web.history import details_of
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
+    origin = replays.of(execution)
+    values = dict(origin.variables) if origin and event else {}
     if '"Assign"' not in execution.definition.text:
-        return {}
+        return values
     rows = (
         HistoryEvent.objects.filter(
             execution_id=execution.pk,
@@ -30,7 +33,6 @@ def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]
         .order_by("event_id")
         .values_list("event_id", "details")
     )
-    values: dict[str, str] = {}
     for number, text in rows.iterator(chunk_size=2000):
         if trace.sees(event, number):
             values |= details_of(text).get("assignedVariables") or {}

@@ -71,6 +71,14 @@ def duration(milliseconds: int) -> str:
     raise AssertionError(span)
 
 
+def roughly(milliseconds: int) -> str:
+    """Write a span of time with one unit, rounded: ``45 ms``, ``3 min``, ``3 d``."""
+    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
+        if milliseconds >= unit:
+            return f"{round(milliseconds / unit)} {name}"
+    return f"{max(milliseconds, 0)} ms"
+
+
 def iso(milliseconds: int) -> str:
     """Return RFC 3339 in UTC with milliseconds, for the ``datetime`` attribute."""
     moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)

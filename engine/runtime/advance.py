@@ -110,7 +110,11 @@ def _start(turn: Turn, start: messages.Start) -> None:
     # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
     first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
     turn.frames[first.id] = first
-    turn.ready.append(first.id)
+    if start.start_at is None:
+        turn.ready.append(first.id)
+    else:  # entered at once: a snapshot needs no word for a beginning that is none
+        first = turn.keep(first, variables=start.variables or "")
+        flow.enter(turn, first, start.start_at, Payload(start.input))
 
 
 def _set_execution_timer(turn: Turn) -> None:

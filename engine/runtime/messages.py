@@ -16,6 +16,8 @@ class Start:
 
     ``input``: JSON text as the caller sent it. ``start_ms``: epoch milliseconds.
     ``timeout_seconds``: how long the execution may run, instead of the machine's TimeoutSeconds.
+    ``start_at``: a state of the machine's own level to begin in instead of its StartAt, with
+    ``variables`` (a JSON object) assigned; ``origin``: ARN of the execution it repeats a part of.
     """
 
     execution_arn: str
@@ -28,6 +30,9 @@ class Start:
     version_arn: str | None = None
     alias_arn: str | None = None
     timeout_seconds: int | None = None
+    start_at: str | None = None
+    variables: str | None = None
+    origin: str | None = None
     redrive_count_known: bool = True  # StartSyncExecution's context has no RedriveCount
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from django.template import Context
 
     from console.models import BulkJob, Execution
-    from console.web.bars import Span
 
 register = template.Library()
 
@@ -70,8 +69,17 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
         text = given if isinstance(given, str) else "{}"
         return {"commands": commands.of_machine(request, here, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
-    found = commands.of_execution(request, here, what)
-    return {"commands": found, "export": export, "name": what.name}
+    scenario, share = (
+        href(context, view, machine_name(what), what.name)
+        for view in ("execution-scenario", "share")
+    )
+    return {
+        "commands": commands.of_execution(request, here, what),
+        "export": export,
+        "scenario": scenario,
+        "share": share if here.may("SharePicture") and what.imported_ms is None else "",
+        "name": what.name,
+    }
 
 
 @register.simple_tag
@@ -127,12 +135,6 @@ def since(context: Context, milliseconds: int) -> SafeString:
     if past is not None:
         return format_html("{} so far", words.duration(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
-
-
-@register.filter
-def span_length(span: Span) -> int:
-    """Return how long a span of time is, in milliseconds."""
-    return span.end - span.begin
 
 
 @register.filter

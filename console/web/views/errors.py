@@ -9,7 +9,8 @@ from django.http import HttpResponse
 from django.template import loader
 
 from console import journal
-from console.web.page import render
+from console.store import refusals
+from console.web.page import Refused, actor, render
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -23,7 +24,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403: the reader's role does not allow it."""
+    """403: the reader's role does not allow it; who tried to change something is on record."""
+    if isinstance(exception, Refused) and request.method == "POST":
+        here = exception.here
+        refusals.record(here.project, actor(here), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     return render(request, "errors/page.html", context, status=403)
 

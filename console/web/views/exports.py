@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Sum
+from django.db.models.functions import Length
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.template.loader import render_to_string
+from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 import engine
 from console.models import HistoryEvent
 from console.store import history
-from console.web import mermaid, svg
+from console.web import mermaid, poster
+from console.web import scenario as scenarios
 from console.web.page import yard
+from console.web.timemachine import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
 
     from console.models import Execution, StateMachine
 
-_NO_XML = re.compile("[\ufffe\uffff]")
+_LARGEST = 32_000_000
+"""Characters of a history that becomes a test, which is made in memory."""
+_SVG = "image/svg+xml; charset=utf-8"
 
 
 @require_safe
@@ -38,9 +43,7 @@ def picture(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer with the graph as an SVG that needs nothing beside it."""
     one = yard(request).machine(machine)
     _graph(one)
-    context = {"machine": one, "picture": svg.picture(one.definition.text, one.type)}
-    drawn = render_to_string("machine/picture.svg", context)
-    return _file(_NO_XML.sub("\ufffd", drawn), "image/svg+xml; charset=utf-8")
+    return _file(poster.of_machine(one), _SVG)
 
 
 @require_safe
@@ -57,6 +60,35 @@ def execution(request: HttpRequest, machine: str, execution: str) -> StreamingHt
     return StreamingHttpResponse(
         _whole(one), content_type="application/json", headers={"Cache-Control": "no-store"}
     )
+
+
+@require_safe
+def graph(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with an execution's graph, as an SVG that needs nothing beside it."""
+    one = yard(request).execution(machine, execution)
+    try:
+        return _file(poster.of_execution(one, asked(request.GET)), _SVG)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
+
+
+@require_safe
+def scenario(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with an execution as a test, which ``manage.py replay`` runs."""
+    one = yard(request).execution(machine, execution)
+    if one.status == "RUNNING":
+        raise Http404(f"“{one.name}” is still running: a test needs its end.")
+    size = HistoryEvent.objects.filter(execution_id=one.pk).aggregate(all=Sum(Length("details")))
+    if (size["all"] or 0) > _LARGEST:
+        raise Http404(f"The history of “{one.name}” is too large for a test.")
+    try:
+        made = scenarios.of(one)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+    answer = _file(json.dumps(made, ensure_ascii=False, indent=2) + "\n", "application/json")
+    # said here, not by the link: a refusal is to be read, not saved
+    answer["Content-Disposition"] = content_disposition_header(True, f"{one.name}.scenario.json")
+    return answer
 
 
 def _whole(one: Execution) -> Iterator[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
 
 
+@pytest.mark.row("E19")
 def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     """Problems follow what is typed, a press leads to the place, saving waits until it is right."""
     good = json.dumps(waits(1), indent=2)
@@ -50,6 +51,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     expect(page.locator("h1")).to_have_text(name)
 
 
+@pytest.mark.row("X19")
 def test_an_edit_changes_the_machine_and_keeps_running_executions(
     page: Page, server: Server
 ) -> None:
@@ -116,6 +118,7 @@ def test_colours_change_without_a_reload(page: Page, server: Server) -> None:
     assert not polls
 
 
+@pytest.mark.row("E4")
 def test_a_step_opens_and_has_an_address(page: Page, server: Server) -> None:
     """Graph, table and panel share one selection, which a reload and Back keep."""
     path = start(server, create(server, waits(0)), {"order": 4711})
@@ -137,6 +140,7 @@ def test_a_step_opens_and_has_an_address(page: Page, server: Server) -> None:
     expect(page.locator("a[data-step=Nap]")).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.row("E14")
 def test_stopping_shows_at_once(page: Page, server: Server) -> None:
     """The dialog asks for error and cause; the status changes without a reload."""
     path = start(server, create(server, waits(300)))

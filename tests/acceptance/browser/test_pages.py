@@ -73,6 +73,7 @@ def paths(server: Server) -> dict[str, str]:
     }
 
 
+@pytest.mark.row("X5")
 def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
     """Open rows, scroll, zoom, selection, focus and typed text survive many ticks."""
     path = start(server, create(server, waits(1, rounds=30)))
@@ -112,6 +113,7 @@ def test_a_tick_loses_nothing(page: Page, server: Server) -> None:
     }
 
 
+@pytest.mark.row("X5")
 def test_pause_stops_the_ticks(page: Page, server: Server) -> None:
     """Nothing moves while paused; resuming catches up without a gap."""
     page.goto(start(server, create(server, waits(1, rounds=30))))
@@ -163,6 +165,7 @@ def test_lists_announce_new_executions(page: Page, server: Server) -> None:
     expect(page.locator("#executions tbody tr")).to_have_count(2)
 
 
+@pytest.mark.row("X18")
 def test_everything_reads_without_a_script(
     browser: Browser, server: Server, signed_in: Path
 ) -> None:
@@ -228,6 +231,7 @@ def test_hostile_names_are_shown_as_typed(page: Page, server: Server) -> None:
     assert page.locator("main script, main img").count() == 0
 
 
+@pytest.mark.row("X18", "E16")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_breaks_an_accessibility_rule(
     page: Page, paths: dict[str, str], theme: Literal["light", "dark"]

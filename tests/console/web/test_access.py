@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from console.models import LoginLink
+from console.models import AuditEntry, LoginLink
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -33,6 +33,9 @@ def test_a_viewer_sees_no_button_and_is_refused(
     for address in ("/machines/new/", "/machines/machine/edit/", "/machines/machine/start/"):
         assert viewer.post(address).status_code == 403
     assert viewer.post(page(execution, "stop/")).status_code == 403
+    tried = AuditEntry.objects.latest("pk")
+    assert (tried.actor, tried.action) == ("viewer", "StopExecution")
+    assert (tried.target, tried.reason) == (page(execution, "stop/"), "refused: not allowed")
     assert "role" in text(viewer.get("/machines/new/"), 403)
 
 

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from console.models import HistoryEvent, Timer
 from console.web import history
-from console.web.bars import LEAST, WIDTH, Span
+from console.web.axis import LEAST, WIDTH, Span
 from console.web.tree import Wanted
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text

@@ -1,0 +1,53 @@
+"""``manage.py replay``: runs recorded executions again, without the world, and compares."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+import engine
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(BaseCommand):
+    """Prints every difference; exits with 1 if there is one."""
+
+    help = "Run scenarios, recorded executions, again: same path, same output?"
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take files, and another definition to try them on."""
+        parser.add_argument("files", nargs="+", metavar="FILE", help="- for stdin")
+        parser.add_argument(
+            "--definition", metavar="FILE", help="run this definition instead of the recorded one"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Replay each file."""
+        del args
+        definition = _read(options["definition"]) if options["definition"] else None
+        failed = False
+        for name in options["files"]:
+            try:
+                found = engine.replay(_read(name), definition)
+            except (engine.JsonTextError, ValueError) as error:
+                raise CommandError(f"{name}: {error}") from None
+            failed = failed or bool(found)
+            for one in found:
+                self.stdout.write(f"{name}: {one}")
+            if not found:
+                self.stdout.write(f"{name}: same path, same output")
+        if failed:
+            sys.exit(1)
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{name}: {error}") from None

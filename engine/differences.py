@@ -1,0 +1,167 @@
+"""How does what happened differ from what was recorded?  Path first, then the end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from engine import jsontext
+from engine.graph import TOP
+from engine.trace import ABORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from engine.graph import Graph
+    from engine.runtime.commands import Finish
+    from engine.trace import Trace, Visit
+
+TOLD = 5
+"""So many differences of one kind are told: the first ones are enough."""
+_EVENT_NUMBER = re.compile(r"#\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs, and where; ``got`` and ``wanted`` as a person reads them."""
+
+    where: str
+    got: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: got {self.got}, wanted {self.wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of control. ``name``: "" for the execution, ``Each[3]``, ``Both[0].Each[1]``.
+
+    ``states``: those entered, in order. ``aborted``: it was stopped on its way by another's
+    failure, and how far it had come is chance.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    aborted: bool = False
+
+
+def lines(trace: Trace) -> list[Line]:
+    """Return the lines of control of an execution, in the order in which they began."""
+    names = {group.id: group for group in trace.graph.groups}
+    found: dict[str, list[Visit]] = {}
+    every = (visit for visits in trace.visits.values() for visit in visits)
+    for visit in sorted(every, key=lambda one: one.events[0]):
+        found.setdefault(_line(trace.graph, names, visit), []).append(visit)
+    return [_line_of(trace.graph, name, visits) for name, visits in found.items()]
+
+
+def _line_of(picture: Graph, name: str, visits: list[Visit]) -> Line:
+    """Return a line up to where it was first aborted: what follows may have begun elsewhere."""
+    cut = next((n for n, one in enumerate(visits, 1) if one.status == ABORTED), None)
+    inside = bool(name)  # the execution's own line is aborted only by what the scenario repeats
+    kept = visits[:cut] if inside else visits
+    names = tuple(picture.by_id[one.node].name for one in kept)
+    return Line(name, names, aborted=inside and cut is not None)
+
+
+def _line(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
+    """Write the place of a visit's line of control."""
+    indexes = list(visit.iteration)
+    parts = []
+    group = groups[picture.by_id[visit.node].group]
+    while group.id != TOP:
+        owner = picture.by_id[group.owner]
+        index = indexes.pop() if owner.type == "Map" else group.index
+        parts.append(f"{owner.name}[{index}]")
+        group = groups[owner.group]
+    return ".".join(reversed(parts))
+
+
+def differences(
+    trace: Trace, finish: Finish | None, waiting: Collection[str], expected: Mapping[str, Any]
+) -> Iterator[Difference]:
+    """Tell where path and ending are not what was recorded.
+
+    ``finish``: None while it waits, in the states ``waiting``. ``expected``: as in a scenario.
+    """
+    yield from _paths(lines(trace), expected.get("Path", []))
+    if finish is None:
+        states = ", ".join(sorted(waiting)) or "nothing"
+        yield Difference("status", f"RUNNING, waiting for {states}", str(expected["Status"]))
+        return
+    yield from _endings(finish, expected)
+
+
+def _endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    if finish.status != expected["Status"]:
+        ending = f"{finish.status} ({finish.error})" if finish.error else finish.status
+        yield Difference("status", ending, str(expected["Status"]))
+    if "Output" in expected and finish.output is not None:
+        ignored = frozenset(expected.get("Ignore", ()))
+        found = _unequal(jsontext.loads(finish.output), expected["Output"], "$", ignored)
+        for _, (where, got, wanted) in zip(range(TOLD), found, strict=False):
+            yield Difference(f"output {where}", got, wanted)
+    if finish.status == expected["Status"]:
+        for name, text in (("Error", finish.error), ("Cause", finish.cause)):
+            pair = [text, expected.get(name)]
+            if len({_plain(one) for one in pair}) > 1:
+                shown = [_shown(_NOTHING if one is None else one) for one in pair]
+                yield Difference(name.lower(), *shown)
+
+
+def _plain(text: str | None) -> str | None:
+    """Leave out the numbers of events, which depend on who was faster."""
+    return None if text is None else _EVENT_NUMBER.sub("#", text)
+
+
+def _paths(got: list[Line], expected: list[Mapping[str, Any]]) -> Iterator[Difference]:
+    """Compare line by line: which of two branches was faster is no part of a path."""
+    wanted = {
+        one["Line"]: Line(one["Line"], tuple(one["States"]), bool(one.get("Aborted")))
+        for one in expected
+    }
+    found = {one.name: one for one in got}
+    for name in dict.fromkeys([*wanted, *found]):
+        yield from _path(name, found.get(name, Line(name, ())), wanted.get(name, Line(name, ())))
+
+
+def _path(name: str, got: Line, wanted: Line) -> Iterator[Difference]:
+    if got.aborted or wanted.aborted:
+        common = min(len(got.states), len(wanted.states))
+        got, wanted = (replace(one, states=one.states[:common]) for one in (got, wanted))
+    if got.states == wanted.states:
+        return
+    pairs = zip((*got.states, None), (*wanted.states, None), strict=False)
+    place = next(n for n, (one, other) in enumerate(pairs) if one != other)
+    where = f"path of {name}" if name else "path"
+    before = f" (after {wanted.states[place - 1]})" if place else ""
+    ways = (one.states[place] if place < len(one.states) else "the end" for one in (got, wanted))
+    yield Difference(f"{where}, state {place + 1}{before}", *ways)
+
+
+def _unequal(
+    got: Any, wanted: Any, where: str, ignored: frozenset[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (path, got, wanted) of each part that differs."""
+    if where in ignored:
+        return
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        for key in dict.fromkeys([*wanted, *got]):
+            place = f"{where}.{key}" if re.fullmatch(r"\w+", key) else f"{where}['{key}']"
+            yield from _unequal(got.get(key, _NOTHING), wanted.get(key, _NOTHING), place, ignored)
+    elif isinstance(got, list) and isinstance(wanted, list):
+        for index in range(max(len(got), len(wanted))):
+            one, other = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
+            yield from _unequal(one, other, f"{where}[{index}]", ignored)
+    elif got != wanted or isinstance(got, bool) != isinstance(wanted, bool):
+        yield where, _shown(got), _shown(wanted)
+
+
+_NOTHING = object()
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is _NOTHING else jsontext.dumps(value)
+    return text if len(text) <= 200 else text[:199] + "…"  # noqa: PLR2004 - a line of a terminal

@@ -1,0 +1,167 @@
+"""X10: the time axis folds what is idle, and knows one attempt from another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db.models import F
+
+from console.models import Execution, HistoryEvent, Timer
+from console.store import executions
+from console.store import redrive as redrives
+from console.web import history
+from console.web.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
+from console.web.words import DAY, HOUR, MINUTE, SECOND, roughly
+from tests.console.store.helpers import create, drain, function, start
+from tests.console.web.helpers import page, text
+from tests.console.web.test_scenario import answer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from django.test import Client
+
+    from console.models import Project
+
+DEFINITION = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Pass", "Next": "Pay"},
+        "Pay": function("pay", Next="Last"),
+        "Last": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def later(execution: Execution, milliseconds: int) -> None:
+    """Let so much time go by: everything so far happened that much earlier."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    rows.update(at_ms=F("at_ms") - milliseconds)
+    moved = {name: F(name) - milliseconds for name in ("start_ms", "stop_ms")}
+    Execution.objects.filter(pk=execution.pk).update(**moved)
+    history._TRACES._known.clear()
+
+
+def again(execution: Execution) -> Execution:
+    """Redrive an execution."""
+    redrives.redrive(Execution.objects.get(pk=execution.pk))
+    return drain(execution)
+
+
+@pytest.fixture
+def redriven(project: Project) -> Execution:
+    """Return an execution that failed, and three days later was redriven and succeeded."""
+    execution = drain(start(create(project, DEFINITION), name="x"))
+    answer(execution, "Pay", ("Bad", "it broke"))
+    later(execution, 3 * DAY)
+    again(execution)
+    return answer(execution, "Pay", 1)
+
+
+def drawn(client: Client, execution: Execution, query: str = "") -> Any:
+    """Return the timeline of a page."""
+    return client.get(page(execution, query)).context["timeline"]
+
+
+def test_x10_three_idle_days_are_folded(client: Client, redriven: Execution) -> None:
+    """The fold says so, and what worked has the room; each attempt has its lane."""
+    timeline = drawn(client, redriven)
+    axis = timeline["axis"]
+    assert [(one.text, one.width) for one in axis.span.folds] == [("3 d", 60)]
+    assert "3 d 00 h in which nothing worked, folded" in text(client.get(page(redriven)))
+    assert [one.label for one in axis.attempts] == ["First run", "Redrive 1"]
+    pay = timeline["bars"]["n2"]
+    assert [(one.tone, one.lane) for one in pay] == [("failed", 0), ("succeeded", 1)]
+    assert pay[0].text.startswith("First run: attempt 1 failed, ")
+    assert pay[1].text.startswith("Redrive 1: attempt 2 succeeded, ")
+    assert {one.lane for one in timeline["bars"]["n1"]} == {0}
+    fold = axis.span.folds[0]
+    assert pay[0].x < fold.x
+    assert pay[1].x >= fold.x + fold.width - LEAST
+    assert all(one.width >= LEAST for bar in timeline["bars"].values() for one in bar)
+
+
+def test_x10_one_attempt_is_looked_at_alone(client: Client, redriven: Execution) -> None:
+    """Its time is the whole axis, and the address says which it is."""
+    timeline = drawn(client, redriven, "?attempt=2&view=timeline")
+    axis = timeline["axis"]
+    assert (axis.chosen, axis.lanes, axis.span.folds) == (2, 1, ())
+    assert axis.span.length < HOUR
+    assert [one.tone for one in timeline["bars"]["n2"]] == ["succeeded"]
+    assert timeline["bars"]["n1"] == ()
+    shown = text(client.get(page(redriven, "?attempt=2&view=timeline&step=Pay")))
+    assert 'aria-current="true" title="succeeded, ' in shown
+    assert '<input type="hidden" name="attempt" value="2">' in shown
+    assert drawn(client, redriven, "?attempt=7")["axis"].chosen == 0
+    assert drawn(client, redriven, "?attempt=x")["axis"].chosen == 0
+
+
+def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
+    project: Project, client: Client
+) -> None:
+    """It was aborted in the first run, and over in the second."""
+    states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
+    execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
+    executions.stop(execution)
+    later(execution, 2 * DAY)
+    again(execution)
+    Timer.objects.update(due_ms=0)
+    drain(execution)
+    pieces = drawn(client, execution)["bars"]["n1"]
+    assert [(one.tone, one.lane) for one in pieces] == [("aborted", 0), ("succeeded", 1)]
+    assert pieces[0].text.startswith("First run: aborted, ")
+
+
+def test_x10_the_time_machine_knows_only_the_attempts_begun(
+    client: Client, redriven: Execution
+) -> None:
+    """Before the redrive there was one, and nobody knew how long it would stay so."""
+    assert len(drawn(client, redriven, "?at=4")["axis"].attempts) == 1
+    assert len(drawn(client, redriven, "?at=99")["axis"].attempts) == 2
+
+
+def test_x10_no_redrive_no_selector(project: Project, client: Client) -> None:
+    """One run has one lane, of the usual height."""
+    execution = drain(start(create(project, DEFINITION), name="x"))
+    axis = drawn(client, execution)["axis"]
+    assert (axis.lanes, axis.height) == (1, 22)
+    assert "Attempts at this execution" not in text(client.get(page(execution)))
+
+
+def test_x10_only_long_idle_time_is_folded() -> None:
+    """Compared with a minute, and with the time something worked."""
+    whole = Span(0, 2 * HOUR, 2 * HOUR)
+    assert folded(whole, [(0, 2 * HOUR)]).folds == ()
+    assert folded(whole, [(0, HOUR), (HOUR + 50 * SECOND, 2 * HOUR)]).folds == ()
+    assert folded(whole, [(0, HOUR), (HOUR + 5 * MINUTE, 2 * HOUR)]).folds == ()
+    (one,) = folded(whole, [(0, HOUR), (HOUR + 20 * MINUTE, 2 * HOUR)]).folds
+    assert (one.since, one.until, one.text) == (HOUR, HOUR + 20 * MINUTE, "20 min")
+
+
+def test_x10_many_folds_leave_room_for_what_worked() -> None:
+    """They share half of the width, stand in order, and only the longest is labelled."""
+    busy = [(day * DAY, day * DAY + HOUR) for day in range(30)]
+    span = folded(Span(0, 30 * DAY, 30 * DAY), busy)
+    assert len(span.folds) == 30
+    assert sum(one.width for one in span.folds) <= WIDTH / 2 + 30
+    assert len(span.told) == 1 < MOST_WORDS
+    places = [span.place(since, until) for since, until in busy]
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert all(width >= LEAST and x + width <= WIDTH for x, width in places)
+
+
+def test_x10_nothing_but_idle_time_is_one_fold() -> None:
+    """Nothing is divided by nothing."""
+    span = folded(Span(0, DAY, DAY), [(0, 0), (DAY, DAY)])
+    assert [(one.x, one.width) for one in span.folds] == [(0, WIDTH)]
+    assert span.place(DAY, DAY) == (WIDTH - LEAST, LEAST)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [(45, "45 ms"), (1200, "1 s"), (3 * MINUTE, "3 min"), (3 * DAY + HOUR, "3 d")],
+)
+def test_x10_a_fold_says_one_unit(milliseconds: int, said: str) -> None:
+    """There is little room."""
+    assert roughly(milliseconds) == said
