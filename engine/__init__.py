@@ -6,6 +6,7 @@ runs a whole machine in memory, ``graph`` and ``paint`` say what to draw.
 
 from __future__ import annotations
 
+from engine.data.places import Places, places
 from engine.errors import (
     DefinitionError,
     EngineBug,
@@ -92,6 +93,7 @@ __all__ = [
     "NewerFormat",
     "Node",
     "Pattern",
+    "Places",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
@@ -131,6 +133,7 @@ __all__ = [
     "parse",
     "parse_resource",
     "parse_state",
+    "places",
     "processor_definition",
     "references",
     "run",

@@ -9,10 +9,14 @@ from django.db import models
 
 
 class Project(models.Model):
-    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN."""
+    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN.
+
+    ``masked``: the JSONPaths of what pages hide, one a line.
+    """
 
     name = models.CharField(max_length=80, unique=True)
     account_id = models.CharField(max_length=12, unique=True)
+    masked = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return self.name

@@ -12,6 +12,7 @@ from console.web import (
     bars,
     dataflow,
     events,
+    hiding,
     iterations,
     jsonview,
     panel,
@@ -156,5 +157,5 @@ def facts(one: Execution) -> dict[str, Any]:
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
         "cause": cause_of(one.cause),
         "over": one.status != "RUNNING",
-        "parked": one.runrow.parked if hasattr(one, "runrow") else "",
+        "parked": hiding.of(one).veil.words(one.runrow.parked) if hasattr(one, "runrow") else "",
     }

@@ -20,6 +20,7 @@ from console.web.views import (
     login,
     logs,
     machines,
+    masks,
     overview,
     patterns,
     payloads,
@@ -53,6 +54,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("stop/", stop.stop, name="stop"),
     path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
+    path("reveal/", masks.reveal, name="reveal"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),
@@ -110,6 +112,7 @@ urlpatterns = [
     path("keys/", people.keys, name="keys"),
     path("keys/<str:key>/", people.change_key, name="key"),
     path("audit/", people.audit, name="audit"),
+    path("settings/", masks.settings, name="project-settings"),
     path("charts/", charts.show, name="charts"),
     path("charts/_delta", charts.delta, name="charts-delta"),
     path("charts/executions/", charts.behind, name="behind"),

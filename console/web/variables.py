@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
+from console.web import hiding
 from console.web.history import details_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]
         .values_list("event_id", "details")
     )
     values: dict[str, str] = {}
+    cover = hiding.of(execution)
     for number, text in rows.iterator(chunk_size=2000):
         if trace.sees(event, number):
-            values |= details_of(text).get("assignedVariables") or {}
+            values |= details_of(cover.event(number, text)).get("assignedVariables") or {}
     return values

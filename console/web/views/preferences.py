@@ -21,7 +21,7 @@ def save(request: HttpRequest) -> HttpResponse:
     """Keep a choice in a cookie and go back to where the reader was."""
     response = HttpResponse(status=204)
     if not request.headers.get("HX-Request"):
-        response = redirect(_local(request, request.POST.get("next", "")))
+        response = redirect(local(request, request.POST.get("next", "")))
     for name, allowed in _CHOICES.items():
         value = request.POST.get(name, "")
         if value in allowed:
@@ -29,7 +29,7 @@ def save(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _local(request: HttpRequest, address: str) -> str:
-    """Return the address if it is one of ours, else the overview's."""
+def local(request: HttpRequest, address: str, otherwise: str = "/") -> str:
+    """Return the address if it is one of ours, else the other one: the overview's."""
     mine = url_has_allowed_host_and_scheme(address, {request.get_host()}, request.is_secure())
-    return address if mine else "/"
+    return address if mine else otherwise
