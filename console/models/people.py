@@ -32,11 +32,15 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person's role in a project."""
+    """A person's role in a project.
+
+    ``columns``: JSON text, the columns they chose of each table; "" before they chose any.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     role = models.CharField(max_length=10, choices=Role)
+    columns = models.TextField(default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [

@@ -23,7 +23,7 @@ from structlog.contextvars import bind_contextvars
 from console import access, clock, journal
 from console.models import Execution, Project, StateMachine
 from console.store import audit
-from console.web import hiding, words
+from console.web import columns, hiding, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,6 +173,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "default_region": settings.STEPYARD_REGION,
             "rq": f"?region={here.region}" if here.elsewhere else "",
             "ra": f"&region={here.region}" if here.elsewhere else "",
+            "columns": columns.chosen(here.principal.columns),
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),

@@ -121,6 +121,7 @@ urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
     path("preferences/", preferences.save, name="preferences"),
+    path("preferences/columns/", preferences.choose, name="columns"),
     path("login/", login.form, name="login"),
     path("login/<str:token>/", login.link, name="login-link"),
     path("logout/", login.leave, name="logout"),
