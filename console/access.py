@@ -37,6 +37,8 @@ _WANTS = {
             "UpdateMapRun",
             "TestState",
             "RevealPayloads",
+            "PutView",
+            "DeleteView",
             "GetActivityTask",
             "SendTaskSuccess",
             "SendTaskFailure",

@@ -48,6 +48,34 @@ class Membership(models.Model):
         ]
 
 
+class SavedView(models.Model):
+    """A list of executions that a project keeps under a name.
+
+    ``query``: what stands in the address of ``/executions/``. ``default_of``: the name of the
+    machine whose page begins with it, "" if none does.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    name = models.CharField(max_length=80)
+    query = models.TextField()
+    default_of = models.CharField(max_length=80, default="")
+    saved_by = models.CharField(max_length=150)
+    saved_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="one_view_per_name"),
+            models.UniqueConstraint(
+                fields=["project", "default_of"],
+                name="one_default_per_machine",
+                condition=~models.Q(default_of=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class AccessKey(models.Model):
     """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
 

@@ -184,6 +184,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "activities": here.may("CreateActivity"),
                 "team": here.may("PutMember"),
                 "reveal": here.may("RevealPayloads"),
+                "view": here.may("PutView"),
             },
         }
     return common

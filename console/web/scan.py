@@ -8,6 +8,7 @@ there: no page costs more with a million executions than with twenty thousand.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ FIND_WINDOW = 10_000
 """The same where it looks into what they say."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""
+COUNTED, MOST_COUNTED = 2_000, 99
+"""Among how many executions (of each status asked for) a count is taken, and how far it goes."""
 MOST_NEW = 200
 """Of how many new ones a list is told, where they must be looked into."""
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
@@ -135,6 +138,36 @@ def look(
     return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
+def counts(
+    here: Yard, asked: Sequence[tuple[StateMachine | None, Wanted]]
+) -> dict[int, tuple[int, bool]]:
+    """Count what matches each list, and tell whether there may be more: two queries for all.
+
+    By place in ``asked``; those are left out that the database alone cannot count.
+    """
+    streams = [
+        (place, rows)
+        for place, (machine, wanted) in enumerate(asked)
+        if not sift.needed(here.project, wanted)
+        for rows in _streams(here, machine, wanted)
+    ]
+    ends = [(place, _ordered(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
+    floors: dict[int, Key] = {}
+    for place, start, number in _labelled(ends) if ends else ():
+        floors[place] = max((start, number), floors.get(place, (0, 0)))
+    found = []
+    for place, rows in streams:
+        machine, wanted = asked[place]
+        conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+        some = _down_to(rows, floors.get(place)).filter(conditions)
+        found.append((place, _ordered(some)[: MOST_COUNTED + 1]))
+    matches = Counter(place for place, *_ in _labelled(found)) if found else Counter()
+    return {
+        place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
+        for place in {place for place, _ in streams}
+    }
+
+
 def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow."""
     rows = Execution.objects.filter(project=here.project)
@@ -232,15 +265,23 @@ def _ordered(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
+    found = _labelled([(0, one) for one in queries])
+    return [(start, number) for _, start, number in found]
+
+
+def _labelled(
+    queries: Sequence[tuple[int, QuerySet[Execution, Key]]],
+) -> list[tuple[int, int, int]]:
+    """Run queries that are each cut to a length as one: (label, start, number) of each row."""
     parts: list[str] = []
     values: list[Any] = []
-    for number, one in enumerate(queries):
+    for place, (label, one) in enumerate(queries):
         sql, params = one.query.sql_with_params()
-        parts.append(f"SELECT * FROM ({sql}) AS part{number}")
+        parts.append(f"SELECT {label}, part{place}.* FROM ({sql}) AS part{place}")
         values += params
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), values)
-        return [(start, number) for start, number in cursor.fetchall()]
+        return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
 def _machine(here: Yard, name: str) -> StateMachine | None:
