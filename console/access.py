@@ -37,6 +37,9 @@ _WANTS = {
             "SharePicture",
             "UpdateMapRun",
             "TestState",
+            "RevealPayloads",
+            "PutView",
+            "DeleteView",
             "GetActivityTask",
             "SendTaskSuccess",
             "SendTaskFailure",
@@ -62,6 +65,7 @@ _WANTS = {
             "UntagResource",
             "CreateStartLink",
             "RevokeStartLink",
+            "PutMaskedPaths",
             "events:PutRule",
             "events:DeleteRule",
             "events:EnableRule",
@@ -85,12 +89,16 @@ class Denied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person with a role in a project; ``key_id`` if they came with an access key."""
+    """A person with a role in a project; ``key_id`` if they came with an access key.
+
+    ``columns``: as ``Membership`` has them.
+    """
 
     user: User
     project: Project
     role: str
     key_id: str = ""
+    columns: str = ""
 
 
 def authorize(principal: Principal, action: str) -> None:
@@ -188,7 +196,7 @@ def principal_of(request: HttpRequest) -> Principal:
     )
     if found is None or not isinstance(request.user, get_user_model()):
         raise PermissionDenied("You belong to no project: ask its owner to add you.")
-    return Principal(request.user, found.project, found.role)
+    return Principal(request.user, found.project, found.role, columns=found.columns)
 
 
 def _role(user_id: int, project_id: int) -> str | None:

@@ -7,6 +7,7 @@ draw.
 
 from __future__ import annotations
 
+from engine.data.places import Places, places
 from engine.differences import Difference, Line, lines
 from engine.errors import (
     DefinitionError,
@@ -99,6 +100,7 @@ __all__ = [
     "NewerFormat",
     "Node",
     "Pattern",
+    "Places",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
@@ -139,6 +141,7 @@ __all__ = [
     "parse",
     "parse_resource",
     "parse_state",
+    "places",
     "processor_definition",
     "references",
     "replay",

@@ -49,6 +49,7 @@ from console.models.people import (
     Membership,
     Project,
     Role,
+    SavedView,
 )
 from console.models.quotas import ThrottledMinute, TokenBucket
 from console.models.server import (
@@ -84,6 +85,7 @@ __all__ = [
     "Role",
     "RunRow",
     "RunValue",
+    "SavedView",
     "ServerFact",
     "StartLink",
     "StateMachine",

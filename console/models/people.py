@@ -9,10 +9,14 @@ from django.db import models
 
 
 class Project(models.Model):
-    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN."""
+    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN.
+
+    ``masked``: the JSONPaths of what pages hide, one a line.
+    """
 
     name = models.CharField(max_length=80, unique=True)
     account_id = models.CharField(max_length=12, unique=True)
+    masked = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return self.name
@@ -28,16 +32,48 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person's role in a project."""
+    """A person's role in a project.
+
+    ``columns``: JSON text, the columns they chose of each table; "" before they chose any.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     role = models.CharField(max_length=10, choices=Role)
+    columns = models.TextField(default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "user"], name="one_role_per_project")
         ]
+
+
+class SavedView(models.Model):
+    """A list of executions that a project keeps under a name.
+
+    ``query``: what stands in the address of ``/executions/``. ``default_of``: the name of the
+    machine whose page begins with it, "" if none does.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    name = models.CharField(max_length=80)
+    query = models.TextField()
+    default_of = models.CharField(max_length=80, default="")
+    saved_by = models.CharField(max_length=150)
+    saved_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="one_view_per_name"),
+            models.UniqueConstraint(
+                fields=["project", "default_of"],
+                name="one_default_per_machine",
+                condition=~models.Q(default_of=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class AccessKey(models.Model):

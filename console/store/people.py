@@ -76,6 +76,12 @@ def remove_member(project: Project, name: str, actor: audit.Actor) -> None:
     write(store)
 
 
+def choose_columns(project: Project, user: User, chosen: str) -> None:
+    """Keep which columns of tables a member wants to see. ``chosen``: as ``Membership`` has it."""
+    found = Membership.objects.filter(project=project, user=user)
+    write(lambda: found.update(columns=chosen))
+
+
 def _check_owner_stays(project: Project, leaving: Membership) -> None:
     """Raise unless somebody else owns the project, too."""
     owners = Membership.objects.select_for_update().filter(project=project, role=Role.OWNER)

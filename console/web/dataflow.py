@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.models import HistoryEvent
-from console.web import jsonview, seen
+from console.web import hiding, jsonview, seen
 from console.web.variables import visible_at
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
         .values_list("details", flat=True)
         .first()
     )
-    told = json.loads(text or "{}").get("input")
+    told = json.loads(hiding.of(execution).event(first, text or "") or "{}").get("input")
     return {} if told is None else {"Value": json.loads(told)}
 
 

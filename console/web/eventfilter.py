@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 from console.models import HistoryEvent
+from console.web import hiding
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -75,7 +76,21 @@ class Filter:
             rows = rows.filter(at_ms__gte=moment(self.since))
         if self.until:
             rows = rows.filter(at_ms__lte=moment(self.until))
-        return rows.filter(_says(self.text)) if self.text else rows
+        return self._saying(rows, execution) if self.text else rows
+
+    def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
+        """Return those with the text; what is hidden of them is not looked at."""
+        found = rows.filter(_says(self.text))
+        cover = hiding.of(execution)
+        if not cover.veil.places:
+            return found
+        named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
+        unsaid = [
+            number
+            for number, text in found.exclude(named).values_list("event_id", "details").iterator()
+            if not _is_in(self.text, cover.event(number, text))
+        ]
+        return found.exclude(event_id__in=unsaid)
 
 
 def moment(text: str) -> int | None:
@@ -95,6 +110,12 @@ def _says(text: str) -> Q:
     within = json.dumps(text, ensure_ascii=False)[1:-1]
     found = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
     return found if within == text else found | Q(details__icontains=within)
+
+
+def _is_in(text: str, details: str) -> bool:
+    """Tell of a row what ``_says`` asks the database."""
+    within = json.dumps(text, ensure_ascii=False)[1:-1]
+    return text.lower() in details.lower() or within.lower() in details.lower()
 
 
 def _number(text: str) -> int:

@@ -13,9 +13,8 @@ from django.db.models import Count, Max
 from django.db.models.functions import Left
 
 from console.models import HistoryEvent
-from console.web import jsonview, timeouts, words
+from console.web import hiding, jsonview, timeouts, words
 from console.web.history import details_of
-from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -190,7 +189,7 @@ _PAYLOADS = ("input", "output", "parameters", "cause")
 
 def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
     """Unfold an event. ``clock``: which one ran out, in words."""
-    opened = _detail(number, hidden(text, execution.arn, number))
+    opened = _detail(number, hiding.of(execution).event(number, text))
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 

@@ -13,6 +13,7 @@ from console.web import (
     bars,
     dataflow,
     events,
+    hiding,
     iterations,
     jsonview,
     panel,
@@ -160,5 +161,5 @@ def facts(one: Execution) -> dict[str, Any]:
         "cause": cause_of(one.cause),
         "origin": replays.of(one),
         "over": one.status != "RUNNING",
-        "parked": one.runrow.parked if hasattr(one, "runrow") else "",
+        "parked": hiding.of(one).veil.words(one.runrow.parked) if hasattr(one, "runrow") else "",
     }

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 from django.db import connection
 
 from console.models import Execution
+from console.web import hiding
 from console.web.causes import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from console.models import Project
 
 STATUSES = ("FAILED", "TIMED_OUT")
 MOST = 5_000
@@ -98,8 +101,8 @@ class Group:
         return self.failures[-1].start_ms, self.failures[0].start_ms
 
 
-def failures(numbers: Sequence[int]) -> list[Failure]:
-    """Return how these executions failed, newest first, in two queries."""
+def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
+    """Return how these executions failed, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
     fields = (
         "pk",
@@ -111,9 +114,17 @@ def failures(numbers: Sequence[int]) -> list[Failure]:
         "cause",
     )
     states = _states(numbers)
+    veils = hiding.veils_of(project, numbers)
     return [
         Failure(
-            number, start, stop, arn, machine, states.get(number, ""), error or "", normal(cause)
+            number,
+            start,
+            stop,
+            arn,
+            machine,
+            states.get(number, ""),
+            veils[number].words(error or ""),
+            normal(cause and veils[number].payload(cause)),
         )
         for number, start, stop, arn, machine, error, cause in rows.values_list(*fields)
     ]

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, OuterRef, Q, Subquery, Window
 
 from console import clock
 from console.models import Execution, StateMachine
+from console.web import hiding
 from console.web.scan import BARE, PAGE
 from console.web.words import DAY
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _OFFERED = 200
 FAILURES = ("FAILED", "TIMED_OUT")
+_BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE)
         .annotate(
             last=Subquery(newest.values("status")[:1]),
             last_ms=Subquery(newest.values("start_ms")[:1]),
+            total=Window(Count("*")),
         )
         .order_by("name")[: most + 1]
     )
@@ -66,7 +69,8 @@ def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE)
         MachineRow(one, running.get(one.pk, 0), failed.get(one.pk, 0), one.last, one.last_ms)
         for one in rows[:most]
     )
-    return Machines(shown, found.count(), shown[-1].machine.name if len(rows) > most else "")
+    total = rows[0].total if rows and not after else found.count()
+    return Machines(shown, total, shown[-1].machine.name if len(rows) > most else "")
 
 
 def names(here: Yard) -> list[str]:
@@ -93,8 +97,9 @@ def ended(here: Yard, numbers: Sequence[int]) -> list[Execution]:
 
 def lately(here: Yard, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
-    rows = _of(here, None).filter(status__in=statuses).defer("input", "output", "definition")
-    return list(rows.order_by("-start_ms", "-pk")[:most])
+    unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
+    rows = _of(here, None).filter(status__in=statuses).defer(*unread)
+    return hiding.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
 def tally(here: Yard) -> dict[str, int]:

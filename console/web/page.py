@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,18 +23,24 @@ from structlog.contextvars import bind_contextvars
 from console import access, clock, journal
 from console.models import Execution, Project, StateMachine
 from console.store import audit
-from console.web import words
+from console.web import columns, hiding, words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http import HttpRequest, HttpResponse
 
 
 @dataclass(frozen=True, slots=True)
 class Yard:
-    """Whose machines a page shows, and where."""
+    """Whose machines a page shows, and where.
+
+    ``revealed``: by number, until when the reader sees what is hidden of an execution.
+    """
 
     principal: access.Principal
     region: str
+    revealed: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def project(self) -> Project:
@@ -86,7 +92,12 @@ class Yard:
         if execution is None:
             raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
         bind_contextvars(execution=execution.arn)
-        return execution
+        return self.shown(execution)
+
+    def shown(self, execution: Execution) -> Execution:
+        """Return an execution of this project as the reader may see it."""
+        execution.project = self.project
+        return hiding.shown(execution, until_ms=self.revealed.get(execution.pk))
 
     def own_execution(self, machine: str, name: str) -> Execution:
         """Return an execution that may be changed: an imported one may not, that is a 403."""
@@ -100,7 +111,7 @@ class Yard:
         execution = rows.filter(project=self.project, pk=number, name=name).first()
         if execution is None:
             raise Http404(f"There is no imported execution “{name}”.")
-        return execution
+        return self.shown(execution)
 
 
 def yard(request: HttpRequest) -> Yard:
@@ -110,8 +121,20 @@ def yard(request: HttpRequest) -> Yard:
         asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
         region = asked[0] if asked else settings.STEPYARD_REGION
         known = Yard(access.principal_of(request), region)
+        if known.may("RevealPayloads"):
+            known = replace(known, revealed=_revealed(request))
         request.yard = known  # type: ignore[attr-defined]
     return known
+
+
+REVEALED = "revealed"
+"""Key of the session: execution's number -> until when its reader sees what is hidden of it."""
+
+
+def _revealed(request: HttpRequest) -> dict[int, int]:
+    now = clock.now_ms()
+    told: dict[str, int] = request.session.get(REVEALED, {})
+    return {int(number): until for number, until in told.items() if until > now}
 
 
 class Refused(PermissionDenied):
@@ -159,6 +182,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "default_region": settings.STEPYARD_REGION,
             "rq": f"?region={here.region}" if here.elsewhere else "",
             "ra": f"&region={here.region}" if here.elsewhere else "",
+            "columns": columns.chosen(here.principal.columns),
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
@@ -168,6 +192,8 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "answer": here.may("SendTaskSuccess"),
                 "activities": here.may("CreateActivity"),
                 "team": here.may("PutMember"),
+                "reveal": here.may("RevealPayloads"),
+                "view": here.may("PutView"),
             },
         }
     return common

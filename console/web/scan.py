@@ -8,8 +8,9 @@ there: no page costs more with a million executions than with twenty thousand.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 from django.db.models import BigIntegerField, Q, Value
@@ -17,7 +18,7 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
-from console.web import failures
+from console.web import failures, sift
 from console.web.wanted import BAD_ENDS, STATUSES, Wanted
 
 if TYPE_CHECKING:
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.web.page import Yard
+    from console.web.sift import Key
 
 PAGE = 50
 WINDOW = 20_000
 """How many executions (of each status asked for) one page looks through."""
 FIND_WINDOW = 10_000
-"""The same where it looks into what they say, and for how long at most."""
-SIFT_S = 2.0
+"""The same where it looks into what they say."""
 EVERY_S = 20.0
 """How long a bulk action looks for all that match."""
-_AT_ONCE = 2_000
+COUNTED, MOST_COUNTED = 2_000, 99
+"""Among how many executions (of each status asked for) a count is taken, and how far it goes."""
+MOST_NEW = 200
+"""Of how many new ones a list is told, where they must be looked into."""
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
-
-Key: TypeAlias = tuple[int, int]
-"""Start (epoch ms) and number: the place of an execution in every list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,11 @@ def every(
 def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
     conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
-    streams = _streams(here, machine, wanted)
-    return sum(one.filter(conditions, pk__gt=than).count() for one in streams)
+    found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
+    if sift.veiled(here.project, wanted):
+        keys = _keys([_ordered(one)[:MOST_NEW] for one in found]) if found else []
+        return len(sift.sift(here.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0])
+    return sum(one.count() for one in found)
 
 
 def look(
@@ -124,7 +128,7 @@ def look(
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
     if not streams:
         return Part((), None)
-    sifted = bool(wanted.find.inner or wanted.failure)
+    sifted = sift.needed(here.project, wanted)
     full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
         part = _through(here, machine, wanted, streams, window, most)
@@ -146,30 +150,42 @@ def _through(
     floor = max(floors) if floors else None
     conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
     found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
-    if wanted.find.inner or wanted.failure:
-        return _sift(wanted, sorted(_keys(found), reverse=True), floor, most)
+    if sift.needed(here.project, wanted):
+        every = sorted(_keys(found), reverse=True)
+        passed, looked = sift.sift(here.project, wanted, every, most)
+        return Part(tuple(passed), looked or floor)
     keys = _keys([one[:most] for one in found])
     return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
-def _sift(wanted: Wanted, keys: Sequence[Key], floor: Key | None, most: int) -> Part:
-    """Look into what the database let through, for a bounded time."""
-    passed: list[Key] = []
-    until = time.monotonic() + SIFT_S
-    holds = wanted.find.checker()
-    for at in range(0, len(keys), _AT_ONCE):
-        numbers = [number for _, number in keys[at : at + _AT_ONCE]]
-        if wanted.failure:
-            alike = failures.failures(numbers)
-            numbers = [one.number for one in alike if one.key == wanted.failure]
-        rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
-        read = rows.values_list("start_ms", "pk", *wanted.find.columns)
-        for start, number, *texts in read.iterator(chunk_size=100):
-            if holds(texts):
-                passed.append((start, number))
-            if len(passed) == most or time.monotonic() > until:
-                return Part(tuple(passed), (start, number))
-    return Part(tuple(passed), floor)
+def counts(
+    here: Yard, asked: Sequence[tuple[StateMachine | None, Wanted]]
+) -> dict[int, tuple[int, bool]]:
+    """Count what matches each list, and tell whether there may be more: two queries for all.
+
+    By place in ``asked``; those are left out that the database alone cannot count.
+    """
+    streams = [
+        (place, rows)
+        for place, (machine, wanted) in enumerate(asked)
+        if not sift.needed(here.project, wanted)
+        for rows in _streams(here, machine, wanted)
+    ]
+    ends = [(place, _ordered(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
+    floors: dict[int, Key] = {}
+    for place, start, number in _labelled(ends) if ends else ():
+        floors[place] = max((start, number), floors.get(place, (0, 0)))
+    found = []
+    for place, rows in streams:
+        machine, wanted = asked[place]
+        conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+        some = _down_to(rows, floors.get(place)).filter(conditions)
+        found.append((place, _ordered(some)[: MOST_COUNTED + 1]))
+    matches = Counter(place for place, *_ in _labelled(found)) if found else Counter()
+    return {
+        place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
+        for place in {place for place, _ in streams}
+    }
 
 
 def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
@@ -269,15 +285,23 @@ def _ordered(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
+    found = _labelled([(0, one) for one in queries])
+    return [(start, number) for _, start, number in found]
+
+
+def _labelled(
+    queries: Sequence[tuple[int, QuerySet[Execution, Key]]],
+) -> list[tuple[int, int, int]]:
+    """Run queries that are each cut to a length as one: (label, start, number) of each row."""
     parts: list[str] = []
     values: list[Any] = []
-    for number, one in enumerate(queries):
+    for place, (label, one) in enumerate(queries):
         sql, params = one.query.sql_with_params()
-        parts.append(f"SELECT * FROM ({sql}) AS part{number}")
+        parts.append(f"SELECT {label}, part{place}.* FROM ({sql}) AS part{place}")
         values += params
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), values)
-        return [(start, number) for start, number in cursor.fetchall()]
+        return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
 def _machine(here: Yard, name: str) -> StateMachine | None:

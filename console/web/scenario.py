@@ -17,7 +17,7 @@ import engine
 from console import arns
 from console.models import HistoryEvent, MapRun, TaskRow
 from console.store import clocks, map_runs, replays
-from console.web import seen, trials
+from console.web import hiding, seen, trials
 from console.web.history import traced
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
         return found and found[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
-    return None if run is None else map_runs.outputs_of(run)
+    whole = None if run is None else map_runs.outputs_of(run)
+    return None if whole is None else hiding.of(execution).veil.payload(whole)
 
 
 def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
@@ -202,7 +203,8 @@ def _start(execution: Execution, machine: str) -> dict[str, Any]:
     }
     origin = replays.of(execution)
     if origin is not None:
-        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in origin.variables.items())
+        told = hiding.of(execution).variables(origin.variables)
+        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())
         start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
     if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
         # its own limit may be another than its machine's, and it stopped exactly then

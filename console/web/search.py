@@ -17,12 +17,12 @@ from django.db.models import Q
 from console.web.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PAYLOADS = ("input", "output")
-_COLUMNS = {"input": "input", "output": "output", "state": "runrow__snapshot"}
+COLUMNS = {"input": "input", "output": "output", "state": "runrow__snapshot"}
 _PLAIN = ("error", "cause", "name")
-_ANYWHERE = ("name", "input", "output", "error", "cause")
+ANYWHERE = ("name", "input", "output", "error", "cause")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _STEP = rf"\.[\w-]+|\[\d+\]|\[{_STRING}\]"
 _TOKEN = re.compile(
@@ -90,7 +90,7 @@ class Search:
             found &= one.sieve
         for word in self.words:
             anywhere = Q()
-            for field in _ANYWHERE:
+            for field in ANYWHERE:
                 anywhere |= Q(**{f"{field}__icontains": word})
             found &= anywhere
         return found
@@ -103,15 +103,24 @@ class Search:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns whose values the checker wants."""
-        return tuple(dict.fromkeys(_COLUMNS[one.field] for one in self.inner))
+        return tuple(dict.fromkeys(COLUMNS[one.field] for one in self.inner))
 
     def asks(self, field: str) -> bool:
         """Tell whether there is a condition on a field."""
         return any(one.field == field for one in self.conditions)
 
+    def holds(self, row: Mapping[str, str | None]) -> bool:
+        """Tell of an execution's texts whether everything holds, without asking the database."""
+        for one in self.conditions:
+            text = row[COLUMNS.get(one.field, one.field)]
+            if text != one.value if one.field in _PLAIN else not one.holds(text):
+                return False
+        texts = [(row[name] or "").lower() for name in ANYWHERE]
+        return all(any(word.lower() in text for text in texts) for word in self.words)
+
     def checker(self) -> Callable[[Sequence[str | None]], bool]:
         """Return what tells, of the values of ``columns``, whether all conditions really hold."""
-        places = [(one, self.columns.index(_COLUMNS[one.field])) for one in self.inner]
+        places = [(one, self.columns.index(COLUMNS[one.field])) for one in self.inner]
         return lambda texts: all(one.holds(texts[place]) for one, place in places)
 
 

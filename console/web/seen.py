@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console.models import HistoryEvent
+from console.web import hiding
 from console.web.history import details_of
-from console.web.tokens import hidden
 from console.web.tries import BEGINS
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def read(execution: Execution, wanted: Iterable[int]) -> list[Seen]:
         .order_by("event_id")
         .values_list("event_id", "at_ms", "type", "details", "previous")
     )
+    cover = hiding.of(execution)
     return [
-        Seen(number, at_ms, kind, details_of(hidden(text, execution.arn, number)), previous)
+        Seen(number, at_ms, kind, details_of(cover.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
 

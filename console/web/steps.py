@@ -24,6 +24,7 @@ class Summary:
     depth: int
     status: words.Status
     entered_ms: int | None = None
+    left_ms: int | None = None
     duration: str = ""
     running_since: int | None = None
     visits: int = 0
@@ -77,6 +78,7 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
         depth=depth,
         status=words.STEP[status],
         entered_ms=last.entered_ms,
+        left_ms=last.left_ms,
         duration=spent,
         running_since=last.entered_ms if last.left_ms is None else None,
         visits=len(visits),

@@ -59,7 +59,8 @@ class Wanted:
 class Row:
     """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
 
-    ``matches``: False for what only leads down to a match. ``visits_made``: for the timeline.
+    ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
+    down to a match. ``visits_made``: for the timeline.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Row:
     left_ms: int | None = None
     since: int | None = None
     visits: int = 0
+    retries: int | None = None
     matches: bool = True
     visits_made: tuple[Visit, ...] = field(default=(), repr=False)
 
@@ -136,6 +138,7 @@ def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
         left_ms=last.left_ms if last and key else None,
         since=summary.running_since,
         visits=len(visits),
+        retries=summary.retries,
         visits_made=tuple(visits),
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
 from console.store import replays
+from console.web import hiding
 from console.web.history import details_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
-    origin = replays.of(execution)
-    values = dict(origin.variables) if origin and event else {}
+    origin, cover = replays.of(execution), hiding.of(execution)
+    values = {} if origin is None or not event else cover.variables(origin.variables)
     if '"Assign"' not in execution.definition.text:
         return values
     rows = (
@@ -35,5 +36,5 @@ def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]
     )
     for number, text in rows.iterator(chunk_size=2000):
         if trace.sees(event, number):
-            values |= details_of(text).get("assignedVariables") or {}
+            values |= details_of(cover.event(number, text)).get("assignedVariables") or {}
     return values

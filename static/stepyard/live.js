@@ -73,26 +73,28 @@
     }
     const row = document.querySelector(`.of-steps [data-row="${id}"]`);
     if (!row) return;
-    const cell = (name) => row.querySelector(`[data-cell="${name}"]`);
-    const status = cell("status").firstElementChild;
-    setTone(status, node.tone);
-    status.lastChild.textContent = node.word;
-    cell("visits").textContent = node.visits;
-    cell("spent").textContent = node.spent || "-";
-    if (node.since) {
-      const since = document.createElement("span");
-      since.dataset.since = node.since;
-      cell("spent").replaceChildren(since);
+    const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // which there are, readers choose
+    const status = cell("status")?.firstElementChild;
+    if (status) {
+      setTone(status, node.tone);
+      status.lastChild.textContent = node.word;
     }
-    if (!node.entered) {
-      cell("entered").textContent = "-";
-      return;
-    }
-    const entered = document.createElement("time");
-    entered.dateTime = new Date(node.entered).toISOString();
-    entered.dataset.precise = entered.dataset.bare = "";
-    cell("entered").replaceChildren(entered);
+    cell("visits")?.replaceChildren(node.visits);
+    cell("retries")?.replaceChildren(node.retries);
+    const since = document.createElement("span");
+    if (node.since) since.dataset.since = node.since;
+    cell("spent")?.replaceChildren(node.since ? since : node.spent || "-");
+    cell("entered")?.replaceChildren(moment(node.entered));
+    cell("left")?.replaceChildren(moment(node.left));
     showTimes(row);
+  }
+
+  function moment(milliseconds) {
+    if (!milliseconds) return "-";
+    const time = document.createElement("time");
+    time.dateTime = new Date(milliseconds).toISOString();
+    time.dataset.precise = time.dataset.bare = "";
+    return time;
   }
 
   // Options are added, never replaced: the list may be open.

@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from console import clock
 from console.models import StateMachine
 from console.store import imports, redrive
-from console.web import commands, words
+from console.web import columns, commands, words
 from console.web.page import yard
 
 if TYPE_CHECKING:
@@ -80,6 +80,13 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
         "share": share if here.may("SharePicture") and what.imported_ms is None else "",
         "name": what.name,
     }
+
+
+@register.simple_tag(takes_context=True)
+def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
+    """Return key and word of a table's columns, and whether its reader sees them."""
+    seen = context["columns"][table]
+    return [(key, word, key in seen) for key, word in columns.TABLES[table].words.items()]
 
 
 @register.simple_tag

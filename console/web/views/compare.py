@@ -88,7 +88,8 @@ def _address(a: Execution, b: Execution) -> str:
 
 def _execution(here: Yard, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
-    return rows.filter(project=here.project, arn=arn).first() if arn else None
+    found = rows.filter(project=here.project, arn=arn).first() if arn else None
+    return found and here.shown(found)
 
 
 def _last_success(of: Execution) -> Execution | None:

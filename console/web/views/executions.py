@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import events, lists, scan, waiting, words
+from console.web import events, lists, saved, scan, waiting, words
 from console.web.execution import facts, history, picture
 from console.web.page import render, yard
 from console.web.views.live import list_news
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
     here = yard(request)
+    lead = saved.lead(here, request, None)
+    if lead:
+        return redirect(lead)
     found = scan.executions(here, None, Wanted.of(request.GET))
     context = {
         "here": "executions",
         "executions": found,
+        "saved": saved.shelf(here, None, found.wanted, request.GET.get("view", "")),
         "news_url": reverse("executions-news"),
         "with_machine": True,
         "machine_names": lists.names(here),
@@ -39,7 +44,10 @@ def listed(request: HttpRequest, template: str, context: dict[str, Any]) -> Http
     response = render(request, template, context, status=422 if wanted.problems else 200)
     if request.headers.get("HX-Request"):
         region = yard(request).region if yard(request).elsewhere else ""
-        said = "&".join(part for part in (wanted.address, region and f"region={region}") if part)
+        # a machine's page without an address would begin with its default view
+        own = "" if wanted.address or not context["saved"].default else "view="
+        parts = (wanted.address, own, region and f"region={region}")
+        said = "&".join(part for part in parts if part)
         response["HX-Push-Url"] = f"{request.path}?{said}" if said else request.path
     return response
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.models import HistoryEvent
 from console.store import history
-from console.web import mermaid, poster
+from console.web import hiding, mermaid, poster
 from console.web import scenario as scenarios
 from console.web.page import yard
 from console.web.timemachine import asked
@@ -95,7 +95,9 @@ def _whole(one: Execution) -> Iterator[str]:
     """Write an execution piece by piece; histories may be long."""
     yield f'{{"execution": {json.dumps(_described(one), ensure_ascii=False)},\n"events": ['
     rows = HistoryEvent.objects.filter(execution_id=one.pk).order_by("event_id")
+    cover = hiding.of(one)
     for place, row in enumerate(rows.iterator(chunk_size=500)):
+        row.details = cover.event(row.event_id, row.details)
         event = history.aws_event(row)
         yield (",\n" if place else "\n") + json.dumps(event, ensure_ascii=False)
     yield "\n]}\n"

@@ -31,7 +31,7 @@ def show(request: HttpRequest) -> HttpResponse:
     since = clock.now_ms() - SPANS[chosen][1]
     wanted = Wanted(statuses=store.STATUSES, since=since)
     part = scan.look(here, machine, wanted, None, store.MOST + 1)
-    found = store.failures([number for _, number in part.keys[: store.MOST]])
+    found = store.failures(here.project, [number for _, number in part.keys[: store.MOST]])
     groups = store.groups(found)
     context = {
         "here": "executions",

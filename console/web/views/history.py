@@ -12,11 +12,10 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from console.store.history import aws_event
-from console.web import words
+from console.web import hiding, words
 from console.web.eventfilter import Filter
 from console.web.execution import history
 from console.web.page import render, yard
-from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,8 +83,9 @@ def harmless(text: str) -> str:
 def _found(request: HttpRequest, one: Execution) -> Iterator[HistoryEvent]:
     wanted = Filter.of(request.GET)
     order = "-event_id" if wanted.newest_first else "event_id"
+    cover = hiding.of(one)
     for row in wanted.rows(one).order_by(order).iterator(chunk_size=2000):
-        row.details = hidden(row.details, one.arn, row.event_id)
+        row.details = cover.event(row.event_id, row.details)
         yield row
 
 

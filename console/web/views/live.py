@@ -126,7 +126,9 @@ def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, 
             "spent": one.duration,
             "since": one.running_since,
             "entered": one.entered_ms,
+            "left": one.left_ms,
             "visits": one.visits,
+            "retries": one.retries,
             "note": one.note,
         }
         for node, one in summaries.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from console import arns
 from console.logs import patterns, read, streams
 from console.models import LogGroup
 from console.store import logs as store
-from console.web import words
+from console.web import hiding, words
 from console.web.page import Yard, render, yard
 from console.web.views.machines import about
 
@@ -51,7 +51,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     if group is None:
         return render(request, "machine/logs.html", context)
     try:
-        context |= {"group": group, "lines": _newest(group, one, asked)}
+        context |= {"group": group, "lines": _newest(here, group, one, asked)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
@@ -65,12 +65,17 @@ def _group(here: Yard, one: StateMachine) -> LogGroup | None:
     return groups.filter(name=name).first() if name else None
 
 
-def _newest(group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
+def _newest(here: Yard, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compiled(pattern)
     known = [span for span in streams.spans(group) if span.machine_arn == one.arn]
     some = list(islice(streams.by_time(group, known, descending=True), _STREAMS))
-    found = (line for line in read.newest(group, some, _READ) if matches(line.text))
+    veils = hiding.veils_of(here.project, [stream.execution.pk for stream in some])
+    lines = (
+        replace(line, text=veils[line.stream.execution.pk].details(line.text))
+        for line in read.newest(group, some, _READ)
+    )
+    found = (line for line in lines if matches(line.text))
     return [_shown(line) for line in islice(found, _LINES)]
 
 

@@ -14,7 +14,7 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store import machines as store
-from console.web import lists, scan, source, svg
+from console.web import lists, saved, scan, source, svg
 from console.web.page import actor, render, require, yard
 from console.web.views.executions import listed
 from console.web.views.live import list_news
@@ -40,9 +40,14 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
     here = yard(request)
     one = here.machine(machine)
+    lead = saved.lead(here, request, one)
+    if lead:
+        return redirect(lead)
+    wanted = Wanted.of(request.GET)
     context = about(one) | {
         "tab": "executions",
-        "executions": scan.executions(here, one, Wanted.of(request.GET)),
+        "executions": scan.executions(here, one, wanted),
+        "saved": saved.shelf(here, one, wanted, request.GET.get("view", "")),
         "news_url": reverse("machine-news", args=[one.name]),
         "input": suggested(one.name),
     }

@@ -1,4 +1,4 @@
-"""Where is the whole of a payload, exactly as it is stored?"""
+"""Where is the whole of a payload, exactly as it is stored but for what is hidden?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from console.models import HistoryEvent
+from console.web import hiding
 from console.web.history import details_of
 from console.web.page import yard
-from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -33,9 +33,9 @@ def of_event(
     """Answer with a payload of one event."""
     one = yard(request).execution(machine, execution)
     found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
-    details = details_of(found.details) if found and field in _FIELDS else {}
-    text = details.get(field)
-    return _text(text if text is None else hidden(text, one.arn, number))
+    if found is None or field not in _FIELDS:
+        return _text(None)
+    return _text(details_of(hiding.of(one).event(number, found.details)).get(field))
 
 
 def _text(text: str | None) -> HttpResponse:

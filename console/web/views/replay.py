@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 import engine
 from console.errors import ServiceError
 from console.store import replays as store
-from console.web import dataflow, panel, seen
+from console.web import dataflow, hiding, panel, seen, veil
 from console.web.history import traced
 from console.web.page import actor, render, require, yard
 
@@ -37,11 +37,12 @@ def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     typed = {name: request.POST.get(name, "").strip() for name in ("name", "input", "variables")}
     changed = request.POST.get("definition") == "changed"
     try:
+        whole = _whole(one, step, request.GET.get("visit", ""), typed)
         started = store.start(
             one,
             step,
-            input=typed["input"] or "{}",
-            variables="" if typed["variables"] == "{}" else typed["variables"],
+            input=whole["input"] or "{}",
+            variables="" if whole["variables"] == "{}" else whole["variables"],
             name=typed["name"] or None,
             changed=changed,
             actor=actor(here),
@@ -51,6 +52,16 @@ def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         told = {field: error.message, "changed": changed}
         return _form(request, one, step, status=422, **typed, **told)
     return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
+
+
+def _whole(one: Execution, step: str, visit: str, typed: dict[str, str]) -> dict[str, str]:
+    """Return what was typed with the hidden values of the origin where it shows none."""
+    if veil.MASK not in typed["input"] + typed["variables"]:
+        return typed
+    shown, true = _recorded(one, step, visit), _recorded(hiding.whole(one), step, visit)
+    return typed | {
+        name: veil.filled(typed[name], shown[name], true[name]) for name in ("input", "variables")
+    }
 
 
 def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from console.errors import ServiceError
 from console.integrations import mocks
 from console.models import Execution
 from console.store import executions as store
+from console.web import veil
 from console.web.page import Yard, actor, render, require, yard
 from console.web.views.machines import about, suggested
 
@@ -33,9 +34,10 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method == "GET":
         return _form(request, one, input=_prefilled(here, one, request.GET.get("origin", "")))
     name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
+    origin = request.POST.get("origin", "")
     case = request.POST.get("case", "")
     limit = request.POST.get("timeout", "").strip()
-    typed = {"name": name, "input": text, "case": case, "timeout": limit}
+    typed = {"name": name, "input": text, "case": case, "timeout": limit, "origin": origin}
     if limit and not _SECONDS.fullmatch(limit):
         problem = f"got {limit!r}, wanted a whole number of seconds from 1 to 99999999"
         return _form(request, one, status=422, timeout_error=problem, **typed)
@@ -46,7 +48,7 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
         started = store.start(
             one,
             name=name or None,
-            input=text or "{}",
+            input=_whole(here, one, origin, text) or "{}",
             test_case=case,
             ahead=True,
             timeout_s=int(limit) if limit else None,
@@ -62,8 +64,22 @@ def _prefilled(here: Yard, one: StateMachine, origin: str) -> str:
     """Return the input of an earlier execution, or a sample's."""
     if not origin:
         return suggested(one.name)
-    earlier = Execution.objects.filter(arn=here.arn("execution", one.name, origin)).first()
-    return earlier.input if earlier else suggested(one.name)
+    earlier = _earlier(here, one, origin)
+    return here.shown(earlier).input if earlier else suggested(one.name)
+
+
+def _earlier(here: Yard, one: StateMachine, origin: str) -> Execution | None:
+    rows = Execution.objects.filter(project=here.project)
+    return rows.filter(arn=here.arn("execution", one.name, origin)).first()
+
+
+def _whole(here: Yard, one: StateMachine, origin: str, text: str) -> str:
+    """Return an input with the hidden values of the execution it comes from where it shows none."""
+    earlier = _earlier(here, one, origin) if origin and veil.MASK in text else None
+    if earlier is None:
+        return text
+    true = earlier.input
+    return veil.filled(text, here.shown(earlier).input, true)
 
 
 def _form(

@@ -12,9 +12,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
 from console.store import answers
-from console.web import jsonview, waiting
+from console.web import hiding, jsonview, waiting
 from console.web.page import actor, render, require, yard
-from console.web.tokens import hidden
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -87,7 +86,8 @@ def _region(here: Yard) -> str:
 
 def _input(one: Execution, row: TaskRow) -> jsonview.Payload:
     field = "parameters" if row.kind == "service" else "input"
-    return jsonview.payload(hidden(row.input, one.arn, row.task), f"events/{row.task}/{field}/")
+    text = hiding.of(one).of_task(row.task, row.input)
+    return jsonview.payload(text, f"events/{row.task}/{field}/")
 
 
 def _page(

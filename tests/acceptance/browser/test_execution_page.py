@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start
+from tests.acceptance.browser.yard import create, ended, start, waits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -205,6 +206,32 @@ def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str)
     expect(page.locator(".of-steps th[aria-sort=ascending]")).to_contain_text("Duration")
     page.click(".of-steps [data-iteration='141'] a")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
+
+
+def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server) -> None:
+    """The choice stands in another page, too; a tick fills the cells there are, and no others."""
+    path = start(server, create(server, waits(4)))
+    page.goto(f"{path}?view=steps&step=Nap")
+    page.click("summary:has-text('Columns')")
+    for word in ("Type", "Status", "Entered", "Visits"):
+        page.uncheck(f"form[aria-label=Columns] label:has-text('{word}') input")
+    page.check("form[aria-label=Columns] label:has-text('Left') input")
+    page.click("button:has-text('Show these')")
+    expect(page).to_have_url(f"{server.url}{path}?view=steps&step=Nap#workflow")
+    words = page.locator(".of-steps th")
+    expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
+    nap = page.locator(".of-steps [data-step=Nap]")
+    expect(nap.locator("[data-cell=left]")).to_have_text("-")
+    expect(page.locator("#status")).to_have_text("Succeeded")
+    expect(nap.locator("[data-cell=left] time")).to_be_visible()
+    page.goto("/machines/Wait/")
+    page.goto(f"{path}?view=steps")
+    expect(words).to_have_count(3)
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    page.click("summary:has-text('Columns')")
+    page.click("button:has-text('As usual')")
+    expect(words).to_have_count(6)
 
 
 def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, waits
+from tests.acceptance.browser.yard import create, login_of, start, unique, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,3 +212,40 @@ def test_X8_failures_of_one_kind_are_redriven_together(page: Page, server: Serve
     page.goto(f"/machines/{machine}/?redriven=yes")
     expect(page.locator("#executions tbody tr")).to_have_count(3)
     expect(page.locator("#executions tbody")).not_to_contain_text("odd")
+
+
+def test_x16_a_view_is_saved_by_one_and_opened_by_another(
+    page: Page, browser: Browser, server: Server
+) -> None:
+    """Ana keeps a list; Ben finds it with its count, also by the address without its name."""
+    machine = create(server, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    for name in ("apple", "pear", "apricot"):
+        start(server, machine, {}, name)
+    view = unique("view")
+    page.goto(f"/machines/{machine}/")
+    page.fill("#q", "ap")
+    page.click("button:has-text('Find')")
+    expect(page.locator("#executions tbody tr")).to_have_count(2)
+    page.click("summary:has-text('Save as a view')")
+    page.fill("#view-name", view)
+    page.check("text=This page begins with it")
+    page.click("button:has-text('Save for everybody')")
+    current = page.locator(".views a[aria-current]")
+    expect(current).to_have_text(re.compile(rf"{view}\s*2"))
+    address = page.url
+    assert Axe().run(page).response["violations"] == []
+
+    reader = browser.new_context(base_url=server.url)
+    ben = reader.new_page()
+    ben.goto(login_of(server, "ben", "viewer"))
+    ben.goto(f"/executions/?view={view}")
+    rows = ben.locator("#executions tbody tr")
+    expect(rows).to_have_count(2)
+    ben.goto(address.replace(f"&view={view}", ""))
+    expect(rows).to_have_count(2)
+    ben.goto(f"/machines/{machine}/")
+    expect(ben.locator(".views a[aria-current]")).to_contain_text(view)
+    expect(rows).to_have_count(2)
+    ben.click("text=Clear the filter")
+    expect(rows).to_have_count(3)
+    reader.close()

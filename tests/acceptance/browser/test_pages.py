@@ -38,6 +38,7 @@ def paths(server: Server) -> dict[str, str]:
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
     return {
         "overview": "/",
+        "project settings": "/settings/",
         "machines": "/machines/",
         "machine": f"/machines/{machine}/",
         "no executions": "/machines/Wait/",

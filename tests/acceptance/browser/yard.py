@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.server import Server
 
+ROOT = Path(__file__).parents[3]
 ROLE = "arn:aws:iam::123456789012:role/tests"
 
 
@@ -46,6 +51,27 @@ def ended(server: Server, path: str, seconds: float = 90) -> str:
             return path
         time.sleep(0.1)
     raise AssertionError(path)
+
+
+def login_of(server: Server, name: str, role: str) -> str:
+    """Make a person a member and return the link they log in by."""
+    manage(server, "member", name, "--role", role)
+    told = manage(server, "login_url", "--user", name)
+    return f"{server.url}/login/{told.rpartition('/login/')[2].strip()}"
+
+
+def manage(server: Server, *command: str) -> str:
+    """Run a command of ``manage.py`` on the server's data and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *command, "--data", str(server.data)],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE": "", **server.env},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
 
 
 def type_definition(page: Page, text: str) -> None:

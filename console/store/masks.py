@@ -1,0 +1,55 @@
+"""Which places of payloads do pages hide, and who had a look all the same?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import engine
+from console.errors import ValidationException
+from console.models import Project
+from console.store import audit
+from console.store.texts import storable
+from console.store.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.models import Execution
+
+MOST = 100
+LONGEST = 256
+
+
+def put(project: Project, paths: Iterable[str], actor: audit.Actor) -> list[str]:
+    """Let the pages of a project hide these places and no others; return them as kept.
+
+    Raise ValidationException for what is no path, and for too many.
+    """
+    kept = list(dict.fromkeys(one for one in (path.strip() for path in paths) if one))
+    if len(kept) > MOST:
+        raise ValidationException(f"Masked paths: got {len(kept)}, wanted at most {MOST}.")
+    for place, one in enumerate(kept, 1):
+        _check(place, one)
+
+    def store() -> None:
+        Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
+        audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
+
+    write(store)
+    return kept
+
+
+def _check(place: int, path: str) -> None:
+    if len(path) > LONGEST or path != storable(path) or len(path.splitlines()) != 1:
+        msg = f"Path {place}: wanted one line of at most {LONGEST} characters."
+        raise ValidationException(msg)
+    try:
+        engine.places([path])
+    except engine.EngineError as error:
+        raise ValidationException(f"Path {place}: {error}.") from None
+
+
+def reveal(execution: Execution, reason: str, actor: audit.Actor) -> None:
+    """Record that somebody sees what is hidden of an execution, before they do."""
+    project, arn = execution.project, execution.arn
+    write(lambda: audit.record(project, actor, "RevealPayloads", arn, reason))

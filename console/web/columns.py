@@ -1,0 +1,71 @@
+"""Which columns does a table have for its reader?  Kept with the membership, for every browser."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns by key, with their words, beside the name that always stands first.
+
+    ``plain``: what is seen before somebody chose. ``place``: the id of the table's section.
+    """
+
+    place: str
+    words: Mapping[str, str]
+    plain: tuple[str, ...]
+
+
+TABLES = {
+    "steps": Table(
+        "workflow",
+        {
+            "type": "Type",
+            "status": "Status",
+            "entered": "Entered",
+            "left": "Left",
+            "duration": "Duration",
+            "visits": "Visits",
+            "retries": "Retries",
+        },
+        ("type", "status", "entered", "duration", "visits"),
+    ),
+    "executions": Table(
+        "list",
+        {
+            "machine": "State machine",
+            "status": "Status",
+            "started": "Started",
+            "ended": "Ended",
+            "duration": "Duration",
+            "by": "Started by",
+            "version": "Version or alias",
+            "redrives": "Redrives",
+        },
+        ("machine", "status", "started", "ended", "duration", "by"),
+    ),
+}
+
+
+def chosen(kept: str) -> dict[str, tuple[str, ...]]:
+    """Return table -> keys of its columns. ``kept``: as ``Membership`` has it."""
+    choices: dict[str, list[str]] = json.loads(kept) if kept else {}
+    return {name: _known(name, choices.get(name, ())) or one.plain for name, one in TABLES.items()}
+
+
+def kept(before: str, table: str, wanted: Collection[str]) -> str:
+    """Return what is to be kept when somebody chooses columns; none stands for the usual ones."""
+    choices: dict[str, list[str]] = json.loads(before) if before else {}
+    choices.pop(table, None)
+    known = _known(table, wanted)
+    return json.dumps(choices | ({table: list(known)} if known else {}), sort_keys=True)
+
+
+def _known(table: str, wanted: Collection[str]) -> tuple[str, ...]:
+    return tuple(key for key in TABLES[table].words if key in wanted)

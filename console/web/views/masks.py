@@ -1,0 +1,72 @@
+"""What do the pages of a project hide, and how does somebody see it all the same?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console import clock
+from console.errors import ServiceError
+from console.store import masks as store
+from console.web.page import REVEALED, actor, render, require, yard
+from console.web.views.preferences import local
+from console.web.words import MINUTE
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+FOR_MS = 10 * MINUTE
+
+
+@require_http_methods(["GET", "POST"])
+def settings(request: HttpRequest) -> HttpResponse:
+    """Answer ``/settings/``: the masked paths; an editor changes them."""
+    here = yard(request)
+    typed, problem = here.project.masked, ""
+    if request.method == "POST":
+        require(here, "PutMaskedPaths")
+        typed = request.POST.get("paths", "")
+        try:
+            kept = store.put(here.project, typed.splitlines(), actor(here))
+        except ServiceError as refused:
+            problem = refused.message
+        else:
+            messages.success(request, _said(len(kept)))
+            return redirect("project-settings")
+    context = {
+        "here": "settings",
+        "paths": typed,
+        "problem": problem,
+        "may_change": here.may("PutMaskedPaths"),
+    }
+    return render(request, "project/settings.html", context, status=422 if problem else 200)
+
+
+def _said(count: int) -> str:
+    if not count:
+        return "Nothing is masked any more."
+    return "1 path is masked." if count == 1 else f"{count} paths are masked."
+
+
+@require_POST
+def reveal(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
+    here = yard(request)
+    require(here, "RevealPayloads")
+    one = here.execution(machine, execution)
+    told = {number: until for number, until in _told(request).items() if until > clock.now_ms()}
+    told.pop(str(one.pk), None)
+    if request.POST.get("act") != "hide":
+        store.reveal(one, request.POST.get("reason", "").strip(), actor(here))
+        told[str(one.pk)] = clock.now_ms() + FOR_MS
+    request.session[REVEALED] = told
+    own = reverse("execution", args=[machine, one.name])
+    return redirect(local(request, request.POST.get("next", ""), own))
+
+
+def _told(request: HttpRequest) -> dict[str, int]:
+    return dict(request.session.get(REVEALED, {}))

@@ -1,0 +1,373 @@
+"""X14: is what a project masks in no page, diff, search hit or download of somebody who reads?
+
+(Above 300 lines: one execution that takes values everywhere, and every way to look at it.)
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver
+
+from console.models import (
+    AuditEntry,
+    Execution,
+    HistoryEvent,
+    LogGroup,
+    Project,
+    StateMachine,
+    TaskRow,
+)
+from console.store import activities, tasks
+from console.web.urls import urlpatterns
+from tests.console.store.helpers import ACTIVITY, PASS, REGION, create, drain, ended, start
+from tests.console.web.helpers import page, text
+from tests.console.web.test_imports import GIVEN, HISTORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from django.test import Client
+
+    SignIn = Callable[[str], Client]
+
+CANARY = "4929-canary-7831"
+PATHS = "$.card.number\n$..password\n$.items[*].pin"
+INPUT = {
+    "card": {"number": CANARY, "kind": "visible-kind"},
+    "order": 4711,
+    "items": [{"pin": 98127634, "of": "a"}, {"pin": 55512399, "of": "b"}],
+}
+CHILD = {
+    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+    "StartAt": "Item",
+    "States": {"Item": {"Type": "Pass", "End": True}},
+}
+WAYS = {
+    "StartAt": "Rename",
+    "States": {
+        "Rename": {
+            "Type": "Pass",
+            "Parameters": {
+                "other.$": "$.card.number",
+                "said.$": "States.Format('card {} came', $.card.number)",
+                "text.$": "States.JsonToString($)",
+                "card.$": "$.card",
+                "items.$": "$.items",
+            },
+            "Assign": {"kept.$": "$.card.number"},
+            "Next": "Each",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemProcessor": CHILD,
+            "ResultPath": "$.made",
+            "Next": "Ask",
+        },
+        "Ask": {
+            "Type": "Task",
+            "Resource": ACTIVITY,
+            "ResultPath": "$.answer",
+            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.lost", "Next": "Bad"}],
+            "Next": "Bad",
+        },
+        "Bad": {"Type": "Fail", "Error": "Refused", "CausePath": "$.text"},
+    },
+}
+SECRETS = (CANARY, "98127634", "55512399", "hunter2-canary")
+
+
+def mask(project: Project, paths: str = PATHS) -> None:
+    """Set the paths."""
+    Project.objects.filter(pk=project.pk).update(masked=paths)
+    project.masked = paths
+
+
+@pytest.fixture
+def run(project: Project, worker: Any) -> Execution:
+    """Return an execution that took hidden values everywhere: renamed, in causes, to children."""
+    del worker
+    mask(project)
+    activities.create(project, REGION, "work")
+    machine = create(project, WAYS)
+    log = {"level": "ALL", "includeExecutionData": True}
+    group = "/aws/vendedlogs/states/x"
+    arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
+    log["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
+    from console.store import logs, machines
+
+    logs.check(project, REGION, log)
+    machines.update(machine, logging=json.dumps(log))
+    execution = start(StateMachine.objects.get(), INPUT, "x")
+    until = time.monotonic() + 20
+    while (work := tasks.take_activity_task(ACTIVITY, "w")) is None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    cause = {"errorMessage": f"{CANARY} refused", "password": "hunter2-canary", "again": 1}
+    tasks.fail(work.token, "Late", json.dumps(cause))
+    return ended(execution)
+
+
+def addresses(run: Execution) -> Iterator[str]:
+    """Yield every address there is, with each thing of this execution put into it."""
+    numbers = list(HistoryEvent.objects.filter(execution=run).values_list("event_id", flat=True))
+    names = {
+        "machine": ["machine"],
+        "execution": [run.name],
+        "number": [str(one) for one in numbers],
+        "field": ["input", "output", "cause", "parameters"],
+        "arn": [run.arn],
+        "activity": ["work"],
+    }
+    for route in _routes(urlpatterns, ""):
+        made = [route]
+        for name, values in names.items():
+            marks = [f"<{kind}:{name}>" for kind in ("str", "int", "path")]
+            for mark in marks:
+                made = [
+                    one.replace(mark, value)
+                    for one in made
+                    for value in (values if mark in one else [""])
+                ]
+        yield from (f"/{one}" for one in made if "<" not in one)
+    yield from ASKED
+    for one in ("Rename", "Each", "Ask", "Bad"):
+        for tab in ("io", "flow", "details", "definition", "tries", "events"):
+            yield page(run, f"?step={one}&tab={tab}")
+            yield page(run, f"_step?step={one}&tab={tab}")
+    for at in numbers:
+        yield page(run, f"_at?at={at}&step=Rename&tab=flow")
+        yield page(run, f"?at={at}")
+    opened = ",".join(map(str, numbers))
+    yield page(run, f"_delta?after=1&follow=1&open={opened}")
+    yield page(run, f"events/?open={opened}")
+
+
+ASKED = (
+    "/machines/machine/start/?origin=x",
+    "/machines/machine/logs/?pattern=canary",
+    "/executions/?children=with",
+)
+
+
+def _routes(patterns: Any, before: str) -> Iterator[str]:
+    for one in patterns:
+        route = before + str(one.pattern)
+        if isinstance(one, URLResolver):
+            yield from _routes(one.url_patterns, route)
+        elif isinstance(one, URLPattern):
+            yield route
+
+
+def said(client: Client, address: str) -> str | None:
+    """Return what an address answers, None where it has nothing."""
+    answer: Any = client.get(address)
+    if answer.status_code not in (200, 422):
+        return None
+    whole = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return str(whole.decode())
+
+
+def test_x14_a_masked_value_is_in_no_answer(run: Execution, signed_in: SignIn) -> None:
+    """Every page, fragment and download there is, as a viewer."""
+    client = signed_in("viewer")
+    read = {}
+    for address in [*addresses(run), *_of_children()]:
+        answer = said(client, address)
+        if answer is not None:
+            read[address] = answer
+            found = [one for one in SECRETS if one in answer]
+            assert not found, f"{address} tells {found}"
+    assert len(read) > 100
+    for one in ("", "export.json", "events.csv", "events.json", "input.json", "cause.json"):
+        assert "(masked)" in read[page(run, one)], one
+    assert "visible-kind" in read[page(run)]
+    assert "(masked)" in read["/machines/machine/logs/"]
+
+
+def _of_children() -> Iterator[str]:
+    for one in Execution.objects.exclude(map_run=None):
+        machine = one.state_machine_arn.rpartition(":")[2].replace("/", "~")
+        for more in ("", "events/?open=1,2,3", "export.json", "input.json", "output.json"):
+            yield f"/machines/{machine}/executions/{one.name}/{more}"
+
+
+def test_x14_the_value_is_really_there(run: Execution) -> None:
+    """In the rows, and under other names than the paths': the crawl above is worth something."""
+    told = "".join(HistoryEvent.objects.values_list("details", flat=True))
+    assert all(one in told for one in SECRETS)
+    assert "card 4929" in told
+    assert run.cause is not None
+    assert CANARY in run.cause
+    assert Execution.objects.exclude(map_run=None).count() == 2
+
+
+SOUGHT = (
+    CANARY,
+    "canary",
+    f'input.card.number = "{CANARY}"',
+    f'output.other = "{CANARY}"',
+    f'cause = "{CANARY}"',
+    "hunter2",
+    "98127634",
+)
+
+
+def test_x14_a_search_does_not_tell_either(run: Execution, signed_in: SignIn) -> None:
+    """No hit, no count of new ones, no bulk action's choice, no event."""
+    client = signed_in("operator")
+    for find in SOUGHT:
+        listed: Any = client.get("/executions/", {"find": find, "children": "with"})
+        assert listed.context["executions"].rows == (), find
+        asked = {"find": find, "newest": 0, "count": 0, "children": "with"}
+        assert client.get("/executions/_new", asked).status_code == 204
+        plan: Any = client.get("/executions/bulk/", {"action": "redrive", "all": 1, "find": find})
+        assert list(plan.context["eligible"]) == []
+        events: Any = client.get(page(run, "events/"), {"text": find})
+        assert events.context["events"].rows == ()
+
+
+def test_x14_what_is_not_masked_is_found(run: Execution, signed_in: SignIn) -> None:
+    """By word, by value and in the events."""
+    client = signed_in("viewer")
+    for find in ("visible-kind", "input.order = 4711", "error = Refused", f"name = {run.name}"):
+        found: Any = client.get("/executions/", {"find": find})
+        assert [one.pk for one in found.context["executions"].rows] == [run.pk], find
+    answer = client.get("/executions/_new", {"find": "visible-kind", "newest": 0, "count": 0})
+    assert "1 new" in text(answer)
+    events: Any = client.get(page(run, "events/"), {"text": "visible-kind"})
+    assert events.context["events"].found > 3
+
+
+def test_x14_revealing_is_a_right_and_on_record(run: Execution, signed_in: SignIn) -> None:
+    """A viewer is refused; an operator sees it, for a while, and the audit has who and why."""
+    viewer, operator, other = signed_in("viewer"), signed_in("operator"), signed_in("editor")
+    assert viewer.post(page(run, "reveal/")).status_code == 403
+    assert "Reveal" not in text(viewer.get(page(run)))
+    assert "Reveal for 10 minutes" in text(operator.get(page(run)))
+    asked = {"reason": "ticket 12", "next": page(run, "?step=Rename")}
+    assert operator.post(page(run, "reveal/"), asked)["Location"] == page(run, "?step=Rename")
+    for address in ("", "_delta?after=0", "events/?open=2", "input.json", "events.csv"):
+        answer = operator.get(page(run, address))
+        assert CANARY in answer.content.decode(), address
+        assert answer["Cache-Control"] == "no-store"
+    row = AuditEntry.objects.get(action="RevealPayloads")
+    assert (row.actor, row.target, row.reason) == ("operator", run.arn, "ticket 12")
+    assert CANARY not in text(other.get(page(run)))
+    operator.post(page(run, "reveal/"), {"act": "hide"})
+    assert CANARY not in text(operator.get(page(run)))
+
+
+def test_x14_a_right_that_was_lost_reveals_no_more(
+    run: Execution, signed_in: SignIn, project: Project
+) -> None:
+    """Who becomes a viewer while it is shown sees the mask at once."""
+    from console.models import Membership
+
+    operator = signed_in("operator")
+    operator.post(page(run, "reveal/"))
+    Membership.objects.filter(project=project, user__username="operator").update(role="viewer")
+    assert CANARY not in text(operator.get(page(run)))
+
+
+def test_x14_the_same_again_starts_with_the_true_value(run: Execution, signed_in: SignIn) -> None:
+    """The form shows the mask; what is left as it was has the value it had."""
+    client = signed_in("operator")
+    form: Any = client.get("/machines/machine/start/?origin=x")
+    shown = form.context["input"]
+    assert CANARY not in shown
+    assert json.loads(shown)["card"]["number"] == "(masked)"
+    typed = json.loads(shown) | {"order": 5}
+    asked = {"origin": "x", "input": json.dumps(typed), "name": "y"}
+    assert client.post("/machines/machine/start/", asked).status_code == 302
+    assert json.loads(Execution.objects.get(name="y").input) == {**INPUT, "order": 5}
+
+
+def test_x14_a_diff_of_two_shows_no_masked_value(project: Project, signed_in: SignIn) -> None:
+    """Nor that they differ there."""
+    mask(project)
+    machine = create(project, PASS)
+    a, b = (
+        drain(start(machine, {"card": {"number": f"{number}-canary"}, "n": number}))
+        for number in (11111, 22222)
+    )
+    shown: Any = signed_in("viewer").get("/compare/", {"a": a.arn, "b": b.arn})
+    paths = [one.path for diff in shown.context["diffs"] for one in diff.found]
+    assert paths == ["n", "n"]
+    assert "-canary" not in text(shown)
+
+
+def test_x14_failures_with_masked_values_are_one_kind(project: Project, signed_in: SignIn) -> None:
+    """Their causes differ only in what nobody may see."""
+    mask(project)
+    fail = {"StartAt": "F", "States": {"F": {"Type": "Fail", "CausePath": "$.password"}}}
+    machine = create(project, fail)
+    for one in ("canary-a", "canary-b"):
+        drain(start(machine, {"password": one}))
+    answer: Any = signed_in("viewer").get("/failures/")
+    shown = text(answer)
+    assert [len(one.failures) for one, _ in answer.context["groups"]] == [2]
+    assert "canary" not in shown
+    assert "(masked)" in shown
+
+
+def test_x14_an_imported_history_is_masked_too(project: Project, client: Client) -> None:
+    """Input, events and download."""
+    mask(project, "$.a")
+    told = json.dumps(HISTORY).replace('\\"a\\": 1', '\\"a\\": \\"canary-8\\"')
+    assert "canary-8" in told
+    where = str(client.post("/import/", {**GIVEN, "history": told})["Location"])
+    for more in ("", "?step=P", "events/?open=1,2,3,4", "export.json", "input.json"):
+        answer = said(client, where + more)
+        assert answer is not None
+        assert "canary-8" not in answer
+        assert "(masked)" in answer
+
+
+def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> None:
+    """On its own page; whoever has its token still gets the value."""
+    mask(project)
+    activities.create(project, REGION, "work")
+    ask = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": ACTIVITY, "End": True}}}
+    one = drain(start(create(project, ask), {"password": "canary-1"}, "x"))
+    row = TaskRow.objects.get(execution=one)
+    shown = text(client.get(page(one, f"tasks/{row.task}/")))
+    assert "canary-1" not in shown
+    assert "(masked)" in shown
+    work = tasks.take_activity_task(ACTIVITY, "w")
+    assert work is not None
+    assert "canary-1" in work.input
+
+
+def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> None:
+    """A viewer reads them; a wrong one is told with its place; the audit has the list."""
+    viewer, editor = signed_in("viewer"), signed_in("editor")
+    assert viewer.post("/settings/", {"paths": "$.a"}).status_code == 403
+    wrong = text(editor.post("/settings/", {"paths": "$.a\n$.b[?(@.c)]"}), 422)
+    assert "Path 2: " in wrong
+    assert "$.b[?(@.c)]" in wrong
+    assert editor.post("/settings/", {"paths": " $.a \r\n\r\n$..b\n$.a"}).status_code == 302
+    assert Project.objects.get().masked == "$.a\n$..b"
+    shown = text(viewer.get("/settings/"))
+    assert "$..b" in shown
+    assert "Save" not in shown
+    assert AuditEntry.objects.get(action="PutMaskedPaths").reason == "$.a, $..b"
+
+
+def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> None:
+    """At most 15 on each page, with what is hidden found out anew."""
+    from console.web import hiding
+
+    client = signed_in("viewer")
+    for address in (page(run), page(run, "?step=Rename&tab=flow"), "/", "/failures/"):
+        hiding._memory.clear()
+        with CaptureQueriesContext(connection) as queries:
+            text(client.get(address))
+        assert len(queries) <= 15, (address, [one["sql"][:90] for one in queries])
+    assert LogGroup.objects.exists()

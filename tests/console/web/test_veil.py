@@ -1,0 +1,99 @@
+"""What is hidden of a text, and is all else as it was?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import engine
+from console.web.veil import MASK, Veil, filled
+
+
+def veil(*paths: str, values: tuple[str, ...] = ()) -> Veil:
+    """Return a veil of these paths and values."""
+    return Veil(engine.places(paths), frozenset(values))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [
+        ("$.a", '{"a": 1, "b": 2.50}', '{"a":"(masked)","b":2.50}'),
+        ("$.a", '{"b": 2.50}', '{"b": 2.50}'),
+        ("$..a", '{"b": [{"a": {"c": 1}}, {"x": 1}]}', '{"b":[{"a":"(masked)"},{"x":1}]}'),
+        ("$.a", '{"a": 1, "a": 2}', '{"a":"(masked)","a":"(masked)"}'),
+        ("$.a", '{"\\u0061": 1}', '{"a":"(masked)"}'),
+        ("$.a[*].b", '{"a": [{"b": 1}, {"c": 2}]}', '{"a":[{"b":"(masked)"},{"c":2}]}'),
+        ("$[1]", "[1, 2]", '[1,"(masked)"]'),
+        ("$", "5", '"(masked)"'),
+        ("$", "no JSON", MASK),
+        ("$..a", '{"body": "{\\"a\\": 1}"}', '{"body":"{\\"a\\":\\"(masked)\\"}"}'),
+        ("$['a b']", '{"a b": 1}', '{"a b":"(masked)"}'),
+    ],
+)
+def test_a_place_is_hidden(path: str, text: str, shown: str) -> None:
+    """Also one of two equal keys, an escaped key, and one in a JSON text within the text."""
+    assert veil(path).payload(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("secret", '"a secret thing"', '"a (masked) thing"'),
+        ("secret", '{"secret": 1}', '{"(masked)":1}'),
+        ("secret", "a secret thing", "a (masked) thing"),
+        ("1234", "[1234, 12345]", '["(masked)",12345]'),
+        ("123", '[123, "123", "1234"]', '["(masked)","(masked)","1234"]'),
+        ("12", "[12]", "[12]"),
+        ('p"w\\x', json.dumps(json.dumps({"a": ['p"w\\x!']})), '"{\\"a\\":[\\"(masked)!\\"]}"'),
+        ("sécrét", '"s\\u00e9cr\\u00e9t"', '"(masked)"'),
+    ],
+)
+def test_a_hidden_value_is_hidden_elsewhere(value: str, text: str, shown: str) -> None:
+    """Within texts if it is long, as a whole if it is not, and not at all if it is tiny."""
+    assert veil("$.x", values=(value,)).payload(text) == shown
+
+
+def test_what_stood_at_a_place_is_told() -> None:
+    """All strings and numbers below it, and those of JSON texts among them."""
+    found: set[str] = set()
+    text = '{"a": {"b": ["x", 1.50, null], "c": "{\\"d\\": \\"y\\"}"}, "e": "z"}'
+    veil("$.a").payload(text, found)
+    assert found == {"x", "1.50", '{"d": "y"}', "y"}
+
+
+def test_the_details_of_an_event_name_no_places_themselves() -> None:
+    """Their texts are payloads each; variables are one together."""
+    details = json.dumps(
+        {
+            "name": "S",
+            "input": '{"name": "n"}',
+            "cause": "no JSON",
+            "assignedVariables": {"name": '"v"', "x": '{"name": 1}'},
+        }
+    )
+    shown = json.loads(veil("$.name").details(details))
+    assert shown["name"] == "S"
+    assert shown["input"] == '{"name":"(masked)"}'
+    assert shown["cause"] == "no JSON"
+    assert shown["assignedVariables"] == {"name": '"(masked)"', "x": '{"name": 1}'}
+
+
+def test_what_is_too_deep_to_look_into_is_hidden() -> None:
+    """Rather than shown unread."""
+    deep = '{"a":' * 900 + '"canary"' + "}" * 900
+    assert "canary" not in veil("$..b", values=("canary",)).payload(deep)
+
+
+def test_a_masked_text_is_filled_again_where_it_was_left_alone() -> None:
+    """A changed place keeps what was typed, also where there was a mask."""
+    true = '{"a": "A", "b": [1, "B"], "c": "C"}'
+    masked = '{"a": "(masked)", "b": [1, "(masked)"], "c": "(masked)"}'
+    typed = '{"c": "mine", "b": [2, "(masked)", 3], "a": "(masked)", "d": "(masked)"}'
+    assert json.loads(filled(typed, masked, true)) == {
+        "c": "mine",
+        "b": [2, "B", 3],
+        "a": "A",
+        "d": "(masked)",
+    }
+    assert filled("{", masked, true) == "{"
