@@ -1,6 +1,6 @@
 """How the tables came to be, and which versions of the program can use them."""
 
-READABLE_SINCE = "0023_losses"
+READABLE_SINCE = "0024_throttled_api"
 """A version that has this migration works on the tables of every later one (G16).
 
 Later migrations only add: tables, indexes, columns that are NULL or have a ``db_default``. The
