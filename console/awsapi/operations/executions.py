@@ -106,6 +106,8 @@ def list_page(call: Call) -> dict[str, Any]:
     params = call.params
     if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
+    if params.get("stateMachineArn") and params.get("redriveFilter"):
+        raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
     after = paging.position(call.action, params)
     rows = executions.list_page(
