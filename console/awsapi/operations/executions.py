@@ -109,7 +109,7 @@ def list_page(call: Call) -> dict[str, Any]:
     if params.get("stateMachineArn") and params.get("redriveFilter"):
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
-    after = paging.position(call.action, params)
+    after = paging.position(call, params)
     rows = executions.list_page(
         owner,
         status=params.get("statusFilter"),
@@ -158,7 +158,7 @@ def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
     execution = executions.get(call.project, params["executionArn"])
-    after = paging.position(call.action, params) or 0
+    after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1
     rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)

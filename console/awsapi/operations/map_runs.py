@@ -58,7 +58,7 @@ def _counts(run: MapRun) -> dict[str, int]:
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = executions.get(call.project, call.params["executionArn"])
-    after = paging.position(call.action, call.params) or 0
+    after = paging.position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.size(call.params) + 1])
     return paging.page(
