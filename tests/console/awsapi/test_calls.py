@@ -147,3 +147,33 @@ def test_creating_the_same_again_is_the_same(world: World) -> None:
     machine = world.fresh()
     begun = world.ask("StartExecution", stateMachineArn=machine, name="x", input="{}")
     assert world.ask("StartExecution", stateMachineArn=machine, name="x", input="{}") == begun
+
+
+def test_a_map_run_counts_items_and_executions(world: World, worker: Embedded) -> None:
+    """Of batches they differ: one of three fails, with two of the five items in it."""
+    del worker
+    which = [{"Variable": "$.Items[0]", "NumericEquals": 3, "Next": "F"}]
+    line = {
+        "StartAt": "C",
+        "States": {
+            "C": {"Type": "Choice", "Choices": which, "Default": "S"},
+            "S": {"Type": "Succeed"},
+            **FAIL["States"],
+        },
+    }
+    state = {
+        **MAP["States"]["M"],
+        "ItemProcessor": {**MAP["States"]["M"]["ItemProcessor"], **line},
+        "ItemBatcher": {"MaxItemsPerBatch": 2},
+        "ToleratedFailurePercentage": 100,
+    }
+    machine = world.fresh({"StartAt": "M", "States": {"M": state}})
+    parent = world.start(machine, input="[1, 2, 3, 4, 5]")
+    ended(Execution.objects.get(arn=parent))
+    (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
+    found = world.ask("DescribeMapRun", mapRunArn=run["mapRunArn"])
+    wanted = {"total": 3, "succeeded": 2, "failed": 1, "pending": 0, "running": 0}
+    assert wanted.items() <= found["executionCounts"].items()
+    wanted = {"total": 5, "succeeded": 3, "failed": 2, "pending": 0, "running": 0}
+    assert wanted.items() <= found["itemCounts"].items()
+    assert found["itemCounts"].keys() == found["executionCounts"].keys()
