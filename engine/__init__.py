@@ -60,7 +60,7 @@ from engine.runtime.redrive import unsuccessful
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
-from engine.runtime.trial import Mock, Trial, try_state
+from engine.runtime.trial import Mock, Trial, TrialError, try_state
 from engine.runtime.turn import MAX_EVENTS
 from engine.trace import Attempt, Trace, Visit
 
@@ -123,6 +123,7 @@ __all__ = [
     "TimerFired",
     "Trace",
     "Trial",
+    "TrialError",
     "Values",
     "Visit",
     "abandon",

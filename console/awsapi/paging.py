@@ -1,6 +1,6 @@
 """What is in a nextToken?
 
-Where the last page ended; sealed, bound to its query, good for a day.
+Where the last page ended; sealed, bound to its query, project and region, good for a day.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def size(params: dict[str, Any]) -> int:
     return params.get("maxResults") or DEFAULT
 
 
-def token(action: str, params: dict[str, Any], position: Any) -> str:
-    """Seal a position for the same action with the same other arguments."""
+def token(call: Call, params: dict[str, Any], position: Any) -> str:
+    """Seal a position for the same action of the same project with the same other arguments."""
     body = json.dumps([int(time.time()), position], separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_seal(action, params, body) + body).decode()
+    return base64.urlsafe_b64encode(_seal(call, params, body) + body).decode()
 
 
-def position(action: str, params: dict[str, Any]) -> Any:
+def position(call: Call, params: dict[str, Any]) -> Any:
     """Return the position in the request's nextToken, None without one; raise ``InvalidToken``."""
     text = params.get("nextToken")
     if text is None:
@@ -48,7 +48,7 @@ def position(action: str, params: dict[str, Any]) -> Any:
     except (ValueError, UnicodeEncodeError):
         raise _invalid() from None
     seal, body = raw[:_SEAL], raw[_SEAL:]
-    if not hmac.compare_digest(seal, _seal(action, params, body)):
+    if not hmac.compare_digest(seal, _seal(call, params, body)):
         raise _invalid()
     made, where = json.loads(body)
     if time.time() - made > _DAY_S:
@@ -70,15 +70,16 @@ def page(
     limit = size(call.params)
     answer: dict[str, Any] = {member: [item(row) for row in rows[:limit]]}
     if len(rows) > limit:
-        answer["nextToken"] = token(call.action, call.params, place(rows[limit - 1]))
+        answer["nextToken"] = token(call, call.params, place(rows[limit - 1]))
     return answer
 
 
-def _seal(action: str, params: dict[str, Any], body: bytes) -> bytes:
+def _seal(call: Call, params: dict[str, Any], body: bytes) -> bytes:
     query = {
         name: value for name, value in params.items() if name not in ("nextToken", "maxResults")
     }
-    bound = json.dumps([action, query], sort_keys=True).encode() + body
+    whose = [call.action, call.project.pk, call.region]
+    bound = json.dumps([*whose, query], sort_keys=True).encode() + body
     return hmac.new(settings.STEPYARD_PAGING_KEY, bound, hashlib.sha256).digest()[:_SEAL]
 
 

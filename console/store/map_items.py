@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 AT_ONCE = 500
 """Inputs written in one transaction."""
 _READ_AT_ONCE = 50
+_BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 _COLUMNS = "map_run_id, item_index, input"
 _TAKE = (
     "SELECT item_index, input FROM console_mapitem"
@@ -82,14 +84,40 @@ def store(map_run_id: int, texts: Iterable[str]) -> None:
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
     """Return child (its id) -> items in its batch; nothing if the Map makes no batches."""
+    if not _makes_batches(run):
+        return {}
+    inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
+    return {number: _size(text) for number, text in inputs}
+
+
+def items_by_status(run: MapRun) -> Counter[str] | None:
+    """Return status -> items in the batches of children that have it; None without batches.
+
+    "PENDING": of those that have not started. Reads every batch: a Map Run may be large.
+    """
+    if not _makes_batches(run):
+        return None
+    found: Counter[str] = Counter()
+    children = Execution.objects.filter(map_run=run).order_by()
+    rows_ = children.values_list("status", "stop_ms", "input")
+    for status, stop_ms, text in rows_.iterator(chunk_size=_READ_AT_ONCE):
+        waits = run.pending_redrive and status in _BAD and (stop_ms or 0) <= (run.redrive_ms or 0)
+        found["PENDING_REDRIVE" if waits else status] += _size(text)
+    waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
+    found["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
+    return found
+
+
+def _size(batch: str) -> int:
+    return len(json.loads(batch)["Items"])
+
+
+def _makes_batches(run: MapRun) -> bool:
     state = TaskRow.objects.values_list("state", flat=True).get(
         execution_id=run.parent_id, task=run.task
     )
     found = _state(json.loads(run.parent.definition.text), state)
-    if not found or "ItemBatcher" not in found:
-        return {}
-    inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
-    return {number: len(json.loads(text)["Items"]) for number, text in inputs}
+    return found is not None and "ItemBatcher" in found
 
 
 def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:

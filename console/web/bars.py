@@ -117,13 +117,23 @@ def _busy(
         yield one.until, one.until
     for node, visits in trace.visits.items():
         for visit in visits:
-            yield visit.entered_ms, visit.entered_ms
-            if visit.left_ms is not None:
-                yield visit.left_ms, visit.left_ms
-            if node not in quiet:
-                for piece in _pieces(visit, retried.get(visit.events[0], []), now):
-                    if piece.tone != "wait":
-                        yield from ((since, until) for _, since, until in _within(piece, known))
+            end = now if visit.left_ms is None else visit.left_ms
+            events = retried.get(visit.events[0])
+            if node in quiet:
+                yield visit.entered_ms, visit.entered_ms
+                yield end, end
+            elif events is None and len(known) == 1:  # of most there is no more to say
+                yield visit.entered_ms, end
+            else:
+                yield from _worked(visit, events or [], known, now)
+
+
+def _worked(
+    visit: Visit, events: list[Seen], known: Sequence[Attempt], now: int
+) -> Iterator[tuple[int, int]]:
+    for piece in _pieces(visit, events, now):
+        if piece.tone != "wait":
+            yield from ((since, until) for _, since, until in _within(piece, known))
 
 
 def _within(piece: _Piece, known: Sequence[Attempt]) -> Iterator[tuple[Attempt, int, int]]:

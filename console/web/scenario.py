@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console import arns
 from console.models import HistoryEvent, MapRun, TaskRow
 from console.store import clocks, map_runs, replays
 from console.web import hiding, seen, trials
@@ -66,6 +65,8 @@ def of(execution: Execution) -> dict[str, Any]:
         ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
         tried = list(trials.of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
+    imported = execution.imported_ms is not None
+    arn = execution.arn.split(":", 2)[2] if imported else execution.arn
     states = list(numbers)
     return {
         "StateMachines": {machine: {"TestCases": {execution.name: {one: one for one in states}}}},
@@ -75,10 +76,10 @@ def of(execution: Execution) -> dict[str, Any]:
         },
         "Scenario": {
             "Format": engine.SCENARIO,
-            "Type": "EXPRESS" if arns.is_express(execution.arn) else "STANDARD",
+            "Type": "EXPRESS" if arn.split(":")[5:6] == ["express"] else "STANDARD",
             "Definition": json.loads(execution.definition.text),
             "Input": json.loads(execution.input),
-            "Start": _start(execution, machine),
+            "Start": _start(execution, arn, machine),
             "Tasks": _tasks(trace, numbers, calls),
             "Acts": _acts(execution, events),
             "Expected": {**_ending(execution), "Ignore": [], "Path": path},
@@ -190,9 +191,9 @@ def _acts(execution: Execution, events: Iterable[Seen]) -> list[dict[str, Any]]:
     return found
 
 
-def _start(execution: Execution, machine: str) -> dict[str, Any]:
+def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
     start = {
-        "ExecutionArn": execution.arn,
+        "ExecutionArn": arn,
         "ExecutionName": execution.name,
         "StateMachineArn": execution.state_machine_arn,
         "StateMachineName": machine,

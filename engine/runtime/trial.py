@@ -39,6 +39,10 @@ _NUMBERS = ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercenta
 _EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
+class TrialError(Exception):
+    """What is asked for cannot be tried: the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mock:
     """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error.
@@ -136,6 +140,10 @@ def _map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
     if items is None and (extra is None or extra.item_reader is None):
         items = map_items.items(turn, frame, state, value)
         turn.note("afterItemsPath", Payload.of(items))
+    if items is not None and mock.failures > len(items):
+        raise TrialError(
+            "Map iteration failure count must be less than or equal to the number of Map iterations"
+        )
     _note_inputs(turn, frame, state, value, items or [])
     if extra is None:
         return

@@ -49,7 +49,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListActivities, by name."""
-    after = paging.position(call.action, call.params) or ""
+    after = paging.position(call, call.params) or ""
     limit = paging.size(call.params) + 1
     rows = activities.list_page(call.project, call.region, after=after, limit=limit)
     return paging.page(call, "activities", rows, _item, lambda row: row.name)

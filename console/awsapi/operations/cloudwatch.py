@@ -261,13 +261,13 @@ def _bound(call: Call) -> dict[str, Any]:
 
 
 def _token(call: Call, position: int) -> str:
-    return paging.token(call.action, _bound(call), position)
+    return paging.token(call, _bound(call), position)
 
 
 def _position(call: Call) -> int | None:
     bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
     try:
-        found: int | None = paging.position(call.action, bound)
+        found: int | None = paging.position(call, bound)
     except InvalidToken as error:
         raise InvalidNextToken(error.message) from None
     return found

@@ -205,7 +205,7 @@ def _position(call: Call) -> Any:
     if params.get("NextToken") is None:
         return None
     try:
-        return paging.position(call.action, {**_query(call), "nextToken": params["NextToken"]})
+        return paging.position(call, {**_query(call), "nextToken": params["NextToken"]})
     except InvalidToken:
         raise ValidationException("Parameter NextToken is not valid.") from None
 
@@ -217,7 +217,7 @@ def _query(call: Call) -> dict[str, Any]:
 def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> dict[str, Any]:
     answer: dict[str, Any] = {member: [shown for _, shown in rows[:limit]]}
     if len(rows) > limit:
-        answer["NextToken"] = paging.token(call.action, _query(call), rows[limit - 1][0])
+        answer["NextToken"] = paging.token(call, _query(call), rows[limit - 1][0])
     return answer
 
 

@@ -106,8 +106,10 @@ def list_page(call: Call) -> dict[str, Any]:
     params = call.params
     if bool(params.get("stateMachineArn")) == bool(params.get("mapRunArn")):
         raise ValidationException("Must specify exactly one of: [stateMachineArn, mapRunArn]")
+    if params.get("stateMachineArn") and params.get("redriveFilter"):
+        raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
-    after = paging.position(call.action, params)
+    after = paging.position(call, params)
     rows = executions.list_page(
         owner,
         status=params.get("statusFilter"),
@@ -156,7 +158,7 @@ def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
     execution = executions.get(call.project, params["executionArn"])
-    after = paging.position(call.action, params) or 0
+    after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1
     rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)

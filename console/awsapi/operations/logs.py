@@ -225,13 +225,13 @@ def _bound(call: Call) -> dict[str, Any]:
 
 
 def _token(call: Call, position: Any) -> str:
-    return paging.token(call.action, _bound(call), position)
+    return paging.token(call, _bound(call), position)
 
 
 def _position(call: Call) -> Any:
     bound = _bound(call) | {"nextToken": call.params.get("nextToken")}
     try:
-        return paging.position(call.action, bound)
+        return paging.position(call, bound)
     except InvalidToken:
         raise InvalidParameter("The specified nextToken is invalid.") from None
 

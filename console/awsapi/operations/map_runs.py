@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store import executions, map_runs, redrive
+from console.store import executions, map_items, map_runs, redrive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def describe(call: Call) -> dict[str, Any]:
         "maxConcurrency": run.max_concurrency,
         "toleratedFailurePercentage": run.tolerated_percentage or 0.0,
         "toleratedFailureCount": run.tolerated_count or 0,
-        "itemCounts": counts,
+        "itemCounts": _item_counts(run) or counts,
         "executionCounts": counts,
         "redriveCount": run.redrive_count,
         **present(redriveDate=None if run.redrive_ms is None else seconds(run.redrive_ms)),
@@ -55,10 +56,20 @@ def _counts(run: MapRun) -> dict[str, int]:
     }
 
 
+def _item_counts(run: MapRun) -> dict[str, int]:
+    """Return the counts of items where children have batches of them, else nothing."""
+    items = map_items.items_by_status(run)
+    if items is None:
+        return {}
+    names = _counts(run).keys() - {"total", "resultsWritten", "failuresNotRedrivable"}
+    counts = {name: items[re.sub(r"(?=[A-Z])", "_", name).upper()] for name in names}
+    return {**_counts(run), **counts, "total": items.total()}
+
+
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = executions.get(call.project, call.params["executionArn"])
-    after = paging.position(call.action, call.params) or 0
+    after = paging.position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.size(call.params) + 1])
     return paging.page(

@@ -142,8 +142,8 @@ def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
         raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
 
 
-def context(text: str) -> dict[str, Any]:
-    """Return a mocked context object, checked; raise ValidationException."""
+def context(text: str, state: Any) -> dict[str, Any]:
+    """Return a mocked context object, checked for its state; raise ValidationException."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError as error:
@@ -152,6 +152,11 @@ def context(text: str) -> dict[str, Any]:
         raise _bad_context("must be a JSON object")
     if "Map" in value:
         raise _bad_context("'Map' field is not supported when mocking a Context object")
+    if "Task" in value and not getattr(getattr(state, "resource", None), "pattern", ""):
+        raise _bad_context(
+            "Context object contains 'Task' when state is not a Task state with a '.sync' or "
+            "'.waitForTaskToken' service integration pattern"
+        )
     for group, fields in value.items():
         if group not in _CONTEXT:
             raise _bad_context(f"Field '{group}' is not allowed")

@@ -174,7 +174,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListStateMachines, by name."""
-    after = paging.position(call.action, call.params) or ""
+    after = paging.position(call, call.params) or ""
     limit = paging.size(call.params) + 1
     rows = machines.list_page(call.project, call.region, after=after, limit=limit)
     return paging.page(call, "stateMachines", rows, _item, lambda row: row.name)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import threading
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
+
+from django.db import connections
 
 import engine
 from console import access, arns, clock, integrations
@@ -16,12 +20,20 @@ from console.errors import (
     InvalidExecutionInput,
     ValidationException,
 )
-from console.integrations import Exchange, Failed, Task
+from console.integrations import Exchange, Failed, Outcome, Task
 
+MOST_S = 300
+"""AWS: a test of a state takes five minutes at most."""
 _MOCKABLE = ("Task", "Map", "Parallel")
 _NEEDS_MOCK = (
     "TestState API does not support Map or Parallel states. Supported state types include: "
     "[Task, Wait, Pass, Succeed, Fail, Choice]"
+)
+
+
+_WAITS = (
+    "TestState API does not support Activity tasks, or the .sync and .waitForTaskToken service "
+    "integration patterns, unless a mock is specified"
 )
 
 
@@ -35,20 +47,9 @@ def try_state(call: Call) -> dict[str, Any]:
     machine, name = _parse(params)
     state = machine.block.states[name]
     mock = mocks.checked(params, state)
-    _check(params, type(state).__name__, mock)
-    configuration = params.get("stateConfiguration") or {}
+    _check(params, state, mock)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
-    trial = engine.try_state(
-        machine,
-        name,
-        _input(params),
-        engine.Moment(clock.now_ms(), secrets.randbits(63)),
-        about=_about(call),
-        mock=mock,
-        retries=configuration.get("retrierRetryCount") or 0,
-        variables=params.get("variables") or "",
-        call=partial(_call, exchange),
-    )
+    trial = _tried(call, machine, name, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
     seen = exchange.told() if level == "TRACE" else {}
     return {
@@ -61,6 +62,30 @@ def try_state(call: Call) -> dict[str, Any]:
             inspectionData=None if level == "INFO" else trial.stages | seen,
         ),
     }
+
+
+def _tried(
+    call: Call,
+    machine: engine.Machine,
+    name: str,
+    mock: engine.Mock | None,
+    exchange: Exchange,
+) -> engine.Trial:
+    configuration = call.params.get("stateConfiguration") or {}
+    try:
+        return engine.try_state(
+            machine,
+            name,
+            _input(call.params),
+            engine.Moment(clock.now_ms(), secrets.randbits(63)),
+            about=_about(call, machine.block.states[name]),
+            mock=mock,
+            retries=configuration.get("retrierRetryCount") or 0,
+            variables=call.params.get("variables") or "",
+            call=partial(_call, exchange),
+        )
+    except engine.TrialError as error:
+        raise ValidationException(str(error)) from None
 
 
 def _check_revealing(call: Call) -> None:
@@ -82,14 +107,26 @@ def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
         raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
 
 
-def _check(params: dict[str, Any], kind: str, mock: engine.Mock | None) -> None:
+def _check(params: dict[str, Any], state: Any, mock: engine.Mock | None) -> None:
+    kind = type(state).__name__
     if mock is not None and kind not in _MOCKABLE:
         msg = f"State type '{kind}' is not supported when a mock is specified"
         raise ValidationException(msg)
+    configuration = params.get("stateConfiguration") or {}
+    if mock is None and configuration.get("mapIterationFailureCount") is not None:
+        raise ValidationException(
+            "TestState does not support MapIterationFailureCount when a mock is not specified."
+        )
     if mock is None and kind in ("Map", "Parallel"):
         raise InvalidDefinition(_NEEDS_MOCK)
     if mock is None and kind == "Task" and not params.get("roleArn"):
         raise ValidationException("RoleArn must be specified when testing a Task state")
+    if mock is None and kind == "Task" and (state.resource.pattern or _is_activity(state)):
+        raise InvalidDefinition(_WAITS)
+
+
+def _is_activity(state: Any) -> bool:
+    return bool(state.resource.kind == "activity")
 
 
 def _input(params: dict[str, Any]) -> str:
@@ -101,7 +138,7 @@ def _input(params: dict[str, Any]) -> str:
     return text
 
 
-def _about(call: Call) -> dict[str, Any]:
+def _about(call: Call, state: Any) -> dict[str, Any]:
     """Return what the state may know of its execution: made up, or the given context."""
     account = f"{call.region}:{call.project.account_id}"
     about: dict[str, Any] = {
@@ -115,26 +152,41 @@ def _about(call: Call) -> dict[str, Any]:
         "start_ms": clock.now_ms(),
     }
     if call.params.get("context"):
-        about["context"] = mocks.context(call.params["context"])
+        about["context"] = mocks.context(call.params["context"], state)
     return about
 
 
-def _call(exchange: Exchange, command: engine.RunTask) -> engine.TaskSucceeded | engine.TaskFailed:
-    """Call what the Task names and return its outcome."""
-    outcome = integrations.tried(
-        Task(
-            kind=command.kind,
-            resource=command.resource,
-            service=command.service,
-            action=command.action,
-            input=command.input,
-            idempotency_key=secrets.token_hex(16),
-            execution_arn="",
-            token="",
-            timeout_s=command.timeout_seconds,
-        ),
-        exchange,
+def _call(exchange: Exchange, command: engine.RunTask) -> engine.Message:
+    """Call what the Task names and return its outcome, or that it took too long."""
+    limit = min(command.timeout_seconds or MOST_S, MOST_S)
+    task = Task(
+        kind=command.kind,
+        resource=command.resource,
+        service=command.service,
+        action=command.action,
+        input=command.input,
+        idempotency_key=secrets.token_hex(16),
+        execution_arn="",
+        token="",
+        timeout_s=limit,
     )
+    future: Future[Outcome] = Future()
+    work = partial(_work, future, task, exchange)
+    threading.Thread(target=work, name="test-state", daemon=True).start()
+    try:
+        outcome = future.result(limit)
+    except TimeoutError:  # the call is left alone: nobody waits for it any more
+        return engine.TaskTimedOut(command.task)
     if isinstance(outcome, Failed):
         return engine.TaskFailed(command.task, outcome.error, outcome.cause)
     return engine.TaskSucceeded(command.task, outcome.output)
+
+
+def _work(future: Future[Outcome], task: Task, exchange: Exchange) -> None:
+    """Call on a thread of its own, for a function of this process cannot be interrupted."""
+    try:
+        future.set_result(integrations.tried(task, exchange))
+    except BaseException as error:  # noqa: BLE001 - it goes to the one who waits
+        future.set_exception(error)
+    finally:
+        connections.close_all()

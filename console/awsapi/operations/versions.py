@@ -33,7 +33,7 @@ def delete_version(call: Call) -> dict[str, Any]:
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
     machine = machines.get(call.project, call.params["stateMachineArn"])
-    before = paging.position(call.action, call.params) or 0
+    before = paging.position(call, call.params) or 0
     rows = versions.list_versions(machine, before=before, limit=paging.size(call.params) + 1)
     return paging.page(call, "stateMachineVersions", rows, _version, lambda row: row.number)
 
@@ -96,7 +96,7 @@ def delete_alias(call: Call) -> dict[str, Any]:
 def list_aliases(call: Call) -> dict[str, Any]:
     """ListStateMachineAliases of a machine or version."""
     target = versions.resolve(call.project, call.params["stateMachineArn"])
-    after = paging.position(call.action, call.params) or 0
+    after = paging.position(call, call.params) or 0
     rows = versions.list_aliases(target, after=after, limit=paging.size(call.params) + 1)
     return paging.page(call, "stateMachineAliases", rows, _alias, lambda row: row.pk)
 

@@ -76,7 +76,7 @@ def graph(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 def scenario(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with an execution as a test, which ``manage.py replay`` runs."""
     one = yard(request).execution(machine, execution)
-    if one.status == "RUNNING":
+    if one.status in ("RUNNING", "UNFINISHED"):
         raise Http404(f"“{one.name}” is still running: a test needs its end.")
     size = HistoryEvent.objects.filter(execution_id=one.pk).aggregate(all=Sum(Length("details")))
     if (size["all"] or 0) > _LARGEST:
@@ -85,6 +85,8 @@ def scenario(request: HttpRequest, machine: str, execution: str) -> HttpResponse
         made = scenarios.of(one)
     except engine.DefinitionError:
         raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+    except ValueError:  # imported, and cut where it was printed
+        raise Http404(f"Payloads of “{one.name}” are not whole: a test needs them.") from None
     answer = _file(json.dumps(made, ensure_ascii=False, indent=2) + "\n", "application/json")
     # said here, not by the link: a refusal is to be read, not saved
     answer["Content-Disposition"] = content_disposition_header(True, f"{one.name}.scenario.json")

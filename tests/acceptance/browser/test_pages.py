@@ -70,6 +70,8 @@ def paths(server: Server) -> dict[str, str]:
         "past": f"{running}?at=3&step=Before&tab=flow",
         "import": "/import/",
         "stop": f"{running}stop/",
+        "replay": f"{running}replay/?step=Before",
+        "share": f"{running}share/",
         "missing": "/machines/nowhere/",
     }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,20 +87,45 @@ def test_every_handler_is_an_action_of_the_model() -> None:
     assert set(operations.HANDLERS) <= set(shapes.service().operation_names)
 
 
+def asking(action: str, project: int = 1, region: str = "us-east-1") -> Any:
+    """Return a call as far as its pages matter."""
+    return SimpleNamespace(action=action, project=SimpleNamespace(pk=project), region=region)
+
+
+CALL = asking("ListExecutions")
+
+
 def test_tokens_are_bound_to_their_query() -> None:
     """A token is good for the same action and arguments only, and cannot be made up."""
-    token = paging.token("ListExecutions", {"stateMachineArn": ARN}, [5, 7])
+    token = paging.token(CALL, {"stateMachineArn": ARN}, [5, 7])
     query = {"stateMachineArn": ARN, "nextToken": token, "maxResults": 3}
-    assert paging.position("ListExecutions", query) == [5, 7]
+    assert paging.position(CALL, query) == [5, 7]
     for other in (
         {**query, "stateMachineArn": ARN + "y"},
         {**query, "nextToken": token[:-4] + "AAAA"},
         {**query, "nextToken": "nonsense"},
+        {**query, "nextToken": ""},
     ):
         with pytest.raises(InvalidToken):
-            paging.position("ListExecutions", other)
+            paging.position(CALL, other)
+    for call in (
+        asking("ListActivities"),
+        asking("ListExecutions", project=2),
+        asking("ListExecutions", region="eu-west-1"),
+    ):
+        with pytest.raises(InvalidToken):
+            paging.position(call, query)
+
+
+def test_tokens_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As AWS says of them; a minute before they are still good."""
+    now = time.time()
+    query = {"nextToken": paging.token(CALL, {}, 5)}
+    monkeypatch.setattr(paging.time, "time", lambda: now + 24 * 3600 - 60)
+    assert paging.position(CALL, query) == 5
+    monkeypatch.setattr(paging.time, "time", lambda: now + 24 * 3600 + 60)
     with pytest.raises(InvalidToken):
-        paging.position("ListActivities", query)
+        paging.position(CALL, query)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,12 @@ import pytest
 
 from console import access
 from console.awsapi import services, shapes
+from console.awsapi.operations import test_state
 from console.awsapi.operations.call import Call
-from console.errors import AccessDeniedException
+from console.errors import AccessDeniedException, InvalidDefinition, ValidationException
 from console.models import Role
 from console.store.audit import Actor
-from tests.console.store.helpers import ROLE
+from tests.console.store.helpers import ROLE, function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -236,3 +238,69 @@ def described(shape: Any, before: str = "") -> Iterator[str]:
         yield before + name
         if member.type_name == "structure":
             yield from described(member, f"{before}{name}.")
+
+
+# -- what cannot be tried --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "arn:aws:states:us-east-1:123456789012:activity:work",
+        "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "arn:aws:states:::states:startExecution.sync:2",
+    ],
+)
+def test_what_would_wait_needs_a_mock(tried: Try, resource: str) -> None:
+    """Nothing is called; with a mock it is tried like any other."""
+    state = {"Type": "Task", "Resource": resource, "End": True}
+    with pytest.raises(InvalidDefinition, match="unless a mock is specified"):
+        tried(state)
+    mocked = tried(state, mock={"result": "{}", "fieldValidationMode": "NONE"})
+    assert mocked["status"] == "SUCCEEDED"
+
+
+MAP_MOCK = {"mock": {"result": "[1]"}, "input": "[1, 2]"}
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (
+            {"stateConfiguration": {"mapIterationFailureCount": 1}},
+            "TestState does not support MapIterationFailureCount when a mock is not specified.",
+        ),
+        (
+            {"stateConfiguration": {"mapIterationFailureCount": 3}, **MAP_MOCK},
+            "Map iteration failure count must be less than or equal to the number of Map iterati",
+        ),
+        (
+            {"context": '{"Task": {"Token": "t"}}', **MAP_MOCK},
+            "Invalid Context object provided: Context object contains 'Task' when state is not a ",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    tried: Try, params: dict[str, Any], words: str
+) -> None:
+    """In the service's words."""
+    with pytest.raises(ValidationException) as caught:
+        tried(distributed(), **params)
+    assert caught.value.message.startswith(words)
+
+
+def nap(event: Any, context: Any) -> None:
+    """A function that takes too long."""
+    del event, context
+    time.sleep(1.2)
+
+
+@pytest.mark.parametrize(("most", "more"), [(0.2, {}), (300, {"TimeoutSeconds": 1})])
+def test_a_trial_ends_in_time(
+    tried: Try, settings: Any, monkeypatch: pytest.MonkeyPatch, most: float, more: dict[str, int]
+) -> None:
+    """After five minutes, or the state's own TimeoutSeconds, whatever it calls is timed out."""
+    settings.STEPYARD_FUNCTIONS = {"nap": f"{__name__}:nap"}
+    monkeypatch.setattr(test_state, "MOST_S", most)
+    found = tried(function("nap", End=True, **more))
+    assert (found["status"], found["error"]) == ("FAILED", "States.Timeout")

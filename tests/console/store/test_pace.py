@@ -317,3 +317,20 @@ def test_what_is_owed_is_part_of_the_bucket(project: Project, limit: Any, now: C
     for one in line:
         drain(one)
     assert sum(map(entered, line)) - before == 3 + 2  # two were owed more than it holds
+
+
+def test_children_of_a_map_run_pay_for_themselves(project: Project, limit: Any) -> None:
+    """Each is an execution of the project; together they go no faster than one would."""
+    limit(3, 20)
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    state = {"Type": "Map", "ItemProcessor": {**mode, **chain(2)}, "End": True}
+    begun = time.monotonic()
+    parent = start(create(project, {"StartAt": "M", "States": {"M": state}}), list(range(10)))
+    worker = Embedded()
+    worker.start()
+    try:
+        assert ended(parent, 30).status == "SUCCEEDED"
+    finally:
+        worker.stop()
+    assert time.monotonic() - begun > (1 + 10 * 2 - 3) / 20 - 0.1
+    assert_nothing_wrong()

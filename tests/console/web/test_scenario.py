@@ -26,6 +26,7 @@ from tests.console.store.helpers import (
     start,
 )
 from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.test_imports import ARN, HISTORY, brought
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -245,6 +246,21 @@ def test_x11_the_command_compares_and_says_what_differs(
         call_command("replay", str(file), "--definition", str(changed))
     assert exited.value.code == 1
     assert f"{file}: path, state 2 (after Pay): got Sorry, wanted Nap" in capsys.readouterr().out
+
+
+def test_x11_what_ran_on_aws_becomes_a_test(project: Project, client: Client) -> None:
+    """An imported history replays here; one that was cut says why it cannot."""
+    del project
+    path = brought(client)
+    assert f'href="{path}scenario.json"' in text(client.get(path))
+    made = json.loads(text(client.get(f"{path}scenario.json")))
+    assert made["Scenario"]["Start"]["ExecutionArn"] == ARN
+    assert differences(made) == []
+    whole = json.dumps(HISTORY)
+    cut = brought(client, history=whole.replace('{"output": "5"}', '{"output": "{"}'))
+    assert "not whole" in text(client.get(f"{cut}scenario.json"), 404)
+    half = brought(client, history=json.dumps({"events": HISTORY["events"][:5]}))
+    assert "still running" in text(client.get(f"{half}scenario.json"), 404)
 
 
 def test_x11_a_test_needs_an_end(project: Project, client: Client) -> None:

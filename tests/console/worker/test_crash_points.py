@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import Execution, HistoryEvent, Project, StateMachine, TaskRow, Timer
+from console import quotas
+from console.models import (
+    Execution,
+    HistoryEvent,
+    Project,
+    StateMachine,
+    TaskRow,
+    ThrottledMinute,
+    Timer,
+)
 from console.store import caches, runs, tasks, writer
 from console.store.workers import Share
 from console.worker import delivery
@@ -106,6 +115,26 @@ def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[in
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_every_commit(project: Project, shape: str, moment: str) -> None:
     """Whichever commit the process dies at, the execution ends as it would have."""
+    die_everywhere(project, shape, moment)
+
+
+@pytest.mark.parametrize("shape", ["wait", "retry", "parallel", "map"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_every_commit_under_a_limit(
+    project: Project, settings: Any, shape: str, moment: str
+) -> None:
+    """Also where almost every transition has to wait for its token."""
+    settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": 1, "refill": 0.5}}
+    quotas.forget()
+    try:
+        die_everywhere(project, shape, moment)
+        assert ThrottledMinute.objects.exists()
+    finally:
+        quotas.forget()
+
+
+def die_everywhere(project: Project, shape: str, moment: str) -> None:
+    """Die at one commit after the other, and live again."""
     definition, data, wanted = SHAPES[shape]
     machine = create(project, definition)
     commit, reached = 1, True

@@ -1,0 +1,179 @@
+"""Do the parameters of calls do what the service model says of them?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.errors import ValidationException
+from console.models import Execution
+from console.store import logs
+from tests.console.awsapi.world import FAIL, MAP, World, definition
+from tests.console.store.helpers import PASS, ROLE, drain, ended
+
+if TYPE_CHECKING:
+    from console.worker import Embedded
+
+UNUSUAL = {"Type": "Task", "Resource": "foo:bar", "End": True}
+WARNS = definition({"StartAt": "P", "States": {"P": UNUSUAL}})
+BROKEN = definition({"StartAt": "A", "States": {"A": {"Type": "Pas"}, "B": {"Type": "Tas"}}})
+GROUP = "arn:aws:logs:us-east-1:123456789012:log-group:/calls:*"
+LOGGING = {
+    "level": "ERROR",
+    "includeExecutionData": True,
+    "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": GROUP}}],
+}
+KEY = {
+    "type": "CUSTOMER_MANAGED_KMS_KEY",
+    "kmsKeyId": "alias/key",
+    "kmsDataKeyReusePeriodSeconds": 90,
+}
+
+
+def test_warnings_are_told_where_they_are_asked_for(world: World) -> None:
+    """ERROR leaves them out; neither makes a definition fail."""
+    ask = "ValidateStateMachineDefinition"
+    plain = world.ask(ask, definition=WARNS)
+    assert (plain["result"], plain["diagnostics"], plain["truncated"]) == ("OK", [], False)
+    found = world.ask(ask, definition=WARNS, severity="WARNING")
+    assert found["result"] == "OK"
+    assert [one["severity"] for one in found["diagnostics"]] == ["WARNING"]
+    assert {"code", "message", "location"} <= set(found["diagnostics"][0])
+
+
+def test_diagnostics_are_cut_where_that_is_asked_for(world: World) -> None:
+    """``truncated`` says that there are more."""
+    ask = "ValidateStateMachineDefinition"
+    every = world.ask(ask, definition=BROKEN)
+    assert (every["result"], every["truncated"]) == ("FAIL", False)
+    assert len(every["diagnostics"]) > 1
+    one = world.ask(ask, definition=BROKEN, maxResults=1)
+    assert one == {**every, "diagnostics": every["diagnostics"][:1], "truncated": True}
+
+
+def test_configurations_are_kept_and_returned(world: World) -> None:
+    """Of a machine as it is, of one that was changed, and of the one that an execution ran."""
+    logs.create_group(world.principal.project, "us-east-1", "/calls")
+    given: dict[str, Any] = {
+        "loggingConfiguration": LOGGING,
+        "tracingConfiguration": {"enabled": True},
+        "encryptionConfiguration": KEY,
+    }
+    arn = world.fresh(PASS, **given)
+    execution = world.start(arn)
+    for found in (
+        world.ask("DescribeStateMachine", stateMachineArn=arn),
+        world.ask("DescribeStateMachineForExecution", executionArn=execution),
+    ):
+        assert {name: found[name] for name in given} == given
+    off = {"tracingConfiguration": {"enabled": False}}
+    world.ask("UpdateStateMachine", stateMachineArn=arn, **off)
+    found = world.ask("DescribeStateMachine", stateMachineArn=arn)
+    assert {name: found[name] for name in given} == given | off
+
+
+def test_without_configurations_aws_s_defaults_are_answered(world: World) -> None:
+    """Logging is off, tracing too, and the key is AWS's own."""
+    found = world.ask("DescribeStateMachine", stateMachineArn=world.fresh(PASS))
+    assert found["loggingConfiguration"] == {"level": "OFF", "includeExecutionData": False}
+    assert found["tracingConfiguration"] == {"enabled": False}
+    assert found["encryptionConfiguration"] == {"type": "AWS_OWNED_KEY"}
+
+
+def test_metadata_only_leaves_the_data_out(world: World) -> None:
+    """Definitions, input and output: what a key would have to be used for."""
+    arn = world.fresh(PASS)
+    execution = world.start(arn)
+    drain(Execution.objects.get(arn=execution))
+    for action, params, data in (
+        ("DescribeStateMachine", {"stateMachineArn": arn}, {"definition"}),
+        ("DescribeStateMachineForExecution", {"executionArn": execution}, {"definition"}),
+        ("DescribeExecution", {"executionArn": execution}, {"input", "output"}),
+    ):
+        whole = world.ask(action, **params)
+        assert data <= set(whole)
+        less = world.ask(action, **params, includedData="METADATA_ONLY")
+        assert not data & set(less)
+        assert less.items() <= whole.items()
+
+
+def test_a_history_is_read_from_both_ends(world: World) -> None:
+    """``reverseOrder`` over pages gives the same events, the newest first."""
+    execution = world.start(world.fresh(PASS))
+    drain(Execution.objects.get(arn=execution))
+    ids = []
+    more: dict[str, Any] = {}
+    while True:
+        page = world.ask(
+            "GetExecutionHistory", executionArn=execution, reverseOrder=True, maxResults=3, **more
+        )
+        ids += [event["id"] for event in page["events"]]
+        if "nextToken" not in page:
+            break
+        more = {"nextToken": page["nextToken"]}
+    assert ids == [4, 3, 2, 1]
+
+
+def test_children_are_filtered_by_redrive(world: World, worker: Embedded) -> None:
+    """Of a Map Run only; with a state machine the filter is refused."""
+    del worker
+    processor = {**MAP["States"]["M"]["ItemProcessor"], **FAIL}
+    state = {**MAP["States"]["M"], "ItemProcessor": processor}
+    parent = world.start(world.fresh({"StartAt": "M", "States": {"M": state}}), input="[1]")
+    ended(Execution.objects.get(arn=parent))
+    (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
+
+    def count(which: str) -> int:
+        found = world.ask("ListExecutions", mapRunArn=run["mapRunArn"], redriveFilter=which)
+        return len(found["executions"])
+
+    assert (count("REDRIVEN"), count("NOT_REDRIVEN")) == (0, 1)
+    world.ask("RedriveExecution", executionArn=parent)
+    ended(Execution.objects.get(arn=parent))
+    assert (count("REDRIVEN"), count("NOT_REDRIVEN")) == (1, 0)
+    with pytest.raises(ValidationException):
+        world.ask("ListExecutions", stateMachineArn=world.machine, redriveFilter="REDRIVEN")
+
+
+def test_creating_the_same_again_is_the_same(world: World) -> None:
+    """A machine, an activity and a running execution; a role and tags do not count."""
+    text = definition(PASS)
+    first = world.ask("CreateStateMachine", name="same", definition=text, roleArn=ROLE)
+    other = {"roleArn": f"{ROLE}2", "tags": [{"key": "k", "value": "v"}]}
+    assert world.ask("CreateStateMachine", name="same", definition=text, **other) == first
+    activity = world.ask("CreateActivity", name="same")
+    assert world.ask("CreateActivity", name="same", tags=other["tags"]) == activity
+    machine = world.fresh()
+    begun = world.ask("StartExecution", stateMachineArn=machine, name="x", input="{}")
+    assert world.ask("StartExecution", stateMachineArn=machine, name="x", input="{}") == begun
+
+
+def test_a_map_run_counts_items_and_executions(world: World, worker: Embedded) -> None:
+    """Of batches they differ: one of three fails, with two of the five items in it."""
+    del worker
+    which = [{"Variable": "$.Items[0]", "NumericEquals": 3, "Next": "F"}]
+    line = {
+        "StartAt": "C",
+        "States": {
+            "C": {"Type": "Choice", "Choices": which, "Default": "S"},
+            "S": {"Type": "Succeed"},
+            **FAIL["States"],
+        },
+    }
+    state = {
+        **MAP["States"]["M"],
+        "ItemProcessor": {**MAP["States"]["M"]["ItemProcessor"], **line},
+        "ItemBatcher": {"MaxItemsPerBatch": 2},
+        "ToleratedFailurePercentage": 100,
+    }
+    machine = world.fresh({"StartAt": "M", "States": {"M": state}})
+    parent = world.start(machine, input="[1, 2, 3, 4, 5]")
+    ended(Execution.objects.get(arn=parent))
+    (run,) = world.ask("ListMapRuns", executionArn=parent)["mapRuns"]
+    found = world.ask("DescribeMapRun", mapRunArn=run["mapRunArn"])
+    wanted = {"total": 3, "succeeded": 2, "failed": 1, "pending": 0, "running": 0}
+    assert wanted.items() <= found["executionCounts"].items()
+    wanted = {"total": 5, "succeeded": 3, "failed": 2, "pending": 0, "running": 0}
+    assert wanted.items() <= found["itemCounts"].items()
+    assert found["itemCounts"].keys() == found["executionCounts"].keys()
