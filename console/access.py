@@ -38,6 +38,7 @@ _WANTS = {
             "TestState",
             "RevealPayloads",
             "PutView",
+            "PutNote",
             "DeleteView",
             "GetActivityTask",
             "SendTaskSuccess",

@@ -97,6 +97,8 @@ def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
     cover = execution.__dict__["cover"] = Cover(execution, until_ms)
     if not cover.revealed and execution.project.masked:
         hide(execution, cover.veil)
+        if hasattr(execution, "remark"):  # people quote what they see
+            execution.remark.note = cover.veil.words(execution.remark.note)
     return execution
 
 

@@ -28,6 +28,7 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    remarks,
     rule,
     rules,
     saved,
@@ -56,6 +57,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("tasks/<int:number>/", tasks.answer, name="task"),
     path("redrive/", redrive.redrive, name="redrive"),
     path("reveal/", masks.reveal, name="reveal"),
+    path("remark/", remarks.change, name="remark"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),
