@@ -39,6 +39,7 @@ _WANTS = {
             "TestState",
             "RevealPayloads",
             "PutView",
+            "PutNote",
             "DeleteView",
             "GetActivityTask",
             "SendTaskSuccess",

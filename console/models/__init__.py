@@ -52,6 +52,7 @@ from console.models.people import (
     SavedView,
 )
 from console.models.quotas import ThrottledMinute, TokenBucket
+from console.models.remarks import Remark
 from console.models.server import (
     ServerFact,
     Worker,
@@ -82,6 +83,7 @@ __all__ = [
     "OutboxEvent",
     "Price",
     "Project",
+    "Remark",
     "Role",
     "RunRow",
     "RunValue",

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-KEPT = 1_000
-"""Of how many executions is remembered what was hidden."""
+KEPT = 200_000
+"""How many hidden values are remembered; an execution counts as one even if it has none."""
 _FIELDS = ("input", "output", "error", "cause")
 _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 _END = 1 << 60  # behind every event
@@ -101,6 +101,8 @@ def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
     cover = execution.__dict__["cover"] = Cover(execution, until_ms)
     if not cover.revealed and execution.project.masked:
         hide(execution, cover.veil)
+        if hasattr(execution, "remark"):  # people quote what they see
+            execution.remark.note = cover.veil.words(execution.remark.note)
     return execution
 
 
@@ -167,8 +169,40 @@ class _Read(NamedTuple):
     values: frozenset[str]
 
 
-_memory: OrderedDict[tuple[int, str], _Read] = OrderedDict()
-_lock = Lock()
+class _Memory:
+    """What was read last, by execution and by the paths it was read for."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[tuple[int, str], _Read] = OrderedDict()
+        self._size = 0
+
+    def of(self, masked: str, numbers: Iterable[int]) -> dict[int, _Read | None]:
+        """Return what is remembered of executions."""
+        with self._lock:
+            return {pk: self._known.get((pk, masked)) for pk in numbers}
+
+    def keep(self, masked: str, number: int, read: _Read) -> None:
+        """Remember what was read; what was read longest ago makes room."""
+        with self._lock:
+            before = self._known.pop((number, masked), None)
+            self._known[number, masked] = read
+            self._size += _weight(read) - _weight(before)
+            while self._size > KEPT and len(self._known) > 1:
+                self._size -= _weight(self._known.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._known.clear()
+            self._size = 0
+
+
+def _weight(read: _Read | None) -> int:
+    return 0 if read is None else 1 + len(read.values)
+
+
+_memory = _Memory()
 
 
 def _joined(places: engine.Places, known: Iterable[_Read]) -> Veil:
@@ -197,19 +231,14 @@ def _family(numbers: Collection[int]) -> dict[int, _State]:
 
 def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
     """Return what hidden places of these executions hold by now."""
-    with _lock:
-        before = {pk: _memory.get((pk, masked)) for pk in family}
+    before = _memory.of(masked, family)
     known = {pk: was for pk, was in before.items() if was is not None and was.state == family[pk]}
     stale = {pk: was for pk, was in before.items() if pk not in known}
     texts = _ALL.filter(pk__in=list(stale)).values_list("pk", *_FIELDS)
     for pk, values in _values(places_of(masked), texts, stale).items():
         upto = (family[pk].next_event or 1) - 1
         known[pk] = made = _Read(family[pk], upto, frozenset(values))
-        with _lock:
-            _memory[pk, masked] = made
-            _memory.move_to_end((pk, masked))
-            while len(_memory) > KEPT:
-                _memory.popitem(last=False)
+        _memory.keep(masked, pk, made)
     return known
 
 

@@ -17,7 +17,7 @@ from console.web.scan import BARE, PAGE
 from console.web.words import DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -89,10 +89,26 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     return {machine: count for machine, count in pairs if machine is not None}
 
 
-def ended(here: Yard, numbers: Sequence[int]) -> list[Execution]:
-    """Return those of some executions that are no longer running."""
-    rows = Execution.objects.filter(project=here.project, pk__in=list(numbers)[:PAGE])
-    return list(rows.exclude(status="RUNNING").defer(*BARE))
+def changed(here: Yard, running: Sequence[int], told: Mapping[int, str]) -> list[Execution]:
+    """Return those rows of a list that no longer show what is.
+
+    ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
+    """
+    asked = [*running[:PAGE], *list(told)[:PAGE]]
+    rows = Execution.objects.filter(project=here.project, pk__in=asked)
+    found = rows.select_related("remark").defer(*BARE)
+    ended = set(running)
+    return [
+        one
+        for one in found
+        if (one.pk in ended and one.status != "RUNNING")
+        or (one.pk in told and stamp(one) != told[one.pk])
+    ]
+
+
+def stamp(execution: Execution) -> str:
+    """Return the stamp of an execution's remark, "" if there is none."""
+    return execution.remark.stamp if hasattr(execution, "remark") else ""
 
 
 def lately(here: Yard, statuses: Sequence[str], most: int) -> list[Execution]:

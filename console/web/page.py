@@ -81,9 +81,8 @@ class Yard:
         imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
         if imported is not None:
             return self._imported(int(imported[1]), name)
-        rows = Execution.objects.select_related("definition", "state_machine", "runrow").filter(
-            project=self.project
-        )
+        beside = ("definition", "state_machine", "runrow", "remark")
+        rows = Execution.objects.select_related(*beside).filter(project=self.project)
         machine = machine.replace("~", "/")
         execution = rows.filter(arn=self.arn("execution", machine, name)).first()
         if execution is None:  # of an Express machine, where the last of a name is shown
@@ -107,7 +106,7 @@ class Yard:
         return execution
 
     def _imported(self, number: int, name: str) -> Execution:
-        rows = Execution.imports.select_related("definition")
+        rows = Execution.imports.select_related("definition", "remark")
         execution = rows.filter(project=self.project, pk=number, name=name).first()
         if execution is None:
             raise Http404(f"There is no imported execution “{name}”.")
@@ -182,6 +181,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "default_region": settings.STEPYARD_REGION,
             "rq": f"?region={here.region}" if here.elsewhere else "",
             "ra": f"&region={here.region}" if here.elsewhere else "",
+            "masks": bool(here.project.masked),
             "columns": columns.chosen(here.principal.columns),
             "may": {
                 "start": here.may("StartExecution"),
@@ -194,6 +194,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "team": here.may("PutMember"),
                 "reveal": here.may("RevealPayloads"),
                 "view": here.may("PutView"),
+                "note": here.may("PutNote"),
             },
         }
     return common

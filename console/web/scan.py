@@ -77,7 +77,8 @@ def executions(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Exec
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
-    found = Execution.objects.filter(pk__in=[number for _, number in shown]).defer(*BARE)
+    found = Execution.objects.filter(pk__in=[number for _, number in shown])
+    found = found.select_related("remark").defer(*BARE)
     rows = sorted(found, key=lambda one: (one.start_ms, one.pk), reverse=True)
     address = f"{before[0]}-{before[1]}" if before else ""
     return Executions(tuple(rows), wanted, address, looked, newest)

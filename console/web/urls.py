@@ -28,6 +28,7 @@ from console.web.views import (
     preferences,
     prometheus,
     redrive,
+    remarks,
     replay,
     rule,
     rules,
@@ -63,6 +64,7 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("redrive/", redrive.redrive, name="redrive"),
     path("replay/", replay.replay, name="replay"),
     path("reveal/", masks.reveal, name="reveal"),
+    path("remark/", remarks.change, name="remark"),
 ]
 _MACHINE: list[URLPattern | URLResolver] = [
     path("", machines.show, name="machine"),

@@ -149,6 +149,7 @@
     parameters.shown = rows.length;
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
+    parameters.remark = document.getElementById("remark-said")?.dataset.remark ?? "";
     parameters.seen_visit = document.querySelector("#panel [data-visit]")?.dataset.visit ?? "";
   }
 
@@ -158,6 +159,8 @@
     if (kind === "list") {
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
+      const told = [...document.querySelectorAll("tr[data-remark]")];
+      event.detail.parameters.remarks = told.map((row) => `${row.id.slice(1)}:${row.dataset.remark}`).join(",");
     }
   });
   document.addEventListener("htmx:beforeRequest", (event) => {

@@ -40,7 +40,10 @@ def href(context: Context, view: str, *names: str, **query: Any) -> str:
 
 
 _PASSING = frozenset(
-    {"after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"}
+    {
+        *("after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"),
+        *("remark", "remarks"),
+    }
 )
 
 

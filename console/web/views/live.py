@@ -46,7 +46,8 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     }
     try:
         with traced(one) as trace:
-            if trace.last == cursor and not over:
+            context["remarked"] = request.GET.get("remark", "") != lists.stamp(one)
+            if trace.last == cursor and not over and not context["remarked"]:
                 return HttpResponse(status=204)
             context |= painted(one, trace, request.GET) | ending(one, trace)
             context["paint"] = _paint(trace, cursor, events.types(one))
@@ -164,11 +165,13 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 
 
 def list_news(request: HttpRequest, here: Yard, machine: StateMachine | None) -> HttpResponse:
-    """Answer the poll of a list: rows that ended, and how many executions are newer."""
+    """Answer the poll of a list: rows that changed, and how many executions are newer."""
     wanted = Wanted.of(request.GET)
     count = scan.newer(here, machine, wanted, _number(request.GET.get("newest", "")))
     running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
-    done = lists.ended(here, running) if running else []
+    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
+    told = {int(number): stamp for number, stamp in pairs}
+    done = lists.changed(here, running, told) if running or told else []
     if not done and str(count) == request.GET.get("count", "0"):
         return HttpResponse(status=204)
     context = {

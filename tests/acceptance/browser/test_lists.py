@@ -249,3 +249,35 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
     ben.click("text=Clear the filter")
     expect(rows).to_have_count(3)
     reader.close()
+
+
+def test_x15_who_looks_is_seen_by_others_within_a_tick(
+    page: Page, browser: Browser, server: Server
+) -> None:
+    """In a list and on a page that are open, with what was typed there left alone."""
+    path = start(server, create(server, waits(600)))
+    machine = path.split("/")[2]
+    page.goto(f"/machines/{machine}/")
+    row = page.locator("#executions tbody tr")
+    expect(row).to_have_count(1)
+    watching = page.context.new_page()
+    watching.goto(path)
+    watching.click("summary:has-text('Write a note')")
+    watching.fill("#note", "half a sent")
+
+    colleague = browser.new_context(base_url=server.url)
+    ana = colleague.new_page()
+    ana.goto(login_of(server, "ana", "operator"))
+    ana.goto(path)
+    ana.click("button:has-text('I am looking at this')")
+    expect(ana.locator("button:has-text('I no longer look')")).to_be_visible()
+    expect(row).to_contain_text("ana is looking at this", timeout=5_000)
+    expect(watching.locator("#remark-said")).to_contain_text("ana is looking", timeout=5_000)
+    expect(watching.locator("#note")).to_have_value("half a sent")
+    ana.click("summary:has-text('Write a note')")
+    ana.fill("#note", "the shop knows")
+    ana.click("button:has-text('Save the note')")
+    expect(row).to_contain_text("the shop knows", timeout=5_000)
+    found = Axe().run(watching).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    colleague.close()

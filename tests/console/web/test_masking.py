@@ -371,3 +371,21 @@ def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> Non
             text(client.get(address))
         assert len(queries) <= 15, (address, [one["sql"][:90] for one in queries])
     assert LogGroup.objects.exists()
+
+
+def test_x14_what_is_remembered_of_many_executions_is_bounded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read longest ago is read again, and hides the same."""
+    from console.web import hiding
+
+    mask(project)
+    machine = create(project, PASS)
+    several = [drain(start(machine, {"password": f"canary-{one}"})) for one in range(4)]
+    monkeypatch.setattr(hiding, "KEPT", 3)
+    for _ in range(2):
+        for number, one in enumerate(several):
+            shown = hiding.shown(Execution.objects.get(pk=one.pk))
+            assert shown.input == '{"password":"(masked)"}'
+            assert hiding.of(shown).veil.values == {f"canary-{number}"}
+    assert len(hiding._memory._known) == 1

@@ -1,0 +1,95 @@
+"""X15: one note an execution, and who is looking at it, for everybody to see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console.models import AuditEntry, Project, Remark
+from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from tests.console.web.helpers import CHAIN, MARKUP, page, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Execution
+
+    SignIn = Callable[[str], Client]
+
+
+@pytest.fixture
+def execution(project: Project) -> Execution:
+    """Return one that waits."""
+    return drain(start(create(project, CHAIN), name="x"))
+
+
+def remark(client: Client, execution: Execution, **form: str) -> None:
+    """Send the form of an execution's page, which leads back there."""
+    answer = client.post(page(execution, "remark/"), {**form, "next": page(execution, "?at=2")})
+    assert answer["Location"] == page(execution, "?at=2")
+
+
+def test_x15_others_see_who_looks_and_what_is_noted(
+    execution: Execution, signed_in: SignIn
+) -> None:
+    """On the page and in the lists, until it is taken back."""
+    ana, ben = signed_in("operator"), signed_in("viewer")
+    remark(ana, execution, act="look")
+    remark(ana, execution, act="note", note=f" ask\r\nthe shop {MARKUP} ")
+    for address in (page(execution), "/executions/", "/machines/machine/"):
+        shown = text(ben.get(address))
+        assert "operator</bdi>" in shown
+        assert "is looking at this" in shown
+        assert "ask\nthe shop" in shown
+        assert MARKUP not in ben.get(address).content.decode()
+    assert "I am looking at this" not in text(ben.get(page(execution)))
+    assert "I no longer look" in text(ana.get(page(execution)))
+    assert AuditEntry.objects.filter(action="PutNote", target=execution.arn).count() == 1
+    remark(ana, execution, act="leave")
+    remark(ana, execution, act="note", note="")
+    shown = text(ben.get(page(execution)))
+    assert "Nobody has said anything" in shown
+    assert "is looking at this" not in text(ben.get("/executions/"))
+
+
+def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
+    """To a list that shows the row, and to the page while the execution runs; once each."""
+    other = start(execution.state_machine or create(execution.project, WAIT), name="other")
+    rows = f"{execution.pk}:,{other.pk}:"
+    newest = f"/executions/_new?newest={other.pk}&count=0"
+    assert client.get(f"{newest}&remarks={rows}").status_code == 204
+    delta = page(execution, "_delta?after=4&seen=4&shown=4&remark=")
+    assert client.get(delta).status_code == 204
+    remark(client, execution, act="look")
+    told = text(client.get(f"{newest}&remarks={rows}"))
+    assert "is looking at this" in told
+    assert told.count("<tr") == 1
+    stamp = Remark.objects.get().stamp
+    rows = f"{execution.pk}:{stamp},{other.pk}:"
+    assert client.get(f"{newest}&remarks={rows}").status_code == 204
+    assert "is looking at this" in text(client.get(delta))
+    assert client.get(delta + stamp).status_code == 204
+
+
+def test_x15_remarks_want_a_right_and_an_end(execution: Execution, signed_in: SignIn) -> None:
+    """A viewer is refused; a note that is too long is told and not kept."""
+    viewer, operator = signed_in("viewer"), signed_in("operator")
+    assert viewer.post(page(execution, "remark/"), {"act": "look"}).status_code == 403
+    assert operator.post(page(execution, "remark/"), {"act": "x"}).status_code == 404
+    remark(operator, execution, act="note", note="x" * 2001)
+    assert "wanted at most 2000" in text(operator.get(page(execution)))
+    assert not Remark.objects.exists()
+
+
+def test_x15_a_note_that_quotes_a_masked_value_is_masked(project: Project, client: Client) -> None:
+    """On the page; the list only says that there is one."""
+    Project.objects.update(masked="$.password")
+    one = drain(start(create(project, PASS), {"password": "canary-15"}, "x"))
+    remark(client, one, act="note", note="it is canary-15")
+    for address, said in ((page(one), "it is (masked)"), ("/executions/", "A note by")):
+        shown = text(client.get(address))
+        assert "canary" not in shown
+        assert said in shown.replace("<bdi>", "")
