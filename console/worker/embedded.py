@@ -110,6 +110,9 @@ class Embedded:
 
     def _outdated(self) -> None:
         """End: the database was restored, and what this process remembers is not its past."""
+        if self._ended.is_set():
+            return  # another thread has seen it, too
+        self._ended.set()
         log.error("the database has begun a new epoch; this worker ends")
         threading.Thread(target=self.stop, name="end", daemon=True).start()
 

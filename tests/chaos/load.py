@@ -125,8 +125,8 @@ class Load:
         while time.monotonic() < deadline and not self._ended.is_set():
             try:
                 client.send_task_success(taskToken=token, output=output)
-            except client.exceptions.TaskTimedOut:
-                return
+            except (client.exceptions.TaskTimedOut, client.exceptions.TaskDoesNotExist):
+                return  # ended, or of a future that was restored away
             except (BotoCoreError, ClientError):
                 time.sleep(0.1)
             else:
