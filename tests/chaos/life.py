@@ -120,6 +120,7 @@ def restore(folder: Path, server: Postgres | None, size: Size) -> Report:
         old.send_signal(signal.SIGCONT)
         yard.start_workers(size.workers)
         load.start(numbers, 0)  # what the backup does not have is started again
+        load.send_again()
         if not wait_until(lambda old=old: old.poll() is not None, 30):
             report.violations.append("a worker of an older epoch works on")
         old = yard.other_worker()

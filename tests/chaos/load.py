@@ -49,6 +49,7 @@ class Load:
         self.acked: dict[str, tuple[Shape, int]] = {}
         self.retried = 0
         self.lateness: list[tuple[float, str]] = []
+        self.sent: dict[str, str] = {}  # token -> output, of every answer to a task
         self._client = yard.client(64)
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -115,6 +116,7 @@ class Load:
                 if not task.get("taskToken"):
                     continue
                 output = json.dumps({"done": json.loads(task["input"])["n"]})
+                self.sent[task["taskToken"]] = output
                 self._send(client, task["taskToken"], output)
             except (BotoCoreError, ClientError):
                 time.sleep(0.1)
@@ -131,6 +133,12 @@ class Load:
                 time.sleep(0.1)
             else:
                 return
+
+    def send_again(self) -> None:
+        """Repeat every answer: the database may have forgotten those since its backup."""
+        client = self.yard.client()
+        for token, output in list(self.sent.items()):
+            self._send(client, token, output)
 
     def end(self) -> None:
         """Work no longer."""
