@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.models import HistoryEvent, MapRun, TaskRow
+from console.models import MapRun, TaskRow
 from console.store import clocks, map_runs, replays
 from console.web import hiding, seen, trials
 from console.web.history import traced
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from console.web.seen import Seen
     from engine import Trace, Visit
 
-_AT_ONCE = 500
 _BEGINS = (
     *("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"),
     *("MapRunStarted", "MapRunRedriven"),
@@ -58,7 +57,7 @@ def of(execution: Execution) -> dict[str, Any]:
             for visit in visits
             for event in visit.events
         }
-        events = list(_events(execution))
+        events = list(seen.of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTS]))
         calls = list(_calls(execution, trace, owners, events))
         numbers = _numbers(trace, calls)
         path = [_line(one) for one in engine.lines(trace)]
@@ -86,15 +85,6 @@ def of(execution: Execution) -> dict[str, Any]:
         },
         "TestState": tried,
     }
-
-
-def _events(execution: Execution) -> Iterator[Seen]:
-    """Yield the events that tell what came in from outside, in order."""
-    wanted = [*_BEGINS, *_OUTCOMES, *_ACTS]
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=wanted)
-    numbers = list(rows.order_by("event_id").values_list("event_id", flat=True))
-    for place in range(0, len(numbers), _AT_ONCE):
-        yield from seen.read(execution, numbers[place : place + _AT_ONCE])
 
 
 def _calls(

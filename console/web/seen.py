@@ -12,7 +12,7 @@ from console.web.history import details_of
 from console.web.tries import BEGINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from console.models import Execution
     from engine import Trace, Visit
@@ -21,6 +21,7 @@ MOST_EVENTS = 200
 """A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
 
 
+_AT_ONCE = 500
 _GROUP_FAILED = ("MapStateFailed", "ParallelStateFailed")
 
 
@@ -52,6 +53,19 @@ def read(execution: Execution, wanted: Iterable[int]) -> list[Seen]:
         Seen(number, at_ms, kind, details_of(cover.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
+
+
+def of_types(execution: Execution, types: Collection[str]) -> Iterator[Seen]:
+    """Yield all events of some types, in order."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
+    yield from in_pieces(execution, list(rows.values_list("event_id", flat=True)))
+
+
+def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[Seen]:
+    """Yield events by their ids, in order, as many as there may be."""
+    ordered = sorted(numbers)
+    for place in range(0, len(ordered), _AT_ONCE):
+        yield from read(execution, ordered[place : place + _AT_ONCE])
 
 
 def value(events: Sequence[Seen], ending: str, field: str) -> tuple[int, str] | None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST = 50
 """For so many attempts of a state there are parameters."""
-_AT_ONCE = 500
 
 
 def of(
@@ -92,6 +91,5 @@ def _mock(response: dict[str, Any]) -> dict[str, Any]:
 
 def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
     """Return event -> the input of the state that was entered then."""
-    pieces = (events[place : place + _AT_ONCE] for place in range(0, len(events), _AT_ONCE))
-    read = (one for piece in pieces for one in seen.read(execution, piece))
+    read = seen.in_pieces(execution, events)
     return {one.id: one.details["input"] for one in read if "input" in one.details}

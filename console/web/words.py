@@ -72,10 +72,11 @@ def duration(milliseconds: int) -> str:
 
 
 def roughly(milliseconds: int) -> str:
-    """Write a span of time with one unit, rounded: ``45 ms``, ``3 min``, ``3 d``."""
+    """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
-        if milliseconds >= unit:
-            return f"{round(milliseconds / unit)} {name}"
+        count = round(milliseconds / unit)
+        if count and abs(count * unit - milliseconds) <= milliseconds / 10:
+            return f"{count} {name}"
     return f"{max(milliseconds, 0)} ms"
 
 

@@ -160,7 +160,14 @@ def test_x10_nothing_but_idle_time_is_one_fold() -> None:
 
 @pytest.mark.parametrize(
     ("milliseconds", "said"),
-    [(45, "45 ms"), (1200, "1 s"), (3 * MINUTE, "3 min"), (3 * DAY + HOUR, "3 d")],
+    [
+        (45, "45 ms"),
+        (1080, "1 s"),
+        (3 * MINUTE, "3 min"),
+        (90 * MINUTE, "90 min"),
+        (36 * HOUR, "36 h"),
+        (3 * DAY + HOUR, "3 d"),
+    ],
 )
 def test_x10_a_fold_says_one_unit(milliseconds: int, said: str) -> None:
     """There is little room."""
