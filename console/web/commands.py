@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.web.veil import MASK
+
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
@@ -36,8 +38,9 @@ def of_machine(request: HttpRequest, here: Yard, one: StateMachine, input: str) 
 def of_execution(request: HttpRequest, here: Yard, one: Execution) -> list[Command]:
     """Return the commands of an execution; the first one starts the same again."""
     machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
-    # one argument of a command has no room for all that an input may be
-    text = one.input if len(one.input) <= _LONGEST else "file://input.json"
+    # one argument of a command has no room for all that an input may be, nor for what is masked
+    whole = len(one.input) <= _LONGEST and MASK not in one.input
+    text = one.input if whole else "file://input.json"
     again = _aws(request, here, "start-execution", machine, input=text)
     return [
         *([] if one.map_run_id else [Command("Start the same again", again)]),

@@ -8,8 +8,7 @@ hidden elsewhere, too. ``shown`` hands an execution to the pages; ``of`` what hi
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import lru_cache, reduce
-from operator import or_
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -206,7 +205,14 @@ _memory = _Memory()
 
 
 def _joined(places: engine.Places, known: Iterable[_Read]) -> Veil:
-    return Veil(places, reduce(or_, (one.values for one in known), frozenset()))
+    values = [one.values for one in known if one.values]
+    return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
+
+
+@lru_cache(maxsize=256)
+def _veil(places: engine.Places, values: frozenset[str]) -> Veil:
+    """Return a veil, which is slow to make of thousands of values."""
+    return Veil(places, values)
 
 
 def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:

@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 MASK = "(masked)"
 WITHIN = 4
 """From this length on, a hidden value is looked for within texts; one shorter only as a whole."""
 SHORTEST = 3
 """Values shorter than this are hidden at their places only: "1" is everywhere."""
-MOST = 2_000
-"""How many hidden values of one execution are looked for elsewhere."""
+FEW = 20
+MOST = 20_000
+"""How many hidden values of one execution are looked for elsewhere; few are so one by one."""
 _BEGINS_JSON = tuple('{["-0123456789')
 
 
@@ -62,10 +66,22 @@ class Veil:
         """Return a text that is no payload without the values that are hidden."""
         if text in self._wholes:
             return MASK
-        for one in self._parts:
-            if one in text:
-                text = text.replace(one, MASK)
-        return text
+        shown, end = [], 0
+        for start, stop in _merged(self._spans(text)):
+            shown += [text[end:start], MASK]
+            end = stop
+        return "".join((*shown, text[end:])) if shown else text
+
+    def _spans(self, text: str) -> Iterable[tuple[int, int]]:
+        """Yield where hidden values stand in a text, from its beginning to its end."""
+        if len(self._parts) <= FEW:
+            return sorted((at, at + len(one)) for one in self._parts for at in _places(text, one))
+        return (
+            (at, at + len(one))
+            for at in range(len(text) - WITHIN + 1)
+            for one in self._beginnings.get(text[at : at + WITHIN], ())
+            if text.startswith(one, at)
+        )
 
     def _payload(self, text: str, places: engine.Places, found: set[str] | None) -> str:
         if not self._may_hide(text, places):
@@ -131,7 +147,9 @@ class Veil:
             return bool(places or self.values)
         if any(all(_plainly(name, text) for name in names) for names in places.names):
             return True
-        return any(one in text for one in (*self._parts, *self._wholes))
+        if len(self._parts) > FEW and any(self._spans(text)):
+            return True
+        return any(one in text for one in (*self._parts[:FEW], *self._wholes))
 
     @cached_property
     def _odd(self) -> bool:
@@ -153,12 +171,40 @@ class Veil:
         )
         return tuple(dict.fromkeys(forms))
 
+    @cached_property
+    def _beginnings(self) -> dict[str, list[str]]:
+        """Return what is looked for by how it begins: so many are not looked for one by one."""
+        found: dict[str, list[str]] = {}
+        for one in self._parts:
+            found.setdefault(one[:WITHIN], []).append(one)
+        return found
+
 
 OPEN = Veil()
 """Hides nothing."""
 _ASSIGNED = "assignedVariables"
 _NO_JSON = object()
 _DEEP = json.dumps({"details": MASK})
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans, in order, that do not overlap."""
+    start = stop = 0
+    for one, other in spans:
+        if one >= stop and stop:
+            yield start, stop
+            start, stop = one, other
+        else:
+            start, stop = (start if stop else one), max(stop, other)
+    if stop:
+        yield start, stop
 
 
 def _plainly(name: str, text: str) -> bool:

@@ -54,7 +54,7 @@ def query(context: Context, **changes: Any) -> str:
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
     asked = {
-        key: [value for value in values if value]
+        key: [value for value in values if value or key == "view"]  # "": not the default one
         for key, values in context["request"].GET.lists()
         if key not in _PASSING
     } | changes

@@ -187,6 +187,7 @@ def test_x14_a_masked_value_is_in_no_answer(run: Execution, signed_in: SignIn) -
     assert len(read) > 100
     for one in ("", "export.json", "events.csv", "events.json", "input.json", "cause.json"):
         assert "(masked)" in read[page(run, one)], one
+    assert "--input file://input.json" in read[page(run)]
     assert "visible-kind" in read[page(run)]
     assert "(masked)" in read["/machines/machine/logs/"]
 

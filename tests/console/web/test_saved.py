@@ -82,6 +82,8 @@ def test_x16_a_machine_begins_with_its_default(yard: Project, client: Client) ->
     assert names(client, "/executions/?view=first") == ["s1"]
     emptied = client.get("/machines/short/?q=&find=&view=", headers={"HX-Request": "true"})
     assert emptied["HX-Push-Url"] == "/machines/short/?view="
+    newest = text(client.get("/machines/short/_new?view=&newest=0&count=0"))
+    assert 'href="?view="' in newest
     assert client.get("/machines/long/").status_code == 200
     save(client, "second", "q=s2&machine=short", **to)
     assert names(client, "/machines/short/") == ["s2"]

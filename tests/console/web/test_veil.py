@@ -54,6 +54,16 @@ def test_a_hidden_value_is_hidden_elsewhere(value: str, text: str, shown: str) -
     assert veil("$.x", values=(value,)).payload(text) == shown
 
 
+@pytest.mark.parametrize("many", [0, 500])
+def test_overlapping_values_are_hidden_whole(many: int) -> None:
+    """Few or many: what two of them have in common leaves nothing of either."""
+    values = ("abcdef", "defghi", "defg", "zzzz", *(f"other-{one}" for one in range(many)))
+    one = veil("$.x", values=values)
+    assert one.words("-abcdefghi-abcdef-zzzzzz-") == "-(masked)-(masked)-(masked)-"
+    assert one.words("abcde") == "abcde"
+    assert one.words("defgzzzz") == "(masked)(masked)"
+
+
 def test_what_stood_at_a_place_is_told() -> None:
     """All strings and numbers below it, and those of JSON texts among them."""
     found: set[str] = set()
