@@ -107,3 +107,11 @@ class AuditEntry(models.Model):
     target = models.CharField(max_length=512)
     reason = models.CharField(max_length=256, default="")
     request_id = models.CharField(max_length=36, default="")
+
+    class Meta:
+        # most rows are starts, which the execution itself tells of: they stay out
+        indexes: ClassVar = [
+            models.Index(
+                fields=["target"], condition=~models.Q(action="StartExecution"), name="audit_target"
+            )
+        ]

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import events, lists, scan, steps, waiting
+from console.web import activity, events, lists, scan, steps, waiting
 from console.web.eventfilter import Filter
 from console.web.execution import ending, facts, painted, panel_of, past
 from console.web.history import traced
@@ -65,6 +65,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts(one) if over else {}
     context |= waiting.panel(one)
+    context["activity"] = activity.of(one)
     response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response

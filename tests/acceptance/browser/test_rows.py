@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, ended, start, type_definition, unique, waits
+from tests.acceptance.browser.yard import (
+    create,
+    ended,
+    login_of,
+    start,
+    type_definition,
+    unique,
+    waits,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -188,3 +196,24 @@ def test_E24_a_clock_changes_what_is_read_and_not_what_is_meant(
     page.goto("/machines/")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
     context.close()
+
+
+def test_X13_who_stopped_it_is_on_its_page(browser: Browser, server: Server) -> None:
+    """Ana stops it, and both she and Ben read it on the page: she without a reload."""
+    path = start(server, create(server, waits(300)))
+    ana, ben = browser.new_context(base_url=server.url), browser.new_context(base_url=server.url)
+    hers, his = ana.new_page(), ben.new_page()
+    hers.goto(login_of(server, "ana-x13", "operator"))
+    his.goto(login_of(server, "ben-x13", "viewer"))
+    hers.goto(path)
+    hers.click("[data-dialog=stop-dialog]")
+    hers.fill("#stop-dialog #cause", "wrong input")
+    hers.click("#stop-dialog button.danger")
+    expect(hers.locator("#activity")).to_contain_text("Stopped")
+    his.goto(path)
+    row = his.locator("#activity tbody tr").first
+    for word in ("Stopped", "ana-x13", "wrong input"):
+        expect(row).to_contain_text(word)
+    expect(his.locator("#activity tbody tr").last).to_contain_text("Started")
+    ana.close()
+    ben.close()

@@ -1,0 +1,82 @@
+"""X13: does the page of an execution say who did what with it?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+
+from console.models import AuditEntry
+from console.store import audit, executions
+from console.web import activity
+from tests.console.store.helpers import WAIT, create, drain, start
+from tests.console.web.helpers import page, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Execution, Project
+
+
+@pytest.fixture
+def stopped(project: Project) -> Execution:
+    """Return an execution that Ana has stopped."""
+    execution = start(create(project, WAIT))
+    drain(execution)
+    executions.stop(execution, cause="wrong input", actor=audit.Actor("ana"))
+    execution.refresh_from_db()
+    return execution
+
+
+def test_x13_others_see_who_stopped_it_and_why(
+    stopped: Execution, signed_in: Callable[[str], Client]
+) -> None:
+    """Even a viewer; newest first, and its start is the last line."""
+    found = activity.of(stopped)
+    assert [one.words for one in found.acts] == ["Stopped", "Started"]
+    assert (found.acts[0].actor, found.acts[0].reason) == ("ana", "wrong input")
+    assert not found.more
+    shown = text(signed_in("viewer").get(page(stopped)))
+    section = shown.partition('id="activity"')[2].partition("</section>")[0]
+    assert "Stopped" in section
+    assert "ana" in section
+    assert "wrong input" in section
+
+
+def test_x13_a_value_that_is_hidden_stays_hidden_in_a_reason(
+    stopped: Execution, project: Project
+) -> None:
+    """Who wrote it into the cause did not think of that."""
+    project.masked = "$.card"
+    project.save()
+    type(stopped).objects.filter(pk=stopped.pk).update(input='{"card": "4242-1"}')
+    audit.record(project, audit.Actor("ana"), "PutNote", stopped.arn, "card 4242-1")
+    fresh = type(stopped).objects.select_related("project", "definition").get(pk=stopped.pk)
+    assert "4242-1" not in activity.of(fresh).acts[0].reason
+
+
+def test_x13_what_is_long_ends_and_says_so(stopped: Execution, project: Project) -> None:
+    """The rest is in the audit."""
+    for number in range(activity.MOST + 5):
+        audit.record(project, audit.Actor("ben"), "PutNote", stopped.arn, str(number))
+    found = activity.of(stopped)
+    assert len(found.acts) == activity.MOST
+    assert found.more
+    assert found.acts[0].reason == str(activity.MOST + 4)
+
+
+def test_its_query_uses_the_index(stopped: Execution, django_assert_num_queries: Any) -> None:
+    """A yard with a million starts has a million rows in the audit."""
+    assert stopped.project.name == "default"
+    with django_assert_num_queries(1) as told:
+        activity.of(stopped)
+    if connection.vendor != "sqlite":
+        return  # a small table is read whole there
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN QUERY PLAN " + told.captured_queries[0]["sql"])
+        plan = " ".join(row[-1] for row in cursor.fetchall())
+    assert "audit_target" in plan
+    assert AuditEntry.objects.exists()
