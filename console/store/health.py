@@ -13,7 +13,7 @@ from django.db.models import Min, Q
 
 from console import clock
 from console.models import InboxMessage, Timer, Worker
-from console.store import hints, pace
+from console.store import hints, pace, writer
 
 LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
@@ -75,6 +75,8 @@ def _with_database(free: int) -> Health:
 
 def _reasons(facts: dict[str, Any]) -> list[str]:
     found = []
+    if why := writer.refusal():
+        found.append(f"the database takes no writes: {why}")
     if facts["workers"] == 0:
         found.append("no worker is alive: executions are accepted and wait")
     if facts["oldest_runnable_ms"] > LATE_MS:

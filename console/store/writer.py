@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.db import (
+    Error,
     IntegrityError,
     InterfaceError,
     OperationalError,
@@ -30,15 +32,30 @@ _RETRIES = 5
 # that nothing was committed; whoever reads again finds what is there now.
 _NOT_COMMITTED = {"40001", "40P01", "23505"}
 _TOO_MUCH = "54"  # PostgreSQL's class of errors for what exceeds a limit: not the server's fault
+_FORGET_S = 10.0  # else nobody would be sent here, who could find that writing works again
+_refused: tuple[float, str] | None = None
 
 
 def write(fn: Callable[[], T]) -> T:
     """Run ``fn`` in one transaction and return its result once it is committed."""
+    global _refused  # noqa: PLW0603 - one a process
     if connection.in_atomic_block:
         return fn()
-    if connection.vendor == "sqlite":
-        return _writer.run(fn)
-    return _write_here(fn)
+    try:
+        result = _writer.run(fn) if connection.vendor == "sqlite" else _write_here(fn)
+    except Error as error:
+        if is_outage(error):
+            _refused = (time.monotonic(), str(error).strip().partition("\n")[0])
+        raise
+    _refused = None
+    return result
+
+
+def refusal() -> str:
+    """Return why the last write failed, "" if it did not, or nobody has tried for a while."""
+    if _refused is None or time.monotonic() - _refused[0] > _FORGET_S:
+        return ""
+    return _refused[1]
 
 
 def drop_broken_connection() -> None:

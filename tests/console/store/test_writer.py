@@ -9,7 +9,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
-from console.store import activities, hints, writer
+from console.store import activities, health, hints, writer
 from console.store.writer import is_outage, write
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
@@ -148,3 +148,26 @@ def test_a_caught_full_disk_is_not_a_success(project: Project) -> None:
     with pytest.raises(OperationalError, match="rolled the transaction back"):
         write(swallow)
     assert not Activity.objects.exists()
+
+
+def test_a_server_that_cannot_write_says_that_it_is_not_ready(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading may work still; the next write that succeeds, or some time, takes it back."""
+    del project
+
+    def full() -> None:
+        raise OperationalError("could not extend file: No space left on device")
+
+    monkeypatch.setattr(writer, "_refused", None)
+    assert writer.refusal() == ""
+    with pytest.raises(OperationalError):
+        write(full)
+    assert not health.look().ready
+    assert "takes no writes: could not extend file" in " ".join(health.look().reasons)
+    write(lambda: None)
+    assert writer.refusal() == ""
+    with pytest.raises(OperationalError):
+        write(full)
+    monkeypatch.setattr(writer, "_FORGET_S", 0.0)
+    assert writer.refusal() == ""
