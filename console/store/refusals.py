@@ -1,4 +1,7 @@
-"""Who tried what their role does not allow?  The audit says it, as of what was done."""
+"""Who tried what their role does not allow?  The audit says it, under a name of its own.
+
+So what stands there under the name of an action was done.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
+REFUSED = "Refused"
+
+
 def record(project: Project, actor: audit.Actor, action: str, where: str) -> None:
     """Write an audit row for an action that was refused. ``where``: the page's path."""
-    write(lambda: audit.record(project, actor, action, where[:512], "refused: not allowed"))
+    write(lambda: audit.record(project, actor, REFUSED, where[:512], action))

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.store import shares
-from console.web import poster
+from console.web import hiding, poster
 from console.web.page import actor, render, require, yard
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def shared(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
-        one = shares.opened(token)
+        one = hiding.shown(shares.opened(token))
     except shares.Closed as why:
         raise PermissionDenied(str(why)) from None
     headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}

@@ -169,7 +169,7 @@ def test_E23_a_viewer_can_look_and_nothing_else(
     context.close()
     page.goto("/audit/")
     row = page.locator("tr", has_text=name).filter(has_text="StopExecution")
-    expect(row).to_contain_text("refused")
+    expect(row).to_contain_text("Refused")
     page.goto(path)
     expect(page.locator("#status")).to_have_text("Running")
 

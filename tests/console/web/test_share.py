@@ -94,7 +94,8 @@ def test_x17_making_one_takes_a_right_and_leaves_a_trace(
     assert viewer.post(page(execution, "share/")).status_code == 403
     assert page(execution, "share/") in text(client.get(page(execution)))
     assert "In words" in text(client.get(page(execution, "share/")))
-    assert AuditEntry.objects.get(action="SharePicture").actor == "viewer", "who was refused"
+    tried = AuditEntry.objects.get(action="Refused")
+    assert (tried.actor, tried.reason) == ("viewer", "SharePicture")
     links(client, execution, "nonsense")
     entry = AuditEntry.objects.get(action="SharePicture", actor="editor")
     assert (entry.actor, entry.target, entry.reason) == ("editor", execution.arn, "24 h")
