@@ -12,6 +12,7 @@ from console import clock, quotas
 from console.models import Execution, HistoryEvent, RunRow, ThrottledMinute, Timer, TokenBucket
 from console.store import activities, executions, health, pace, runs, tasks, throttle, workers
 from console.store.writer import write
+from console.web import waiting
 from console.worker import Embedded
 from console.worker.embedded import runnable
 from tests.console.store.helpers import (
@@ -27,6 +28,8 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+
+TASK = {"Type": "Task", "Resource": ACTIVITY}
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -334,3 +337,35 @@ def test_children_of_a_map_run_pay_for_themselves(project: Project, limit: Any) 
         worker.stop()
     assert time.monotonic() - begun > (1 + 10 * 2 - 3) / 20 - 0.1
     assert_nothing_wrong()
+
+
+def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, now: Clock) -> None:
+    """However many outcomes were accepted before it: all of them are in the history, then it."""
+    limit(1, 0.001)
+    activities.create(project, REGION, "work")
+    branches = [
+        {"StartAt": f"A{n}", "States": {f"A{n}": {**TASK, "End": True}}} for n in range(220)
+    ]
+    state = {"Type": "Parallel", "Branches": branches, "End": True}
+    execution = start(create(project, {"StartAt": "P", "States": {"P": state}}))
+    for _ in range(3):
+        now.later(1_000_000)
+        drain(execution)
+    for _ in range(219):
+        taken = tasks.take_activity_task(ACTIVITY, "me")
+        assert taken is not None
+        tasks.succeed(taken.token, "1")
+    TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
+    executions.stop(execution)
+    assert types(execution).count("ActivitySucceeded") == 219
+    assert types(execution)[-1] == "ExecutionAborted"
+
+
+def test_the_page_says_what_is_held_back(project: Project, limit: Any, now: Clock) -> None:
+    """And until when."""
+    limit(1, 0.1)
+    execution = start(create(project, chain(3)))
+    drain(execution)
+    (line,) = waiting.panel(execution)["waiting"]
+    assert line.text == "Held back by the project's limit of state transitions"
+    assert line.until_ms == Timer.objects.get().due_ms
