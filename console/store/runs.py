@@ -224,13 +224,14 @@ def advance(loaded: Loaded) -> list[engine.Step]:
     def enough() -> bool:
         return time.monotonic() > until
 
+    passing = loaded.pace is not None and not loaded.pace.allowed  # what needs no token, all of it
     for place, message in enumerate(loaded.messages):
         now = moment(loaded.machine)
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
         made.append(_advance(loaded, message, now, left, enough))
         left = made[-1].left
-        if left <= 0 or enough():
+        if (left <= 0 and not passing) or enough():
             break
     loaded.leave(len(loaded.messages) - len(made))
     return made

@@ -184,7 +184,7 @@ def test_no_table_holds_a_secret(project: Project, key: AccessKey, tmp_path: Pat
 @pytest.mark.acceptance
 def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
     """S7: nor do its bytes on the disk, journal and deleted rows among them, nor the log."""
-    server = Server(tmp_path / "data").start()
+    server = Server(tmp_path / "data", STEPYARD_DATABASE_URL="").start()
     try:
         server.client().list_state_machines()
         key_id, secret = server.keys()

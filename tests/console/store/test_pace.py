@@ -5,91 +5,27 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import engine
-from console import clock, quotas
-from console.models import Execution, HistoryEvent, RunRow, ThrottledMinute, Timer, TokenBucket
-from console.store import activities, executions, health, pace, runs, tasks, throttle, workers
+from console import quotas
+from console.models import HistoryEvent, RunRow, ThrottledMinute, TokenBucket
+from console.store import pace, runs, tasks, throttle
 from console.store.writer import write
 from console.worker import Embedded
-from console.worker.embedded import runnable
 from tests.console.store.helpers import (
-    ACTIVITY,
     PASS,
-    REGION,
-    WORK,
     assert_nothing_wrong,
     create,
     drain,
     ended,
     function,
     start,
-    types,
 )
+from tests.console.store.pacing import Clock, chain, entered, held, left
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pytest_django.fixtures import SettingsWrapper
+    import pytest
 
     from console.models import Project
-
-
-class Clock:
-    """A clock that goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now_ms = 1_800_000_000_000
-
-    def later(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now_ms += int(seconds * 1000)
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock for everything that asks for the time."""
-    made = Clock()
-    monkeypatch.setattr(clock, "now_ms", lambda: made.now_ms)
-    return made
-
-
-@pytest.fixture
-def limit(settings: SettingsWrapper) -> Iterator[Callable[[float, float], None]]:
-    """Return a function that sets the limit."""
-
-    def put(bucket: float, refill: float) -> None:
-        settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": bucket, "refill": refill}}
-        quotas.forget()
-
-    yield put
-    quotas.forget()
-
-
-def chain(length: int) -> dict[str, Any]:
-    """Return a machine of so many Pass states."""
-    states: dict[str, Any] = {
-        f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(1, length)
-    }
-    return {"StartAt": "S1", "States": states | {f"S{length}": {"Type": "Pass", "End": True}}}
-
-
-def entered(execution: Execution) -> int:
-    """Return how many states an execution has entered."""
-    return sum(one.endswith("StateEntered") for one in types(execution))
-
-
-def held(execution: Execution) -> list[str]:
-    """Return the timers of an execution that say when tokens are there."""
-    return [
-        one.name for one in Timer.objects.filter(execution=execution) if pace.is_token(one.name)
-    ]
-
-
-def left(project: Project) -> float:
-    """Return what the bucket holds."""
-    return TokenBucket.objects.get(project=project, name=pace.BUCKET).tokens
 
 
 def test_without_the_setting_nothing_is_counted(project: Project) -> None:
@@ -137,68 +73,6 @@ def test_who_came_first_goes_first(project: Project, limit: Any, now: Clock) -> 
         for one in line:
             drain(one)
         assert [entered(one) for one in line] == [1] * (number + 1) + [0] * (4 - number)
-
-
-def test_a_stop_is_not_held_back(project: Project, limit: Any, now: Clock) -> None:
-    """It ends at once, and what it was waiting for goes back into the bucket."""
-    limit(1, 0.001)
-    execution = start(create(project, chain(3)))
-    drain(execution)
-    assert left(project) == pytest.approx(-1)
-    executions.stop(execution, error="enough")
-    assert types(execution)[-1] == "ExecutionAborted"
-    assert left(project) == pytest.approx(0)
-    assert not Timer.objects.exists()
-
-
-def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock) -> None:
-    """An outcome that was accepted stands in the history before the stop, tokens or not."""
-    limit(1, 0.001)
-    activities.create(project, REGION, "work")
-    execution = start(create(project, {**WORK, "StartAt": "A"}))
-    taken = work_of(execution, now)
-    tasks.succeed(taken.token, '"done"')
-    drain(execution)
-    assert "ActivitySucceeded" not in types(execution)
-    executions.stop(execution)
-    assert "ActivitySucceeded" in types(execution)
-
-
-def work_of(execution: Execution, now: Clock) -> Any:
-    """Let a worker take the task of an execution, whatever that needs."""
-    for _ in range(3):
-        drain(execution)
-        now.later(2000)
-    drain(execution)
-    taken = tasks.take_activity_task(ACTIVITY, "me")
-    TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
-    return taken
-
-
-def test_a_time_limit_is_not_held_back(project: Project, limit: Any, now: Clock) -> None:
-    """TimeoutSeconds runs on while the execution waits for tokens."""
-    limit(1, 0.001)
-    execution = start(create(project, {**chain(3), "TimeoutSeconds": 5}))
-    drain(execution)
-    now.later(5)
-    assert drain(execution).status == "TIMED_OUT"
-
-
-def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock) -> None:
-    """A task's result stays in the inbox, is taken when there is a token, and is no late work."""
-    limit(1, 0.001)
-    activities.create(project, REGION, "work")
-    execution = start(create(project, WORK))
-    taken = work_of(execution, now)
-    tasks.succeed(taken.token, '"done"')
-    drain(execution)
-    assert held(execution) == ["transitions/1"]
-    assert execution.pk not in runnable(workers.Share())
-    now.later(500)
-    assert health.look().oldest_runnable_ms == 0
-    assert_nothing_wrong()
-    now.later(501)
-    assert drain(execution).output == '"done"'
 
 
 def test_branches_begin_together(project: Project, limit: Any, now: Clock) -> None:
@@ -264,19 +138,6 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     monkeypatch.setattr(throttle, "there", there)
     drain(execution)
     assert entered(execution) == 2
-
-
-def test_a_limit_that_is_lifted_lets_all_go_on(
-    project: Project, limit: Any, now: Clock, settings: SettingsWrapper
-) -> None:
-    """Whoever was held back goes on when its timer is due, at the latest."""
-    limit(1, 1)
-    execution = start(create(project, chain(50)))
-    drain(execution)
-    settings.STEPYARD_QUOTAS = {}
-    now.later(2)
-    assert drain(execution).status == "SUCCEEDED"
-    assert not Timer.objects.exists()
 
 
 def test_a_crowd_goes_as_fast_as_the_limit_says(project: Project, limit: Any) -> None:

@@ -1,0 +1,35 @@
+"""A clock that goes when it is told to, and a limit of state transitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from console import clock, quotas
+from tests.console.store.pacing import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_django.fixtures import SettingsWrapper
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock for everything that asks for the time."""
+    made = Clock()
+    monkeypatch.setattr(clock, "now_ms", lambda: made.now_ms)
+    return made
+
+
+@pytest.fixture
+def limit(settings: SettingsWrapper) -> Iterator[Callable[[float, float], None]]:
+    """Return a function that sets the limit."""
+
+    def put(bucket: float, refill: float) -> None:
+        settings.STEPYARD_QUOTAS = {"state_transition": {"bucket": bucket, "refill": refill}}
+        quotas.forget()
+
+    yield put
+    quotas.forget()
