@@ -23,7 +23,7 @@ from console.store import epoch, hints, history, inbox, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.wishes import Fenced, carry_out
-from console.store.writer import is_outage, write
+from console.store.writer import hand_in, is_outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -93,16 +93,30 @@ def step(execution_id: int) -> bool:
 
     Raises ``Fenced`` if another thread or process stepped it meanwhile.
     """
+    end = begin(execution_id)
+    return end is not None and end()
+
+
+def begin(execution_id: int) -> Callable[[], bool] | None:
+    """Compute a step and hand it in; return what waits for its commit, as ``step`` does.
+
+    None if there is nothing to do. Whoever has more to compute need not wait meanwhile.
+    """
     loaded = take(execution_id)
     if loaded is None:
-        return False
+        return None
     full = len(loaded.inbox) == _MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             made = advance(loaded)
-        write(lambda: commit(loaded, made))
-    kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-    return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
+        committed = hand_in(lambda: commit(loaded, made))
+
+    def end() -> bool:
+        committed()
+        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
+        return bool(loaded.run.ready) or full or len(made) < len(loaded.messages)
+
+    return end
 
 
 def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:
