@@ -125,7 +125,7 @@ def _call_url(url: str, task: Task) -> Outcome:
         "X-Amz-Invocation-Type": "RequestResponse",
         "Stepyard-Idempotency-Key": task.idempotency_key,
     }
-    seconds = task.timeout_s or _DEFAULT_TIMEOUT_S
+    seconds = task.timeout_s + outbound.GRACE_S if task.timeout_s else _DEFAULT_TIMEOUT_S
     content = task.input.encode()
     try:
         with outbound.stream("POST", url, seconds, content=content, headers=headers) as answer:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+GRACE_S = 2.0
+"""A call may last so much longer than its task: the task's own clock shall end it, not the call."""
 _CONNECT_S = 10.0
 _NEVER = [
     ipaddress.ip_network(text)

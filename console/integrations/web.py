@@ -193,7 +193,7 @@ def _origin(url: str) -> tuple[str, str]:
 def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
     headers = {**content.pop("headers", {}), **request.headers, **request.secret}
-    limit = min(task.timeout_s or _LIMIT_S, _LIMIT_S)
+    limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     url = request.url
     if request.query:
         url += ("&" if "?" in url else "?") + urlencode(request.query)

@@ -23,7 +23,7 @@ from console.store import epoch, hints, history, inbox, pace, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.wishes import Fenced, carry_out
-from console.store.writer import is_outage, write
+from console.store.writer import hand_in, is_outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,22 +95,36 @@ def step(execution_id: int) -> bool:
 
     Raises ``Fenced`` if another thread or process stepped it meanwhile.
     """
+    end = begin(execution_id)
+    return end is not None and end()
+
+
+def begin(execution_id: int) -> Callable[[], bool] | None:
+    """Compute a step and hand it in; return what waits for its commit, as ``step`` does.
+
+    None if there is nothing to do. Whoever has more to compute need not wait meanwhile.
+    """
     loaded = take(execution_id)
     if loaded is None:
-        return False
+        return None
     full = len(loaded.inbox) == _MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
             made = advance(loaded)
+        committed = hand_in(lambda: commit(loaded, made))
+
+    def end() -> bool:
         try:
-            write(lambda: commit(loaded, made))
+            committed()
         except pace.Short:
             return True
-    kept_runs.put(execution_id, loaded.version + 1, loaded.run)
-    more = full or len(made) < len(loaded.messages)
-    if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
-        return more and not loaded.pace.allowed  # a Stop is still to come
-    return bool(loaded.run.ready) or more
+        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
+        more = full or len(made) < len(loaded.messages)
+        if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
+            return more and not loaded.pace.allowed  # a Stop is still to come
+        return bool(loaded.run.ready) or more
+
+    return end
 
 
 def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 from structlog.contextvars import bound_contextvars
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 _STOP = -1
+_TOGETHER = 16
+"""So many steps a thread may have handed in before it waits for the first of them."""
 
 
 class Stepping:
@@ -65,19 +69,59 @@ class Stepping:
             self._ready.put(_STOP)
 
     def loop(self) -> None:
-        """Step what is woken until the end."""
-        while (number := self._ready.get()) != _STOP and not self._ended.is_set():
-            self.work(number)
+        """Step what is woken until the end; the steps of many go into one commit."""
+        under_way: deque[Callable[[], None]] = deque()
+        while (number := self._next(wait=not under_way)) != _STOP and not self._ended.is_set():
+            end = None if number is None else self._begin(number)
+            if end is not None:
+                under_way.append(end)
+            if under_way and (number is None or len(under_way) >= _TOGETHER):
+                under_way.popleft()()
+        for end in under_way:
+            end()
+
+    def _next(self, *, wait: bool) -> int | None:
+        """Return what is to be stepped next, None if there is nothing now."""
+        if wait:
+            return self._ready.get()
+        try:
+            return self._ready.get_nowait()
+        except queue.Empty:
+            return None
 
     def work(self, number: int) -> None:
         """Step an execution once; wake it again if there is more to do."""
+        end = self._begin(number)
+        if end is not None:
+            end()
+
+    def _begin(self, number: int) -> Callable[[], None] | None:
+        """Compute a step; return what waits for its commit, None if there is nothing to wait for.
+
+        Whatever happens to one execution must not stop the thread.
+        """
         with self._lock:
             self._queued.discard(number)
             if number in self._stepping:
                 self._again.add(number)
-                return
+                return None
             self._stepping.add(number)
-        again = self._step(number)
+        suspected = self.suspects.take(number)
+        self.steps += 1
+        if suspected:
+            self._settle(number, lambda: self.suspects.step(number), suspected=True)
+            return None
+        found = self._try(number, lambda: runs.begin(number))
+        if callable(found):
+            return partial(self._settle, number, found)
+        self._stepped(number, again=bool(found))
+        return None
+
+    def _settle(self, number: int, end: Callable[[], bool], *, suspected: bool = False) -> None:
+        """Wait for the commit of a step, and wake the execution again if there is more to do."""
+        self._stepped(number, again=bool(self._try(number, end, suspected=suspected)))
+
+    def _stepped(self, number: int, *, again: bool) -> None:
         with self._lock:
             self._stepping.discard(number)
             again = again or number in self._again
@@ -85,16 +129,14 @@ class Stepping:
         if again and not self._ended.is_set():
             self.wake(number)
 
-    def _step(self, number: int) -> bool:
-        """Step once; whatever happens to one execution must not stop the thread."""
+    def _try(self, number: int, job: Callable[[], T], *, suspected: bool = False) -> T | bool:
+        """Do a part of a step; return what it returned, or after an error whether to go on."""
         with bound_contextvars(execution_id=number):
-            return self._try(number)
+            return self._tried(number, job, suspected=suspected)
 
-    def _try(self, number: int) -> bool:
-        suspected = self.suspects.take(number)
-        self.steps += 1
+    def _tried(self, number: int, job: Callable[[], T], *, suspected: bool) -> T | bool:
         try:
-            return self.suspects.step(number) if suspected else runs.step(number)
+            return job()
         except runs.Fenced:
             return self._too_late()
         except engine.NewerFormat as error:

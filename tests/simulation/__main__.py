@@ -13,9 +13,13 @@ import sys
 import tempfile
 import time
 import traceback
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main() -> int:
@@ -91,7 +95,11 @@ def _database() -> None:
     # what is written while the database is made goes through this thread, too
     from console.store import writer
 
-    writer._writer.run = writer._write_here  # type: ignore[method-assign]
+    def put(fn: Callable[[], Any]) -> Callable[[], Any]:
+        result = writer._write_here(fn)
+        return lambda: result
+
+    writer._writer.put = put  # type: ignore[method-assign]
     call_command("migrate", verbosity=0)
 
 

@@ -87,6 +87,11 @@ class World:
             writer._write_here(fn)
         raise Death
 
+    def put(self, fn: Callable[[], Any]) -> Callable[[], Any]:
+        """Commit as the writer's thread would, but here and now."""
+        result = self.write(fn)
+        return lambda: result
+
     def restart(self) -> None:
         """Begin as a new process does: from the rows alone."""
         self.doom = None
@@ -263,7 +268,7 @@ def begin(machines: dict[str, StateMachine]) -> World:
     """Return an empty world that has the machines, the clock and the writer to itself."""
     world = World(machines)
     clock.now_ms = lambda: world.now_ms
-    writer._writer.run = world.write  # type: ignore[method-assign]
+    writer._writer.put = world.put  # type: ignore[method-assign]
     writer.write(_clear)
     forget()
     return world

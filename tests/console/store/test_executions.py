@@ -9,6 +9,7 @@ import pytest
 from console import errors
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue, Timer
 from console.store import executions, history, redrive, runs
+from console.store.writer import write
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
 
 
@@ -89,7 +90,7 @@ def test_a_late_step_writes_nothing(project: Project) -> None:
     before = types(execution)
     made = runs.advance(loaded)
     with pytest.raises(runs.Fenced):
-        runs.write(lambda: runs.commit(loaded, made))
+        write(lambda: runs.commit(loaded, made))
     assert types(execution) == before
 
 

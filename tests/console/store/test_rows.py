@@ -48,3 +48,13 @@ def test_many_rows_are_written_at_once(project: Project) -> None:
     write(lambda: rows.insert_all([]))
     found = HistoryEvent.objects.filter(type="X").order_by("event_id")
     assert list(found.values_list("event_id", "state")) == [(n, "") for n in range(2, 22)]
+
+
+def test_what_is_not_given_has_the_default_of_the_model(project: Project) -> None:
+    """A row that is added by its attributes is the one the ORM would have made."""
+    execution = start(create(project, PASS))
+    RunRow.objects.all().delete()
+    write(lambda: rows.add(RunRow, [{"execution_id": execution.pk, "snapshot": "s"}]))
+    write(lambda: rows.add(RunRow, []))
+    found, usual = RunRow.objects.get(), RunRow(execution_id=execution.pk, snapshot="s")
+    assert model_to_dict(found) == model_to_dict(usual)

@@ -101,12 +101,15 @@ def die_at(monkeypatch: pytest.MonkeyPatch, commit: int, moment: str) -> list[in
             if count[0] != commit:
                 return write(fn)
             if moment == "after":
-                write(fn)
+                done = write(fn)
+                if write is put:
+                    done()
             raise Death
 
         return dying
 
-    monkeypatch.setattr(writer._writer, "run", deadly(writer._writer.run))
+    put = writer._writer.put
+    monkeypatch.setattr(writer._writer, "put", deadly(put))
     monkeypatch.setattr(writer, "_write_here", deadly(writer._write_here))
     return count
 
