@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from console.models import StateMachine
 
 WHICH = st.integers(0, 5)
+_LONG_MS = 20_000  # the checker gives sweepers so long
 MOST = 4  # executions at a time, without children
 
 
@@ -158,7 +159,12 @@ class Simulation(RuleBasedStateMachine):
     @precondition(lambda self: self.started)
     @rule(ms=st.sampled_from([1, 1_000, 3_000, 10_000, 60_000]), late=st.booleans())
     def tick(self, ms: int, *, late: bool) -> None:
-        """Time goes by, and somebody looks for what is late."""
+        """Time goes by, and somebody looks for what is late.
+
+        In a long time somebody sweeps, even if the first who does so dies of it.
+        """
+        for _ in range(2 if ms > _LONG_MS else 0):
+            self.act(self.world.map_work)
         self.world.now_ms += ms
         if late:
             self.act(self.world.expire)
