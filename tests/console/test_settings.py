@@ -14,7 +14,11 @@ ROOT = Path(__file__).parents[2]
 
 def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run Django's check for deployment in a process of its own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("STEPYARD_", "DJANGO_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STEPYARD_", "DJANGO_"))
+    }
     return subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
         cwd=ROOT,
