@@ -59,6 +59,8 @@ class World:
     def awaited(self, answer: Later, seconds: float) -> dict[str, Any]:
         """Return a later answer, or what comes instead when it is not there in time."""
         deadline = time.monotonic() + seconds
+        if answer.found is not None:
+            return answer.found
         while (found := answer.look()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
         return answer.otherwise if found is None else found

@@ -285,6 +285,21 @@ def test_a_task_taken_for_nobody_is_put_back(execution: Execution) -> None:
     assert taken().dispatches == 2
 
 
+def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
+    """The answer was there, and the caller was not."""
+    undone: list[bool] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    def undo() -> None:
+        undone.append(True)
+
+    later = Later(dict, ("activity", ACTIVITY), 10, {}, undo, found={"taskToken": "t"})
+    assert asyncio.run(later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
+    assert undone == [True]
+
+
 def test_who_stays_keeps_the_task(execution: Execution) -> None:
     """A caller that is there gets its answer."""
     assert "taskToken" in poll(60)
