@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
-from console.models import Execution, Membership, Role
+from console.models import Execution, Membership, Role, StateMachine
 from console.store import machines
 from console.store.audit import Actor
 from tests.console.store.helpers import REGION, ROLE, create, drain, function, start
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from django.test import Client
 
-    from console.models import Project, StateMachine
+    from console.models import Project
 
     SignIn = Callable[[str], Client]
 
@@ -262,13 +262,11 @@ def test_e20_the_recorded_input_comes_with_the_link(machine: StateMachine, clien
     states = {"First": first, "Shape": {**STATES["Shape"], "Next": "Done"}, "Done": STATES["Done"]}
     own = {"StartAt": "First", "States": states}
     machines.update(machine, definition=json.dumps(own))
-    drain(start(machine, given, "x"))
+    drain(start(StateMachine.objects.get(), given, "x"))
     machines.update(machine, definition=json.dumps(DEFINITION))
     link = f"{ADDRESS}?state=Shape&origin=x&visit=1"
     assert link in text(client.get(page(Execution.objects.get(name="x"), "?step=Shape")))
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         shown: Any = client.get(link)
     assert len(queries) <= MOST_QUERIES
     filled = shown.context["asked"]
@@ -318,7 +316,7 @@ def test_e20_what_is_hidden_stays_hidden(
         "Other": {"Type": "Fail", "ErrorPath": "$.said", "CausePath": "$.other"},
     }
     machines.update(machine, definition=json.dumps({"StartAt": "Copy", "States": states}))
-    drain(start(machine, INPUT, "x"))
+    drain(start(StateMachine.objects.get(), INPUT, "x"))
     client = signed_in("operator")
     for state, step, status in (
         ("Copy", "Copy", "SUCCEEDED"),
