@@ -140,7 +140,7 @@ def _first(subject: _Subject, state: str, graph: Graph | None) -> Asked:
     told: dict[str, Any] = {"state": chosen, "mock": mock, "result": tested.sample(node)}
     if subject.origin is not None:
         shown, _ = earlier(subject.origin, subject.step, subject.visit)
-        told |= shown
+        told |= shown | {"variables": shown["variables"].removeprefix("{}")}
     else:
         told["input"] = suggested(subject.machine.name)
     return Asked(**told)
