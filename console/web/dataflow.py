@@ -28,6 +28,7 @@ _STAGES = (
     ("afterParameters", "After Parameters", "Parameters"),
     ("afterArguments", "After Arguments", "Arguments"),
     ("afterItemsPath", "After ItemsPath", "ItemsPath"),
+    ("afterItemsPointer", "After ItemsPointer", ""),
     ("afterItemSelector", "After ItemSelector", "ItemSelector"),
     ("afterItemBatcher", "After ItemBatcher", "ItemBatcher"),
     ("result", "Result", ""),
@@ -73,14 +74,14 @@ def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow
         mock = _mock(execution, trace, visit, panel)
         trial = _try(execution, trace, node, visit, events[0], mock)
     except (engine.EngineError, Unknown, KeyError, ValueError) as error:
-        return _told(node, {"input": entered[1]}, left and left[1], str(error))
+        return told(node, {"input": entered[1]}, left and left[1], str(error))
     problem = ""
     if trial.status == "FAILED" and left is not None:
         problem = f"{trial.error}: {trial.cause}" if trial.cause else str(trial.error)
     stages = dict(trial.stages) | _sent(trial.stages, events)
     if mock is not None and mock.result is not None:
         stages.setdefault("result", mock.result)
-    return _told(node, stages, left and left[1], problem)
+    return told(node, stages, left and left[1], problem)
 
 
 def _try(
@@ -218,7 +219,8 @@ def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
     return {} if told is None else {"Value": json.loads(told)}
 
 
-def _told(node: Node, stages: dict[str, Any], output: str | None, problem: str) -> Flow:
+def told(node: Node, stages: dict[str, Any], output: str | None, problem: str = "") -> Flow:
+    """Return a state's data as inspectionData has it, and its output behind it."""
     written = json.loads(node.text)
     found: list[Stage] = []
     before = ""

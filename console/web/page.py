@@ -186,6 +186,8 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
+                "test": here.may("TestState"),
+                "secrets": here.may("RevealSecrets"),
                 "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),
                 "delete": here.may("DeleteStateMachine"),

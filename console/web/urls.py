@@ -39,6 +39,7 @@ from console.web.views import (
     stop,
     targets,
     tasks,
+    testing,
     triggers,
     versions,
 )
@@ -83,6 +84,7 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("settings/", settings.show, name="machine-settings"),
     path("calls/", targets.of_machine, name="calls"),
     path("start/", start.start, name="start"),
+    path("test/", testing.test, name="test"),
     path("delete/", machines.delete, name="delete"),
     path("triggers/", triggers.show, name="triggers"),
     path("triggers/<int:number>/revoke/", triggers.revoke, name="start-link-revoke"),

@@ -58,10 +58,15 @@ def _whole(one: Execution, step: str, visit: str, typed: dict[str, str]) -> dict
     """Return what was typed with the hidden values of the origin where it shows none."""
     if veil.MASK not in typed["input"] + typed["variables"]:
         return typed
-    shown, true = _recorded(one, step, visit), _recorded(hiding.whole(one), step, visit)
+    shown, true = earlier(one, step, visit)
     return typed | {
         name: veil.filled(typed[name], shown[name], true[name]) for name in ("input", "variables")
     }
+
+
+def earlier(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
+    return _recorded(one, step, visit), _recorded(hiding.whole(one), step, visit)
 
 
 def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:

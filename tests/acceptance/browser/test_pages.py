@@ -52,6 +52,8 @@ def paths(server: Server) -> dict[str, str]:
         "new": "/machines/new/",
         "edit": "/machines/OrderProcessing/edit/",
         "start": f"/machines/{machine}/start/",
+        "test": "/machines/OrderProcessing/test/",
+        "test with recorded input": f"/machines/{machine}/test/?state=Nap&origin=run",
         "delete": f"/machines/{machine}/delete/",
         "executions": "/executions/",
         "filtered": "/executions/?status=RUNNING&from=2026-01-01&q=run&find=input.x+%3D+1",

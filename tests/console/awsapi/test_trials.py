@@ -10,11 +10,11 @@ import pytest
 
 from console import access
 from console.awsapi import services, shapes
-from console.awsapi.operations import test_state
 from console.awsapi.operations.call import Call
 from console.errors import AccessDeniedException, InvalidDefinition, ValidationException
 from console.models import Role
 from console.store.audit import Actor
+from console.trials import state
 from tests.console.store.helpers import ROLE, function
 
 if TYPE_CHECKING:
@@ -267,6 +267,6 @@ def test_a_trial_ends_in_time(
 ) -> None:
     """After five minutes, or the state's own TimeoutSeconds, whatever it calls is timed out."""
     settings.STEPYARD_FUNCTIONS = {"nap": f"{__name__}:nap"}
-    monkeypatch.setattr(test_state, "MOST_S", most)
+    monkeypatch.setattr(state, "MOST_S", most)
     found = tried(function("nap", End=True, **more))
     assert (found["status"], found["error"]) == ("FAILED", "States.Timeout")

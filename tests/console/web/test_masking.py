@@ -151,6 +151,7 @@ def addresses(run: Execution) -> Iterator[str]:
 
 ASKED = (
     "/machines/machine/start/?origin=x",
+    "/machines/machine/test/?state=Rename&origin=x",
     "/machines/machine/logs/?pattern=canary",
     "/executions/?children=with",
 )
