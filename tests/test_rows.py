@@ -7,7 +7,6 @@ import pytest
 from tests.rows import ROWS, proofs, table
 
 MISSING = {
-    "E18": "Map Runs have no page yet",
     "E20": "a state cannot be tried from a page yet",
     "X13": "an execution's page has no activity yet",
     "X14": "nothing is masked yet",
