@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, unique, waits
+from tests.acceptance.browser.yard import create, map_run, over, start, unique, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ def paths(server: Server) -> dict[str, str]:
         "steps": f"{running}?view=steps&sort=-name",
         "timeline": f"{running}?view=timeline&step=Nap&tab=tries",
         "map run": map_run(server, running_map),
-        "map run's child": f"{map_run(server, running_map)}?status=RUNNING",
+        "map run's failed children": f"{map_run(server, running_map)}?status=FAILED",
         "past": f"{running}?at=3&step=Before&tab=flow",
         "import": "/import/",
         "stop": f"{running}stop/",
