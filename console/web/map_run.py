@@ -94,21 +94,25 @@ def counts(run: MapRun) -> dict[str, Any]:
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
         items = map_counts.items(run, children)
-    lines = [
-        Count(
-            words.Status(tone, word),
-            key,
-            getattr(children, name),
-            None if items is None else getattr(items, name),
-        )
-        for name, tone, word, key in _ROWS
-    ]
     return {
-        "counts": lines,
+        "counts": [_count(*row, children, items) for row in _ROWS],
         "of_children": children,
         "of_items": items,
         "over": run.status != "RUNNING" and not children.running,
     }
+
+
+def _count(
+    name: str,
+    tone: str,
+    word: str,
+    key: str,
+    children: map_counts.Counts,
+    items: map_counts.Counts | None,
+) -> Count:
+    number = getattr(children, name)
+    status = words.Status(tone if number else "idle", word)
+    return Count(status, key, number, None if items is None else getattr(items, name))
 
 
 def tolerated(run: MapRun) -> str:
