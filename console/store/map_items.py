@@ -84,7 +84,7 @@ def store(map_run_id: int, texts: Iterable[str]) -> None:
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
     """Return child (its id) -> items in its batch; nothing if the Map makes no batches."""
-    if not _makes_batches(run):
+    if not makes_batches(run):
         return {}
     inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
     return {number: _size(text) for number, text in inputs}
@@ -95,7 +95,7 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
 
     "PENDING": of those that have not started. Reads every batch: a Map Run may be large.
     """
-    if not _makes_batches(run):
+    if not makes_batches(run):
         return None
     found: Counter[str] = Counter()
     children = Execution.objects.filter(map_run=run).order_by()
@@ -112,7 +112,8 @@ def _size(batch: str) -> int:
     return len(json.loads(batch)["Items"])
 
 
-def _makes_batches(run: MapRun) -> bool:
+def makes_batches(run: MapRun) -> bool:
+    """Tell whether the children of a run get batches of items."""
     state = TaskRow.objects.values_list("state", flat=True).get(
         execution_id=run.parent_id, task=run.task
     )

@@ -15,7 +15,7 @@ import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.store import definitions, hints, inbox, map_items, map_tasks, redrive, tasks
+from console.store import audit, definitions, hints, inbox, map_items, map_tasks, redrive, tasks
 from console.store.births import give_birth
 from console.store.failures import MAX_FAILURES
 from console.store.writer import write
@@ -274,7 +274,7 @@ def get(project: Project, arn: str) -> MapRun:
     return run
 
 
-def update(run: MapRun, **changes: Any) -> None:
+def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
     """Change the settings of a run that goes on; raise ValidationException if it ended."""
 
     def store() -> None:
@@ -282,6 +282,8 @@ def update(run: MapRun, **changes: Any) -> None:
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )
+        told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
         hints.tell(("map-run",), run.pk)
 
     write(store)

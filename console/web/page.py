@@ -81,7 +81,7 @@ class Yard:
         imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
         if imported is not None:
             return self._imported(int(imported[1]), name)
-        beside = ("definition", "state_machine", "runrow", "remark")
+        beside = ("definition", "state_machine", "runrow", "remark", "map_run")
         rows = Execution.objects.select_related(*beside).filter(project=self.project)
         machine = machine.replace("~", "/")
         execution = rows.filter(arn=self.arn("execution", machine, name)).first()

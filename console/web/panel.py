@@ -57,6 +57,12 @@ class Panel:
         return self.input is not None and self.node.group == engine.TOP
 
     @property
+    def map_run(self) -> str:
+        """Return the ARN of the Map Run that this visit began, "" if there is none."""
+        told = (one.details.get("mapRunArn", "") for one in reversed(self.read))
+        return next((arn for arn in told if arn), "")
+
+    @property
     def place(self) -> int:
         """Return which visit of this iteration it is, from 1."""
         return self.alike.index(self.number) + 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store import executions, map_items, map_runs, redrive
+from console.store import executions, map_counts, map_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def describe(call: Call) -> dict[str, Any]:
     """DescribeMapRun."""
     run = map_runs.get(call.project, call.params["mapRunArn"])
-    counts = _counts(run)
+    children = map_counts.executions(run)
     return {
         "mapRunArn": run.arn,
         "executionArn": run.parent.arn,
@@ -33,37 +32,26 @@ def describe(call: Call) -> dict[str, Any]:
         "maxConcurrency": run.max_concurrency,
         "toleratedFailurePercentage": run.tolerated_percentage or 0.0,
         "toleratedFailureCount": run.tolerated_count or 0,
-        "itemCounts": _item_counts(run) or counts,
-        "executionCounts": counts,
+        "itemCounts": _counts(map_counts.items(run, children)),
+        "executionCounts": _counts(children),
         "redriveCount": run.redrive_count,
         **present(redriveDate=None if run.redrive_ms is None else seconds(run.redrive_ms)),
     }
 
 
-def _counts(run: MapRun) -> dict[str, int]:
-    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+def _counts(counts: map_counts.Counts) -> dict[str, int]:
     return {
-        "pending": run.total - run.started,
-        "running": run.started - ended - run.pending_redrive,
-        "pendingRedrive": run.pending_redrive,
-        "succeeded": run.succeeded,
-        "failed": run.failed,
-        "timedOut": run.timed_out,
-        "aborted": run.aborted,
-        "total": run.total,
-        "resultsWritten": 0,
-        "failuresNotRedrivable": redrive.not_redrivable(run),
+        "pending": counts.pending,
+        "running": counts.running,
+        "pendingRedrive": counts.pending_redrive,
+        "succeeded": counts.succeeded,
+        "failed": counts.failed,
+        "timedOut": counts.timed_out,
+        "aborted": counts.aborted,
+        "total": counts.total,
+        "resultsWritten": counts.results_written,
+        "failuresNotRedrivable": counts.not_redrivable,
     }
-
-
-def _item_counts(run: MapRun) -> dict[str, int]:
-    """Return the counts of items where children have batches of them, else nothing."""
-    items = map_items.items_by_status(run)
-    if items is None:
-        return {}
-    names = _counts(run).keys() - {"total", "resultsWritten", "failuresNotRedrivable"}
-    counts = {name: items[re.sub(r"(?=[A-Z])", "_", name).upper()] for name in names}
-    return {**_counts(run), **counts, "total": items.total()}
 
 
 def list_page(call: Call) -> dict[str, Any]:
@@ -96,5 +84,5 @@ def update(call: Call) -> dict[str, Any]:
         if call.params.get(name) is not None
     }
     if changed:
-        map_runs.update(run, **changed)
+        map_runs.update(run, call.actor, **changed)
     return {}

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import charts, lists
+from console.web import charts, lists, map_run
 from console.web.page import Yard, render, yard
 
 if TYPE_CHECKING:
@@ -69,8 +69,10 @@ _ARN = re.compile(
 
 
 @require_safe
-def by_arn(_request: HttpRequest, arn: str) -> HttpResponse:
+def by_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
+    if ":mapRun:" in arn:
+        return redirect(map_run.address(yard(request), arn))
     found = _ARN.fullmatch(arn)
     if found is None:
         raise Http404(f"No page belongs to “{arn}”.")

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, start, unique, waits
+from tests.acceptance.browser.yard import create, map_run, over, start, unique, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,8 @@ def paths(server: Server) -> dict[str, str]:
     machine = create(server, waits(600))
     running = start(server, machine)
     start(server, machine, name="other")
+    spread = create(server, over(waits(600)))
+    running_map = start(server, spread, list(range(70)))
     arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}"
     return {
         "overview": "/",
@@ -69,6 +71,8 @@ def paths(server: Server) -> dict[str, str]:
         "events": f"{running}events/?open=1.2",
         "steps": f"{running}?view=steps&sort=-name",
         "timeline": f"{running}?view=timeline&step=Nap&tab=tries",
+        "map run": map_run(server, running_map),
+        "map run's failed children": f"{map_run(server, running_map)}?status=FAILED",
         "past": f"{running}?at=3&step=Before&tab=flow",
         "import": "/import/",
         "stop": f"{running}stop/",

@@ -17,6 +17,8 @@ from tests.acceptance.browser.yard import (
     create,
     ended,
     login_of,
+    map_run,
+    over,
     start,
     type_definition,
     unique,
@@ -143,6 +145,65 @@ def manage(server: Server, *arguments: str) -> str:
     command = [sys.executable, "manage.py", *arguments, "--data", str(server.data)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+COUNTS = """() => {
+    const number = (row) => row.lastElementChild.innerText.split(":").pop().trim() * 1;
+    const rows = [...document.querySelectorAll("[data-count]")];
+    return Object.fromEntries(rows.map((row) => [row.dataset.count, number(row)]));
+}"""
+STATES = ("Pending", "Running", "Pending redrive", "Succeeded", "Failed", "Timed out", "Aborted")
+
+
+def test_E18_the_counts_of_a_map_run_add_up_at_every_moment(page: Page, server: Server) -> None:
+    """While the page refreshes itself, slower and faster, until the end; what is typed stays."""
+    nap = {"StartAt": "Nap", "States": {"Nap": {"Type": "Wait", "Seconds": 2, "End": True}}}
+    machine = create(server, over(nap, MaxConcurrency=2))
+    parent = start(server, machine, list(range(12)))
+    page.goto(map_run(server, parent))
+    expect(page.locator("[data-count=Running]")).to_contain_text("2")
+    page.fill("#tolerated_count", "3")
+    seen = set()
+
+    def look() -> dict[str, int]:
+        counts: dict[str, int] = page.evaluate(COUNTS)
+        assert sum(counts[name] for name in STATES) == counts["Total"] == 12
+        seen.add(tuple(counts.values()))
+        return counts
+
+    while look()["Succeeded"] < 2:
+        page.wait_for_timeout(100)
+    assert page.input_value("#tolerated_count") == "3"
+    assert page.evaluate("document.activeElement.id") == "tolerated_count"
+    page.fill("#max_concurrency", "10")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#facts")).to_contain_text("10")
+    while look()["Succeeded"] < 12:
+        page.wait_for_timeout(100)
+    expect(page.locator("#status")).to_have_text("Succeeded")
+    expect(page.locator("label[for=bar]")).to_have_text("12 of 12 children have ended")
+    expect(page.locator("#max_concurrency")).to_have_count(0)
+    assert not page.locator("#poll").get_attribute("hx-get")
+    assert len(seen) > 3
+
+
+def test_E18_a_map_run_is_between_its_execution_and_its_children(
+    page: Page, server: Server
+) -> None:
+    """From the step to the Map Run, to the failed child, and back; then it is redriven."""
+    parent = ended(server, start(server, create(server, over(FAILS, ToleratedFailureCount=0)), [1]))
+    page.goto(f"{parent}?step=Each")
+    page.click("#to-map-run")
+    expect(page.locator("h1")).to_contain_text("Map Run of Each")
+    page.select_option("#status-wanted", "FAILED")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#children tr")).to_have_count(1)
+    expect(page.locator("#children")).to_contain_text("Oops")
+    page.click("#children a")
+    expect(page.locator("#outcome")).to_contain_text("Oops")
+    page.click(".facts a:has-text('Map Run')")
+    page.locator("#actions").get_by_role("link", name="Redrive").click()
+    expect(page.locator("main li", has_text="Each")).to_be_visible()
 
 
 def test_E23_a_viewer_can_look_and_nothing_else(

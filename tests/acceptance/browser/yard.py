@@ -53,6 +53,27 @@ def ended(server: Server, path: str, seconds: float = 90) -> str:
     raise AssertionError(path)
 
 
+def over(inner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a machine that runs another one for each item, as children of a Map Run."""
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    each = {"Type": "Map", "ItemProcessor": {"ProcessorConfig": config, **inner}, "End": True}
+    return {"StartAt": "Each", "States": {"Each": {**each, **more}}}
+
+
+def map_run(server: Server, path: str, seconds: float = 30) -> str:
+    """Wait until the execution of a page has a Map Run and return the path of that one's page."""
+    _, _, machine, _, name, _ = path.split("/")
+    arn = f"arn:aws:states:us-east-1:123456789012:execution:{machine}:{name}"
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        told = server.client().get_execution_history(executionArn=arn)["events"]
+        begun = [one["id"] for one in told if one["type"] == "MapRunStarted"]
+        if begun and server.client().list_map_runs(executionArn=arn)["mapRuns"]:
+            return f"{path}map-runs/{begun[-1]}/"
+        time.sleep(0.1)
+    raise AssertionError(path)
+
+
 def login_of(server: Server, name: str, role: str) -> str:
     """Make a person a member and return the link they log in by."""
     manage(server, "member", name, "--role", role)

@@ -186,6 +186,7 @@ def test_x14_a_masked_value_is_in_no_answer(run: Execution, signed_in: SignIn) -
             found = [one for one in SECRETS if one in answer]
             assert not found, f"{address} tells {found}"
     assert len(read) > 100
+    assert any("/map-runs/" in one and not one.endswith("_delta") for one in read)
     for one in ("", "export.json", "events.csv", "events.json", "input.json", "cause.json"):
         assert "(masked)" in read[page(run, one)], one
     assert "--input file://input.json" in read[page(run)]
