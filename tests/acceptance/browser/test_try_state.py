@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.acceptance.browser.yard import ROLE, create, ended, start, type_definition
@@ -85,6 +86,10 @@ def test_E20_a_state_tested_from_the_page_does_what_the_API_says(
         stateName="Each", input=json.dumps(DATA), mock=mock, **asked
     )
     assert told(page)["Output"] == json.loads(answer["output"]) == {"all": [5]}
+    found = Axe().run(page)
+    assert not found.violations_count, found.generate_report()
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_E20_a_mistake_in_the_input_names_its_place(page: Page, server: Server) -> None:

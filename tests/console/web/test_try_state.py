@@ -1,4 +1,7 @@
-"""E20: does the page that tests a state tell what the API's TestState tells?"""
+"""E20: does the page that tests a state tell what the API's TestState tells?
+
+(Above 300 lines: one state machine with a state of each kind, and every way to test one of them.)
+"""
 
 from __future__ import annotations
 
