@@ -166,9 +166,9 @@ def test_the_limit_of_outputs_is_exact(project: Project, monkeypatch: pytest.Mon
     map_runs.progress(run.pk)
     children = Execution.objects.filter(map_run=run)
     children.update(status="SUCCEEDED", output="1")
-    assert map_runs._outputs(run) == "[1,1,1]"
+    assert map_runs.outputs_of(run) == "[1,1,1]"
     children.filter(item_index=2).update(output="10")
-    assert map_runs._outputs(run) is None
+    assert map_runs.outputs_of(run) is None
 
 
 @pytest.mark.parametrize("name", ["begin", "progress"])
