@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web import activity, events, lists, saved, scan, waiting, words
+from console.web import activity, events, lists, saved, scan, timemachine, waiting, words
 from console.web.execution import facts, history, picture
 from console.web.page import render, yard
 from console.web.views.live import list_news
@@ -74,7 +74,7 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         **picture(one, request.GET, table["cursor"]),
         **facts(one),
         **waiting.panel(one),
-        "activity": activity.of(one),
+        "activity": None if timemachine.asked(request.GET) else activity.of(one),
     }
     return render(request, "execution/page.html", context)
 

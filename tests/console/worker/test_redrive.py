@@ -158,6 +158,7 @@ def test_a_distributed_map_redrives_only_the_children_that_failed(
     line = one("C", **function("work"))
     mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
     state = {"Type": "Map", "ItemProcessor": {**mode, **line}, "ToleratedFailureCount": 1}
+    state["MaxConcurrency"] = 1  # else one that still runs when the second fails is run again
     row = ended(start(create(project, one("M", **state)), [1, 2, 3, 4, 5]))
     assert row.status == "FAILED"
     run = MapRun.objects.get(parent=row)
