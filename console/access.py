@@ -128,7 +128,7 @@ def still_may(username: str, project: Project, action: str) -> bool:
 
 def secret_for(key_id: str) -> str:
     """Return the secret of an access key: derived, so that no table holds it. 40 characters."""
-    digest = hmac.digest(settings.STEPYARD_KEY_SECRET, key_id.encode(), "sha256")
+    digest = hmac.new(settings.STEPYARD_KEY_SECRET, key_id.encode(), "sha256").digest()
     return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
 
 

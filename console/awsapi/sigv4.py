@@ -165,5 +165,6 @@ def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: 
     text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
     key = f"AWS4{secret}".encode()
     for part in (*scope, "aws4_request", text):
-        key = hmac.digest(key, part.encode(), "sha256")
+        # not hmac.digest(): it would let other threads run in between, for milliseconds at a time
+        key = hmac.new(key, part.encode(), "sha256").digest()
     return key.hex()

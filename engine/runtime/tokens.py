@@ -11,5 +11,5 @@ def task_token(key: bytes, execution_arn: str, task: int) -> str:
 
     Only who knows ``key`` can make one; the token carries nothing.
     """
-    digest = hmac.digest(key, f"{execution_arn}\n{task}".encode(), "sha256")
+    digest = hmac.new(key, f"{execution_arn}\n{task}".encode(), "sha256").digest()
     return base64.urlsafe_b64encode(digest).decode()
