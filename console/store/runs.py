@@ -3,6 +3,8 @@
 The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``.
 So any number of threads and processes may try to step the same execution; one of them wins, nothing
 is doubled.
+
+(Above 300 lines: loading, advancing and committing share what was loaded.)
 """
 
 from __future__ import annotations

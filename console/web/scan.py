@@ -3,6 +3,8 @@
 What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
 most through so many of the newest executions, says how far it looked, and the next page begins
 there: no page costs more with a million executions than with twenty thousand.
+
+(Above 300 lines: what narrows, what counts and what pages share the streams and their floors.)
 """
 
 from __future__ import annotations

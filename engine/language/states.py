@@ -2,6 +2,8 @@
 
 One function a type. A field that is new in ASL is added to ``fields`` (who may have it), to
 ``model`` (where it is kept) and here (how it is read).
+
+(Above 300 lines: one table of small functions.)
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -51,8 +50,7 @@ def disk_full(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     red = down = 0
     for _ in range(size.faults):
         time.sleep(max(size.n / size.per_s / size.faults - _FULL_S, 2.0))
@@ -117,8 +115,7 @@ def clock_skew(folder: Path, server: Postgres | None, size: Size) -> Report:
         )
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     dice = random.Random(size.seed)
     for _ in range(size.faults):
         time.sleep(size.n / size.per_s / size.faults)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -29,14 +29,13 @@ def sigterm(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     took = []
     for _ in range(size.faults):
         time.sleep(max(size.n / size.per_s / size.faults - 0.3, 0.1))
         pid = random.Random(size.seed + len(took)).choice(yard.worker_pids())
         begun = time.monotonic()
-        subprocess.run(["kill", "-TERM", str(pid)], check=False)
+        os.kill(pid, signal.SIGTERM)
         if not wait_until(lambda pid=pid: pid not in yard.worker_pids(), 15, 0.01):
             report.violations.append(f"worker {pid} does not end")
         took.append(time.monotonic() - begun)
@@ -65,8 +64,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard.prepare()
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     turns = [ROOT, old, ROOT]
     for root in turns:
         time.sleep(size.n / size.per_s / (len(turns) + 1))
@@ -104,8 +102,7 @@ def restore(folder: Path, server: Postgres | None, size: Size) -> Report:
     old = yard.other_worker()
     for turn in range(size.faults):
         numbers = range(turn * size.n, (turn + 1) * size.n)
-        starter = threading.Thread(target=load.start, args=(numbers, size.per_s))
-        starter.start()
+        starter = load.begin(numbers, size.per_s)
         time.sleep(size.n / size.per_s / 2)
         dump = folder / f"{turn}.dump"
         server.tool("pg_dump", "--format=custom", f"--file={dump}", "postgres")

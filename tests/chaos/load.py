@@ -47,6 +47,7 @@ class Load:
         self.yard = yard
         self.shapes = shapes
         self.acked: dict[str, tuple[Shape, int]] = {}
+        self.wanted: set[int] = set()
         self.retried = 0
         self.lateness: list[tuple[float, str]] = []
         self.sent: dict[str, str] = {}  # token -> output, of every answer to a task
@@ -57,10 +58,18 @@ class Load:
 
     # -- starting ----------------------------------------------------------------------------------
 
+    def begin(self, n: int | range, per_s: float = 0.0, threads: int = 8) -> threading.Thread:
+        """Do the same beside what follows; ``judge`` misses what was not started."""
+        starter = threading.Thread(target=self.start, args=(n, per_s, threads))
+        starter.start()
+        return starter
+
     def start(self, n: int | range, per_s: float = 0.0, threads: int = 8) -> None:
         """Start ``n`` executions, ``per_s`` a second if that is not 0; returns when all have."""
         begun = time.monotonic()
         numbers = range(n) if isinstance(n, int) else n
+        with self._lock:
+            self.wanted.update(numbers)
 
         def one(number: int) -> None:
             if per_s:
@@ -173,6 +182,9 @@ class Load:
     def judge(self, report: Report, limit_s: float = _GIVE_UP_S) -> None:
         """Wait for all, compare every output, count the names; add what is wrong."""
         report.n = len(self.acked)
+        unanswered = self.wanted - {number for _, number in self.acked.values()}
+        if unanswered:
+            report.violations.append(f"{len(unanswered)} starts were never answered")
         report.violations += [f"{arn} does not end" for arn in self.wait(limit_s)]
         with ThreadPoolExecutor(8) as pool:
             stalls = list(pool.map(lambda one: self._judge(report, *one), self.acked.items()))

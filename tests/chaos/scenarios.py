@@ -77,8 +77,7 @@ def zombies(folder: Path, server: Postgres | None, size: Size) -> Report:
     load = Load(yard)
     load.work()
     dice = random.Random(size.seed)
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     stopped = 0
     while stopped < size.faults:
         chosen = dice.sample(yard.worker_pids(), min(2, len(yard.worker_pids())))
@@ -110,8 +109,7 @@ def database(folder: Path, server: Postgres | None, size: Size) -> Report:
     proxy.most = size.faults * 10
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     restarts = 0
     while restarts < size.faults:
         time.sleep(max(size.n / size.per_s / size.faults - 0.5, 0.5))
@@ -130,8 +128,7 @@ def sessions(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = begin(folder, server, size)
     load = Load(yard)
     load.work()
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s))
-    starter.start()
+    starter = load.begin(size.n, size.per_s)
     ended = crashes = 0
     for turn in range(size.faults):
         time.sleep(max(size.n / size.per_s / size.faults, 0.1))
@@ -153,8 +150,7 @@ def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard = begin(folder, server, size)
     load = Load(yard, SHAPES[:1])
     dice = random.Random(size.seed)
-    starter = threading.Thread(target=load.start, args=(size.n, size.per_s, 16))
-    starter.start()
+    starter = load.begin(size.n, size.per_s, 16)
     kills = 0
     while kills < size.faults and starter.is_alive():
         time.sleep(dice.uniform(0.1, 0.6))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 import engine
+from console.management.files import read
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -32,17 +32,10 @@ class Command(BaseCommand):
         tell = engine.LINT_FORMATS[options["format"]]
         failed = False
         for name in options["files"]:
-            found = engine.check(_read(name), options["type"])
+            found = engine.check(read(name), options["type"])
             failed = failed or any(one.severity == "ERROR" for one in found)
             told = tell(name, found)
             if told:
                 self.stdout.write(told)
         if failed:
             sys.exit(1)
-
-
-def _read(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{name}: {error}") from None

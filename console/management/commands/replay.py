@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 import engine
+from console.management.files import read
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -30,11 +30,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Replay each file."""
         del args
-        definition = _read(options["definition"]) if options["definition"] else None
+        definition = read(options["definition"]) if options["definition"] else None
         failed = False
         for name in options["files"]:
             try:
-                found = engine.replay(_read(name), definition)
+                found = engine.replay(read(name), definition)
             except (engine.JsonTextError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from None
             failed = failed or bool(found)
@@ -44,10 +44,3 @@ class Command(BaseCommand):
                 self.stdout.write(f"{name}: same path, same output")
         if failed:
             sys.exit(1)
-
-
-def _read(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{name}: {error}") from None

@@ -1,4 +1,7 @@
-"""E18: does the page of a Map Run count, list and change what it should?"""
+"""E18: does the page of a Map Run count, list and change what it should?
+
+(Above 300 lines: one Map Run in each of its states, seen from every side.)
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,16 @@
+"""How does a command read the files it is given?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+
+def read(name: str) -> str:
+    """Return the text of a file, of stdin for ``-``; raise CommandError if there is none."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{name}: {error}") from None
