@@ -1,7 +1,8 @@
 """How does an AWS call get in and its answer out?  The AWS JSON protocols, and CBOR, over ASGI.
 
-Operations run on a small pool of long-lived threads, each with its own database connection. Nothing
-of Django's request cycle is involved: no cookies, no sessions, no middleware.
+Operations run on a small pool of long-lived threads, each with its own database connection; short
+ones on an embedded database in the event loop's own thread, which saves them the way there and
+back. Nothing of Django's request cycle is involved: no cookies, no sessions, no middleware.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -27,18 +29,29 @@ from console.awsapi.errors import (
     UnknownOperation,
     UnrecognizedClient,
 )
-from console.awsapi.operations.call import Call, Later
-from console.awsapi.threads import threads
+from console.awsapi.operations.call import Answer, Call, Later
+from console.awsapi.threads import at_once, threads, written
 from console.errors import AccessDeniedException, ServiceError
 from console.store import people
 from console.store.audit import Actor
-from console.store.writer import drop_broken_connection, release_connection
+from console.store.pending import Pending, settled
+from console.store.writer import drop_broken_connection, is_embedded, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 log = structlog.get_logger(__name__)
 Headers = dict[str, list[str]]
+_SHORT = {
+    "DescribeExecution",
+    "GetActivityTask",
+    "SendTaskFailure",
+    "SendTaskHeartbeat",
+    "SendTaskSuccess",
+    "StartExecution",
+}
+"""Operations that read a few rows by their keys and hand over what they write, if anything."""
+_SHORT_BYTES = 16_384  # to read more JSON than this takes longer than to hand it to a thread
 
 
 async def aws(
@@ -55,8 +68,14 @@ async def aws(
     encode = cbor.dumps if binary else _encode
     try:
         body = await _body(receive)
-        answer = await threads().run(answer_call, scope, headers, body, request_id)
-        if isinstance(answer, Later):
+        call = partial(answer_call, scope, headers, body, request_id)
+        if name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded():
+            answer = at_once(call)
+        else:
+            answer = await threads().run(call)
+        if isinstance(answer, Pending):
+            answer = await written(answer, threads())
+        elif isinstance(answer, Later):
             answer = await answer.wait(threads(), receive)
         shape = service.operation(name).output_shape
         status, code, data = 200, None, encode(answer, shape)
@@ -95,9 +114,7 @@ async def _body(receive: Callable[[], Awaitable[dict[str, Any]]]) -> bytes:
             return bytes(body)
 
 
-def answer_call(
-    scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
-) -> dict[str, Any] | Later:
+def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
     bind_contextvars(request_id=request_id)
     try:
@@ -116,9 +133,7 @@ class _Told(Exception):
     """An unexpected error that has been logged."""
 
 
-def _answer(
-    scope: dict[str, Any], headers: Headers, body: bytes, request_id: str
-) -> dict[str, Any] | Later:
+def _answer(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
     service, name = services.wanted(headers)
     _check_request(service, scope, headers, body)
     drop_broken_connection()
@@ -134,7 +149,7 @@ def _answer(
     if params.get("executionArn"):
         bind_contextvars(execution=params["executionArn"])
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-    return handler(Call(name, params, principal, region, actor))
+    return settled(handler(Call(name, params, principal, region, actor)))
 
 
 def _caller(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.awsapi import operations, shapes
 from console.awsapi.errors import UnknownOperation
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from botocore.model import OperationModel
 
-    from console.awsapi.operations.call import Call, Later
+    from console.awsapi.operations.call import Answer, Call
 
-    Handler = Callable[[Call], dict[str, Any] | Later]
+    Handler = Callable[[Call], Answer]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,98 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from collections import deque
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from console.store.pending import Pending
+
+T = TypeVar("T")
+
 COUNT = 8
 """More get in each other's way: 16 took a fifth more time for the same work."""
-_Job = tuple[Any, "asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]  # first a loop
+
+
+class _Outcomes:
+    """Takes results to an event loop, many at a time: waking it costs more than most of them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._awake = False
+
+    def put(
+        self, future: asyncio.Future[Any], result: Any, failure: BaseException | None = None
+    ) -> None:
+        """Give a future of the loop its result or failure; from any thread."""
+        self._waiting.append((future, result, failure))
+        if self._awake:  # it will look once more after it has said that it sleeps
+            return
+        self._awake = True
+        try:
+            self._loop.call_soon_threadsafe(self._settle)
+        except RuntimeError:  # the loop has ended, and with it whoever asked
+            return
+
+    def _settle(self) -> None:
+        self._awake = False
+        while self._waiting:
+            future, result, failure = self._waiting.popleft()
+            if future.cancelled():
+                continue
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failure)
+
+
+_outcomes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Outcomes] = WeakKeyDictionary()
+
+
+def _of_this_loop() -> tuple[asyncio.Future[Any], _Outcomes]:
+    """Return a new future of the running loop, and who takes its result there."""
+    loop = asyncio.get_running_loop()
+    if (found := _outcomes.get(loop)) is None:
+        found = _outcomes[loop] = _Outcomes(loop)
+    return loop.create_future(), found
+
+
+async def written(pending: Pending[T], spare: Threads) -> T:
+    """Let a change be written and wait for its commit, holding no thread.
+
+    ``spare``: where it is found out what became of a commit that failed.
+    """
+    future, outcomes = _of_this_loop()
+    pending.hand_over(lambda outcome: outcomes.put(future, outcome))
+    outcome: Callable[[], T] = await future
+    try:
+        return outcome()
+    except Exception as error:
+        if not pending.has_rescue:
+            raise
+        rescued: T = await spare.run(pending.rescued, error)
+        return rescued
+
+
+def at_once(fn: Callable[..., T], *args: Any) -> T:
+    """Call a short function in the event loop's own thread, as in any other thread.
+
+    Django refuses to read a database there, because it may take long. From an embedded database a
+    row comes in less time than another thread takes to hear that it is wanted.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)  # noqa: SLF001 - documented for whoever runs loops
+    try:
+        return fn(*args)
+    finally:
+        asyncio._set_running_loop(loop)  # noqa: SLF001 - as above
+
+
+_Job = tuple[_Outcomes, "asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 
 
 class Threads:
@@ -32,9 +115,8 @@ class Threads:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Call ``fn(*args)`` on a thread; await what this returns for its result or error."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self._jobs.put((loop, future, fn, args))
+        future, outcomes = _of_this_loop()
+        self._jobs.put((outcomes, future, fn, args))
         return future
 
     def _work(self) -> None:
@@ -43,7 +125,7 @@ class Threads:
 
     @staticmethod
     def _do(
-        loop: asyncio.AbstractEventLoop,
+        outcomes: _Outcomes,
         future: asyncio.Future[Any],
         fn: Callable[..., Any],
         args: tuple[Any, ...],
@@ -55,19 +137,7 @@ class Threads:
             result = fn(*args)
         except BaseException as error:  # noqa: BLE001 - it goes to the one who asked
             failure = error
-        try:
-            loop.call_soon_threadsafe(_settle, future, result, failure)
-        except RuntimeError:  # the loop has ended, and with it whoever asked
-            return
-
-
-def _settle(future: asyncio.Future[Any], result: Any, failure: BaseException | None) -> None:
-    if future.cancelled():
-        return
-    if failure is None:
-        future.set_result(result)
-    else:
-        future.set_exception(failure)
+        outcomes.put(future, result, failure)
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ from console.errors import (
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store import audit, failures, inbox, pace, rows, runs, tasks, throttle
 from console.store.births import Replay, give_birth, prepare, remember
+from console.store.pending import Pending, immediate
 from console.store.writer import is_outage, write
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _STOP_TRIES = 200
 _STATUS = "SELECT status FROM console_statemachine "
 
 
-def start(
+def starting(
     machine: StateMachine,
     *,
     name: str | None = None,
@@ -44,8 +45,8 @@ def start(
     timeout_s: int | None = None,
     replay: Replay | None = None,
     actor: audit.Actor = audit.NOBODY,
-) -> Execution:
-    """Start an execution; durable when this returns (G1).
+) -> Pending[Execution]:
+    """Check a start and make ready what is to be written; it is durable once that is (G1).
 
     ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
@@ -62,15 +63,9 @@ def start(
     if name is not None:
         arns.check_name(name)
     _check_quotas(machine)
-    express = machine.type == "EXPRESS"
-    named = name is not None and not express  # else it is new
+    named = name is not None and machine.type != "EXPRESS"  # else it is new
     name = name or str(uuid.uuid4())
-    arn = (
-        arns.express_arn(machine.arn, name, str(uuid.uuid4()))
-        if express
-        else arns.execution_arn(machine.arn, name)
-    )
-
+    arn = _arn(machine, name)
     wanted = _new(machine, name, arn, input, trace_header, actor)
     wanted.test_case = test_case
     if version is not None:
@@ -85,20 +80,41 @@ def start(
     def store() -> Execution:
         if not _is_active(machine.pk):
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
-        found = rows.one(Execution, "arn = %s", [arn]) if named else None
+        found = _same_start(arn, None if replay else input) if named else None
         if found is not None:
-            if found.status == "RUNNING" and found.input == input and replay is None:
-                return found
-            raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+            return found
         give_birth(wanted, machine.name, birth)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _told(replay))
         return wanted
 
-    stored = write(store)
-    if ahead and stored is wanted:
-        remember(stored, birth)
-    return stored
+    def kept(stored: Execution) -> Execution:
+        if ahead and stored is wanted:
+            remember(stored, birth)
+        return stored
+
+    return Pending(store, kept)
+
+
+start = immediate(starting)
+"""Start an execution as ``starting`` does; it is durable when this returns."""
+
+
+def _same_start(arn: str, text: str | None) -> Execution | None:
+    """Return the running execution of a name if it was started with the same input.
+
+    None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
+    """
+    found = rows.one(Execution, "arn = %s", [arn])
+    if found is None or (found.status == "RUNNING" and found.input == text):
+        return found
+    raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+
+
+def _arn(machine: StateMachine, name: str) -> str:
+    if machine.type == "EXPRESS":
+        return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
+    return arns.execution_arn(machine.arn, name)
 
 
 def _is_active(machine: int) -> bool:

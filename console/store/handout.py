@@ -14,21 +14,23 @@ from console.store import tasks
 from console.store.writer import drop_broken_connection, is_outage
 
 if TYPE_CHECKING:
+    from console.store.pending import Pending
     from console.store.tasks import Work
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.2
 
 
-def take(activity_arn: str, worker: str) -> Work | None:
-    """Take the oldest open task of an activity for a worker, as ``tasks.take_activity_task``."""
+def taking(activity_arn: str, worker: str) -> Pending[Work | None] | None:
+    """Take the oldest open task of an activity, as ``tasks.taking_activity_task``."""
     asked: list[Work] = []
-    try:
-        return tasks.take_activity_task(activity_arn, worker, asked)
-    except Exception as error:
+
+    def rescue(error: Exception) -> Work | None:
         if not asked or not is_outage(error):
-            raise
-    return _look_again(asked[-1])
+            raise error
+        return _look_again(asked[-1])
+
+    return tasks.taking_activity_task(activity_arn, worker, asked, rescue)
 
 
 def _look_again(work: Work) -> Work | None:

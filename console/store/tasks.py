@@ -27,11 +27,12 @@ from console.errors import (
 )
 from console.models import RunRow, TaskRow
 from console.store import clocks, hints, inbox, rows, switches
+from console.store.pending import Pending, immediate
 from console.store.texts import storable
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from console.models import Project
 
@@ -249,12 +250,16 @@ def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
     return [one for one in found.values_list("execution_id", "task") if one in asked]
 
 
-def take_activity_task(
-    activity_arn: str, worker: str = "", asked: list[Work] | None = None
-) -> Work | None:
+def taking_activity_task(
+    activity_arn: str,
+    worker: str = "",
+    asked: list[Work] | None = None,
+    rescue: Callable[[Exception], Work | None] | None = None,
+) -> Pending[Work | None] | None:
     """Take the oldest open task of an activity for a worker; None if there is none.
 
-    ``asked``: gets the task before the commit, which may never be heard of.
+    ``asked``: gets the task before the commit, which may never be heard of; ``rescue``: as
+    ``Pending`` has it.
     """
     if _oldest(activity_arn) is None:
         return None
@@ -266,7 +271,17 @@ def take_activity_task(
             asked.append(work)
         return work
 
-    return write(take)
+    return Pending(take, _same, rescue)
+
+
+def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
+    """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
+    taking = taking_activity_task(activity_arn, worker)
+    return None if taking is None else taking.now()
+
+
+def _same(work: Work | None) -> Work | None:
+    return work
 
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
@@ -434,7 +449,7 @@ def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed)
     return write(record)
 
 
-def succeed(token: str, output: str, project: Project | None = None) -> None:
+def succeeding(token: str, output: str, project: Project | None = None) -> Pending[None]:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
     if engine.too_long(output):
         limit = engine.limit()
@@ -446,20 +461,20 @@ def succeed(token: str, output: str, project: Project | None = None) -> None:
         engine.loads(output)
     except engine.JsonTextError as error:
         raise InvalidOutput(f"Invalid Output: '{error}'") from None
-    _end(token, project, lambda row: engine.TaskSucceeded(row.task, output))
+    return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
 
 
-def fail(
+def failing(
     token: str,
     error: str | None = None,
     cause: str | None = None,
     project: Project | None = None,
-) -> None:
+) -> Pending[None]:
     """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut."""
-    _end(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
+    return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
 
 
-def heartbeat(token: str, project: Project | None = None) -> None:
+def beating(token: str, project: Project | None = None) -> Pending[None]:
     """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
 
     def beat() -> None:
@@ -472,17 +487,25 @@ def heartbeat(token: str, project: Project | None = None) -> None:
         if due_ms:
             hints.due(due_ms, "heartbeat", row.execution_id, row.task)
 
-    write(beat)
+    return Pending(beat, _nothing)
 
 
-def _end(token: str, project: Project | None, message: Any) -> None:
+def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
     def record() -> None:
         row = _open(token, project)
         if not close(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
         inbox.post(row.execution_id, message(row))
 
-    write(record)
+    return Pending(record, _nothing)
+
+
+def _nothing(result: None) -> None:
+    del result
+
+
+succeed, fail, heartbeat = immediate(succeeding), immediate(failing), immediate(beating)
+"""The same, written when these return."""
 
 
 def _open(token: str, project: Project | None) -> TaskRow:

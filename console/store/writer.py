@@ -12,18 +12,22 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from django.db import (
+    DEFAULT_DB_ALIAS,
     Error,
     IntegrityError,
     InterfaceError,
     OperationalError,
     connection,
+    connections,
     transaction,
 )
 
 from console.store import hints
+from console.store.outcomes import Answer, Tell
 
 T = TypeVar("T")
 _MAX_GROUP = 200
@@ -38,17 +42,24 @@ _refused: tuple[float, str] | None = None
 
 def write(fn: Callable[[], T]) -> T:
     """Run ``fn`` in one transaction and return its result once it is committed."""
-    global _refused  # noqa: PLW0603 - one a process
     if connection.in_atomic_block:
         return fn()
     try:
-        result = _writer.run(fn) if connection.vendor == "sqlite" else _write_here(fn)
-    except Error as error:
-        if is_outage(error):
-            _refused = (time.monotonic(), str(error).strip().partition("\n")[0])
+        result = _writer.run(fn) if is_embedded() else _write_here(fn)
+    except Exception as error:
+        _note(error)
         raise
-    _refused = None
+    _note(None)
     return result
+
+
+def _note(failure: BaseException | None) -> None:
+    """Remember whether the last write was refused by the database."""
+    global _refused  # noqa: PLW0603 - one a process
+    if failure is None:
+        _refused = None
+    elif isinstance(failure, Error) and is_outage(failure):
+        _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
 
 
 def refusal() -> str:
@@ -60,10 +71,35 @@ def refusal() -> str:
 
 def hand_in(fn: Callable[[], T]) -> Callable[[], T]:
     """Ask for ``write(fn)`` and return what waits for its result, once, where that saves time."""
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+    if grouped():
         return _writer.put(fn)
     result = write(fn)
     return lambda: result
+
+
+def grouped() -> bool:
+    """Tell whether another thread commits what is written here, together with what others write."""
+    return is_embedded() and not connection.in_atomic_block
+
+
+@cache
+def is_embedded() -> bool:
+    """Tell whether the database is a part of this process, so that reading a row is no waiting."""
+    return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
+
+
+def hand_over(fn: Callable[[], Any], told: Callable[[Any, BaseException | None], None]) -> None:
+    """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
+
+    ``told``: called there after the commit with the result, or with why there is none; it must be
+    quick and not raise.
+    """
+
+    def tell(result: Any, failure: BaseException | None) -> None:
+        _note(failure)
+        told(result, failure)
+
+    _writer.add(fn, Tell(tell))
 
 
 def drop_broken_connection() -> None:
@@ -122,39 +158,8 @@ def _with_hints(fn: Callable[[], T]) -> T:
     return result
 
 
-class _Answer:
-    """What one asked for, and where its outcome is waited for: a bare lock is the fastest."""
-
-    __slots__ = ("_done", "_failure", "_result")
-
-    def __init__(self) -> None:
-        self._done = threading.Lock()
-        self._done.acquire()
-        self._result: Any = None
-        self._failure: BaseException | None = None
-
-    def set_result(self, result: Any) -> None:
-        """Tell the one who waits."""
-        self._result = result
-        self._done.release()
-
-    def set_exception(self, failure: BaseException) -> None:
-        """Tell the one who waits what went wrong."""
-        self._failure = failure
-        self._done.release()
-
-    def result(self) -> Any:
-        """Wait; return the result or raise what went wrong. To be called once."""
-        self._done.acquire()
-        if self._failure is None:
-            return self._result
-        try:
-            raise self._failure
-        finally:
-            self._failure = None  # or failure, traceback and this would hold each other
-
-
-_Job = tuple[Callable[[], Any], _Answer]
+_Outcome = Answer | Tell
+_Job = tuple[Callable[[], Any], _Outcome]
 
 
 class _Writer:
@@ -171,11 +176,15 @@ class _Writer:
 
     def put(self, fn: Callable[[], T]) -> Callable[[], T]:
         """Hand ``fn`` to the thread; return what waits for its commit."""
-        answer = _Answer()
+        answer = Answer()
+        self.add(fn, answer)
+        return answer.result
+
+    def add(self, fn: Callable[[], Any], answer: _Outcome) -> None:
+        """Hand ``fn`` to the thread; its outcome goes to ``answer`` after the commit."""
         self._jobs.put((fn, answer))
         if self._thread is None or not self._thread.is_alive():
             self._start()
-        return answer.result
 
     def _start(self) -> None:
         with self._lock:
@@ -194,7 +203,7 @@ class _Writer:
 
 def _commit_group(group: list[_Job]) -> None:
     """Run every function in a savepoint of one transaction; answer them after the commit."""
-    outcomes: list[tuple[_Answer, Any, BaseException | None]] = []
+    outcomes: list[tuple[_Outcome, Any, BaseException | None]] = []
     try:
         with transaction.atomic():
             for fn, answer in group:
@@ -246,7 +255,7 @@ def _check_transaction(cause: Exception | None) -> None:
     SQLite does so when the disk is full, fails, or the memory is out, in the middle of a statement.
     """
     lost = connection.needs_rollback
-    if connection.vendor == "sqlite":
+    if is_embedded():
         lost = lost or not connection.connection.in_transaction
     if not lost:
         return

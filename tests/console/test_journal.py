@@ -20,6 +20,7 @@ from console.awsapi.asgi import _Told, answer_call
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store import executions, machines, runs
+from console.store.pending import Pending
 from console.web.views import login
 from console.worker import delivery
 from console.worker.stepping import Stepping
@@ -84,7 +85,8 @@ def headers(target: str, **more: str) -> dict[str, list[str]]:
 def call(target: str, body: dict[str, Any], **more: str) -> Any:
     """Call the API as anybody."""
     scope = {"path": "/", "query_string": b""}
-    return answer_call(scope, headers(target, **more), json.dumps(body).encode(), "request-1")
+    answer = answer_call(scope, headers(target, **more), json.dumps(body).encode(), "request-1")
+    return answer.now() if isinstance(answer, Pending) else answer
 
 
 @pytest.mark.parametrize("lines", ["json"], indirect=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.awsapi.operations import (
     activities,
@@ -19,9 +19,9 @@ from console.awsapi.operations import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.awsapi.operations.call import Call, Later
+    from console.awsapi.operations.call import Answer, Call
 
-HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {
+HANDLERS: dict[str, Callable[[Call], Answer]] = {
     "CreateActivity": activities.create,
     "CreateStateMachine": state_machines.create,
     "DeleteActivity": activities.delete,

@@ -6,7 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from console.awsapi.threads import at_once, written
 from console.store import hints
+from console.store.pending import Pending, settled
+from console.store.writer import is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _LOOK_AGAIN_S = 1.0
+Found = dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +47,24 @@ class Later:
 
     ``look``: returns the answer or None; called when ``topic`` is told, and each second in case a
     hint was lost. ``otherwise``: the answer after ``seconds``. ``undo``: called when the caller
-    went away while the answer was found, so that it is not lost. ``found``: the answer, if it was
-    there at once. ``one_each``: what the topic tells is for one caller only, so one is told.
+    went away while the answer was found, so that it is not lost. ``one_each``: what the topic tells
+    is for one caller only, so one is told. ``short``: to look takes a few rows.
     """
 
-    look: Callable[[], dict[str, Any] | None]
+    look: Callable[[], Found | Pending[Found]]
     topic: hints.Topic
     seconds: float
     otherwise: dict[str, Any]
     undo: Callable[[], object] | None = None
-    found: dict[str, Any] | None = None
     one_each: bool = False
+    short: bool = False
 
     async def wait(self, threads: Threads, receive: Receive | None = None) -> dict[str, Any]:
         """Wait for the answer. ``receive``: tells when the caller goes away; nobody waits then."""
         told = asyncio.Event()
         gone = asyncio.create_task(_gone(receive, told))
         try:
-            answer = self.found
-            if answer is None:
-                answer = await self._looked(threads, told, gone)
+            answer = await self._looked(threads, told, gone)
             if answer is None:
                 return self.otherwise
             await self._undo_if(gone, threads)
@@ -90,7 +92,7 @@ class Later:
         try:
             while loop.time() < deadline and not gone.done():
                 told.clear()
-                answer: dict[str, Any] | None = await threads.run(self.look)
+                answer = await self._look(threads)
                 if answer is not None:
                     return answer
                 await _either(told, min(_LOOK_AGAIN_S, deadline - loop.time()))
@@ -100,6 +102,16 @@ class Later:
             over.append(True)
             if self.one_each and told.is_set():  # it was told of more than it takes
                 hints.pass_on(self.topic)
+
+    async def _look(self, threads: Threads) -> Found:
+        if self.short and is_embedded():
+            found = at_once(self._settled)
+        else:
+            found = await threads.run(self._settled)
+        return await written(found, threads) if isinstance(found, Pending) else found
+
+    def _settled(self) -> Found | Pending[Found]:
+        return settled(self.look())
 
     async def _undo_if(self, gone: asyncio.Task[None], threads: Threads) -> None:
         """Take the answer back if there is nobody to hear it."""
@@ -124,6 +136,10 @@ async def _either(told: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(told.wait(), max(seconds, 0))
     except TimeoutError:
         return
+
+
+Answer = dict[str, Any] | Later | Pending[dict[str, Any]]
+"""What an operation returns: the members, or how to wait for them."""
 
 
 def seconds(ms: int) -> float:

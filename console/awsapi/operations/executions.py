@@ -15,12 +15,13 @@ from console.store import redrive as redriving
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
+    from console.store.pending import Pending
 
 _DATA = {"included": True}
 _REDRIVEN = {"REDRIVEN": True, "NOT_REDRIVEN": False}
 
 
-def start(call: Call) -> dict[str, Any]:
+def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
@@ -28,7 +29,7 @@ def start(call: Call) -> dict[str, Any]:
     if case and case not in mocks.cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
-    execution = executions.start(
+    starting = executions.starting(
         target.machine,
         version=target.version,
         alias_arn=target.alias.arn if target.alias else "",
@@ -39,6 +40,10 @@ def start(call: Call) -> dict[str, Any]:
         ahead=True,
         actor=call.actor,
     )
+    return starting.then(_started)
+
+
+def _started(execution: Execution) -> dict[str, Any]:
     return {"executionArn": execution.arn, "startDate": seconds(execution.start_ms)}
 
 

@@ -47,7 +47,7 @@ def start_sync(call: Call) -> Later:
         return None if row.status == "RUNNING" else _answer(row, with_data=with_data)
 
     timed_out = {**_about(execution), "status": "TIMED_OUT"}
-    return Later(look, ("answered", execution.pk), EXPRESS_S + _SLACK_S, timed_out)
+    return Later(look, ("answered", execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
 
 
 def _express_only(machine: StateMachine) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console import quotas
 from console.awsapi.operations.call import Call, Later
 from console.errors import ActivityWorkerLimitExceeded
 from console.store import activities, handout, hints, tasks
+
+if TYPE_CHECKING:
+    from console.store.pending import Pending
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
@@ -21,34 +24,39 @@ def get_activity_task(call: Call) -> Later:
         raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
     taken: list[tasks.Work] = []
 
-    def look() -> dict[str, Any] | None:
-        work = handout.take(activity.arn, worker)
+    def given(work: tasks.Work | None) -> dict[str, Any] | None:
         if work is None:
             return None
         taken.append(work)
         return {"taskToken": work.token, "input": work.input}
 
+    def look() -> Pending[dict[str, Any] | None] | None:
+        taking = handout.taking(activity.arn, worker)
+        return None if taking is None else taking.then(given)
+
     def undo() -> None:
         tasks.put_back(taken[-1])
 
     topic = ("activity", activity.arn)
-    return Later(look, topic, _LONG_POLL_S, {}, undo, found=look(), one_each=True)
+    return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
 
 
-def succeed(call: Call) -> dict[str, Any]:
+def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
-    tasks.succeed(call.params["taskToken"], call.params["output"], call.project)
-    return {}
+    given = call.params
+    return tasks.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
 
 
-def fail(call: Call) -> dict[str, Any]:
+def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
-    tasks.fail(call.params["taskToken"], error, cause, call.project)
-    return {}
+    return tasks.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
 
 
-def heartbeat(call: Call) -> dict[str, Any]:
+def heartbeat(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskHeartbeat."""
-    tasks.heartbeat(call.params["taskToken"], call.project)
+    return tasks.beating(call.params["taskToken"], call.project).then(_empty)
+
+
+def _empty(_: None) -> dict[str, Any]:
     return {}

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console import access
 from console.data_folder import write_private
+from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
 from console.store import identity
 from console.worker import Embedded
@@ -48,6 +49,7 @@ class Command(BaseCommand):
         _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
+        stay_on_one()  # before there are threads
         listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
         allow(host)

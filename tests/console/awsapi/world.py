@@ -11,6 +11,7 @@ from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
 from console.models import Execution, Membership, Project, Role, StateMachine
 from console.store.audit import Actor
+from console.store.pending import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service()
@@ -54,15 +55,14 @@ class World:
         answer = services.STATES.handler(action)(call)
         if isinstance(answer, Later):
             return self.awaited(answer, 5 if action == "StartSyncExecution" else 0)
-        return answer
+        return answer.now() if isinstance(answer, Pending) else answer
 
     def awaited(self, answer: Later, seconds: float) -> dict[str, Any]:
         """Return a later answer, or what comes instead when it is not there in time."""
         deadline = time.monotonic() + seconds
-        if answer.found is not None:
-            return answer.found
         while (found := answer.look()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
+        found = found.now() if isinstance(found, Pending) else found
         return answer.otherwise if found is None else found
 
     def create(self, name: str, definition: Any, **more: Any) -> str:

@@ -8,13 +8,20 @@ import pytest
 from django.db import OperationalError
 
 from console.models import TaskRow
-from console.store import activities, handout, tasks, writer
+from console.store import activities, handout, writer
 from tests.console.store.helpers import create, drain, one, start
 
 if TYPE_CHECKING:
     from console.models import Project
 
+write = writer.write
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
+
+
+def take() -> Any:
+    """Take the oldest task for a worker."""
+    taking = handout.taking(ACTIVITY, "w")
+    return taking and taking.now()
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +35,11 @@ def test_a_commit_nobody_heard_of_is_looked_up(monkeypatch: Any) -> None:
     """The task is started; its worker gets it."""
 
     def silent(fn: Any) -> Any:
-        writer.write(fn)
+        write(fn)
         raise OperationalError("the connection is lost")
 
-    monkeypatch.setattr(tasks, "write", silent)
-    work = handout.take(ACTIVITY, "w")
+    monkeypatch.setattr(writer, "write", silent)
+    work = take()
     assert work is not None
     assert TaskRow.objects.get().status == "started"
 
@@ -45,21 +52,21 @@ def test_a_commit_that_never_was_leaves_the_task_to_others(monkeypatch: Any) -> 
             fn()
             raise OperationalError("the connection is lost")
 
-        return writer.write(undone)
+        return write(undone)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "write", gone)
-        assert handout.take(ACTIVITY, "w") is None
-    assert handout.take(ACTIVITY, "w") is not None
+        patch.setattr(writer, "write", gone)
+        assert take() is None
+    assert take() is not None
 
 
 def test_other_errors_are_told(monkeypatch: Any) -> None:
     """Nothing is asked again for them."""
 
     def wrong(fn: Any) -> Any:
-        writer.write(fn)
+        write(fn)
         raise LookupError("a bug")
 
-    monkeypatch.setattr(tasks, "write", wrong)
+    monkeypatch.setattr(writer, "write", wrong)
     with pytest.raises(LookupError):
-        handout.take(ACTIVITY, "w")
+        take()

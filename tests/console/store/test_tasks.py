@@ -295,7 +295,10 @@ def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
     def undo() -> None:
         undone.append(True)
 
-    later = Later(dict, ("activity", ACTIVITY), 10, {}, undo, found={"taskToken": "t"})
+    def look() -> dict[str, Any]:
+        return {"taskToken": "t"}
+
+    later = Later(look, ("activity", ACTIVITY), 10, {}, undo)
     assert asyncio.run(later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
     assert undone == [True]
 

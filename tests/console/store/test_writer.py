@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
 from console.store import activities, health, hints, writer
+from console.store.outcomes import Answer
 from console.store.writer import is_outage, write
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
@@ -122,10 +123,10 @@ def test_a_full_disk_in_mid_group_is_everybodys_outage(project: Project) -> None
     def add(name: str) -> str:
         return activities.create(project, REGION, name).arn
 
-    group: list[tuple[Callable[[], Any], writer._Answer]] = [
-        (lambda: add("before"), writer._Answer()),
-        (fill_disk, writer._Answer()),
-        (lambda: add("after"), writer._Answer()),
+    group: list[tuple[Callable[[], Any], Answer]] = [
+        (lambda: add("before"), Answer()),
+        (fill_disk, Answer()),
+        (lambda: add("after"), Answer()),
     ]
     writer._commit_group(group)
     for _, answer in group:

@@ -1,0 +1,182 @@
+"""Does every caller hear of its own answer, wherever that was made?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import OperationalError, connection
+
+from console.awsapi import asgi
+from console.awsapi.threads import Threads, at_once, written
+from console.models import Activity, Execution, StateMachine
+from console.store import activities, executions, writer
+from console.store.pending import Pending
+from tests.console.store.helpers import PASS, REGION, WAIT, create, start
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+embedded = pytest.mark.skipif(not writer.is_embedded(), reason="of an embedded database")
+
+
+@pytest.fixture(autouse=True)
+def loops_do_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take Django's permission away, which only these tests' browser driver needs."""
+    monkeypatch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
+
+
+def test_many_threads_answer_one_loop() -> None:
+    """A thousand calls on eight threads: each gets its own result, or its own error."""
+    threads = Threads(8, "many")
+
+    def work(number: int) -> int:
+        if number % 7 == 0:
+            raise LookupError(number)
+        return number * 2
+
+    async def ask() -> list[Any]:
+        calls = [threads.run(work, number) for number in range(1000)]
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    for number, answer in enumerate(asyncio.run(ask())):
+        assert answer.args == (number,) if number % 7 == 0 else answer == number * 2
+
+
+@embedded
+def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
+    """At once, through Django; the loop goes on, also after an error."""
+    execution = start(create(project, PASS))
+
+    async def ask() -> tuple[str, int]:
+        with pytest.raises(SynchronousOnlyOperation):
+            Execution.objects.count()
+        with pytest.raises(LookupError):
+            at_once(lambda: {}["x"])
+        found = at_once(executions.get, project, execution.arn)
+        await asyncio.sleep(0)
+        return found.arn, threading.get_ident()
+
+    assert asyncio.run(ask()) == (execution.arn, threading.get_ident())
+
+
+@embedded
+def test_a_change_is_answered_after_its_commit(project: Project) -> None:
+    """The loop goes on meanwhile; what was written is there, and what failed is not."""
+    writer.write(lambda: None)  # the thread is there
+
+    def make(name: str, *, fails: bool) -> Pending[str]:
+        def change() -> str:
+            made = activities.create(project, REGION, name).arn
+            if fails:
+                raise LookupError(made)
+            return made
+
+        return Pending(change, lambda arn: arn).then(str.upper)
+
+    async def ask() -> tuple[Any, ...]:
+        spare = Threads(1, "spare")
+        both = written(make("kept", fails=False), spare), written(make("gone", fails=True), spare)
+        return tuple(await asyncio.gather(*both, return_exceptions=True))
+
+    kept, gone = asyncio.run(ask())
+    assert kept == Activity.objects.get().arn.upper()
+    assert isinstance(gone, LookupError)
+
+
+@embedded
+def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
+    """On a thread, because it may take long."""
+    del project
+    where: list[int] = []
+
+    def fails() -> None:
+        raise OperationalError("disk I/O error")
+
+    def rescue(error: Exception) -> str:
+        where.append(threading.get_ident())
+        return f"in spite of {error}"
+
+    pending: Pending[str] = Pending(fails, str, rescue)
+    spare = Threads(1, "spare")
+    assert asyncio.run(written(pending, spare)) == "in spite of disk I/O error"
+    assert where != [threading.get_ident()]
+    assert pending.now() == "in spite of disk I/O error"
+
+
+async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Send a call through the edge and return what it answers."""
+    sent: list[dict[str, Any]] = []
+    text = json.dumps(body).encode()
+
+    heard = False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal heard
+        if heard:
+            await asyncio.Event().wait()  # the caller stays
+        heard = True
+        return {"type": "http.request", "body": text}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"host", b"localhost"),
+        (b"content-type", b"application/x-amz-json-1.0"),
+        (b"x-amz-target", f"AWSStepFunctions.{target}".encode()),
+    ]
+    scope = {"path": "/", "query_string": b"", "headers": headers}
+    await asgi.aws(scope, receive, send)
+    answer: dict[str, Any] = json.loads(sent[1]["body"])
+    assert sent[0]["status"] == 200, answer
+    return answer
+
+
+@embedded
+def test_short_calls_hold_no_thread(
+    project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
+) -> None:
+    """With every thread busy an execution is started, described, worked and ended all the same."""
+    from console import access
+    from console.models import Membership, Role
+
+    user = django_user_model.objects.create_user("ana")
+    Membership.objects.create(project=project, user=user, role=Role.OWNER)
+    settings.STEPYARD_ACCEPT_ANY_KEY = True
+    monkeypatch.setattr(access, "anybody", lambda: access.Principal(user, project, Role.OWNER, "k"))
+    work = activities.create(project, REGION, "work").arn
+    state = {"Type": "Task", "Resource": work, "End": True}
+    machine = create(project, {"StartAt": "A", "States": {"A": state}})
+    busy, free = Threads(1, "busy"), threading.Event()
+    monkeypatch.setattr(asgi, "threads", lambda: busy)
+
+    async def flow() -> str:
+        held = busy.run(free.wait, 30)
+        begun = await call("StartExecution", {"stateMachineArn": machine.arn})
+        got = await call("GetActivityTask", {"activityArn": work})
+        await call("SendTaskSuccess", {"taskToken": got["taskToken"], "output": "{}"})
+        seen = await call("DescribeExecution", {"executionArn": begun["executionArn"]})
+        assert not held.done()
+        free.set()
+        await held
+        return str(seen["status"])
+
+    assert asyncio.run(asyncio.wait_for(flow(), 20)) == "RUNNING"
+
+
+def test_a_start_is_stored_when_it_is_answered(project: Project) -> None:
+    """On every database: made ready it is nowhere, written it is there."""
+    machine = create(project, WAIT)
+    starting = executions.starting(machine, name="x")
+    assert not Execution.objects.exists()
+    assert starting.now() == Execution.objects.get()
+    StateMachine.objects.update(status="DELETING")
+    late = executions.starting(machine, name="y")
+    with pytest.raises(Exception, match="being deleted"):
+        late.now()
+    assert connection.in_atomic_block is False
