@@ -7,7 +7,16 @@ import threading
 import pytest
 
 from console import errors
-from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue, Timer
+from console.models import (
+    Execution,
+    HistoryEvent,
+    InboxMessage,
+    Project,
+    RunRow,
+    RunValue,
+    StateMachine,
+    Timer,
+)
 from console.store import executions, history, redrive, runs
 from console.store.writer import write
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
@@ -167,3 +176,15 @@ def test_list_pages_newest_first_without_gaps(project: Project) -> None:
     last = first[-1]
     rest = executions.list_page(machine, after=(last.start_ms, last.pk), limit=100)
     assert [row.name for row in (*first, *rest)] == names[::-1]
+
+
+def test_a_start_is_stored_when_it_is_written(project: Project) -> None:
+    """Made ready it is nowhere; and what became of the machine meanwhile counts."""
+    machine = create(project, WAIT)
+    starting = executions.starting(machine, name="x")
+    assert not Execution.objects.exists()
+    assert starting.now() == Execution.objects.get()
+    late = executions.starting(machine, name="y")
+    StateMachine.objects.update(status="DELETING")
+    with pytest.raises(errors.StateMachineDeleting):
+        late.now()

@@ -1,4 +1,7 @@
-"""Does every caller hear of its own answer, wherever that was made?"""
+"""Does every caller hear of its own answer, wherever that was made?
+
+(On the embedded database: with another one every call has a thread.)
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
 from console.awsapi import asgi
 from console.awsapi.threads import Threads, at_once, written
-from console.models import Activity, Execution, StateMachine
+from console.models import Activity, Execution
 from console.store import activities, executions, writer
 from console.store.pending import Pending
-from tests.console.store.helpers import PASS, REGION, WAIT, create, start
+from tests.console.store.helpers import PASS, REGION, create, start
 
 if TYPE_CHECKING:
     from console.models import Project
-
-embedded = pytest.mark.skipif(not writer.is_embedded(), reason="of an embedded database")
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,6 @@ def test_many_threads_answer_one_loop() -> None:
         assert answer.args == (number,) if number % 7 == 0 else answer == number * 2
 
 
-@embedded
 def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
     """At once, through Django; the loop goes on, also after an error."""
     execution = start(create(project, PASS))
@@ -64,7 +64,6 @@ def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
     assert asyncio.run(ask()) == (execution.arn, threading.get_ident())
 
 
-@embedded
 def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     """The loop goes on meanwhile; what was written is there, and what failed is not."""
     writer.write(lambda: None)  # the thread is there
@@ -88,7 +87,6 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     assert isinstance(gone, LookupError)
 
 
-@embedded
 def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
     """On a thread, because it may take long."""
     del project
@@ -137,7 +135,6 @@ async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@embedded
 def test_short_calls_hold_no_thread(
     project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
 ) -> None:
@@ -167,16 +164,3 @@ def test_short_calls_hold_no_thread(
         return str(seen["status"])
 
     assert asyncio.run(asyncio.wait_for(flow(), 20)) == "RUNNING"
-
-
-def test_a_start_is_stored_when_it_is_answered(project: Project) -> None:
-    """On every database: made ready it is nowhere, written it is there."""
-    machine = create(project, WAIT)
-    starting = executions.starting(machine, name="x")
-    assert not Execution.objects.exists()
-    assert starting.now() == Execution.objects.get()
-    StateMachine.objects.update(status="DELETING")
-    late = executions.starting(machine, name="y")
-    with pytest.raises(Exception, match="being deleted"):
-        late.now()
-    assert connection.in_atomic_block is False
