@@ -6,6 +6,8 @@ time. It sees the engine's door only.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from console.integrations import aws, emr, invoke, jobs, names, web
 from console.integrations.jobs import cancel, look, next_look_s
 from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
@@ -30,7 +32,7 @@ def call(task: Task) -> Outcome:
     integration = REGISTRY.get(task.service)
     if integration is None:
         cause = f"The service integration '{task.resource}' cannot be called from here yet."
-        return Failed("States.TaskFailed", cause)
+        return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
     return _pattern(task, integration(task))
 
 
@@ -41,11 +43,17 @@ def tried(task: Task, exchange: Exchange) -> Outcome:
 
 def _pattern(task: Task, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
-    if not isinstance(outcome, Succeeded) or not task.pattern:
-        return outcome
+    if task.pattern and isinstance(outcome, Succeeded):
+        outcome = _begun(task, outcome.output)
+    if task.pattern and isinstance(outcome, Failed):
+        return replace(outcome, refused=True)
+    return outcome
+
+
+def _begun(task: Task, answer: str) -> Outcome:
     if task.pattern == ".waitForTaskToken":
-        return jobs.not_placed(task, outcome.output) or Submitted(outcome.output)
-    return jobs.submit(task, outcome.output)
+        return jobs.not_placed(task, answer) or Submitted(answer)
+    return jobs.submit(task, answer)
 
 
 __all__ = [

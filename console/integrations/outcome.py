@@ -60,10 +60,14 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The error's name and cause; either may be absent."""
+    """The error's name and cause; either may be absent.
+
+    ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    """
 
     error: str | None
     cause: str | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 ROLE = "arn:aws:iam::123456789012:role/test"
 BATCH = CASES[0]
+TOKEN = "$$.Task.Token"
 every_job = pytest.mark.parametrize("case", CASES, ids=lambda case: case.resource)
 
 
@@ -163,20 +164,32 @@ def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) 
     until(lambda: services.asked("TerminateJob"))
 
 
-def test_a_job_that_is_refused(sfn: Any, services: Wire) -> None:
+@pytest.mark.parametrize(
+    ("resource", "parameters", "operation", "prefix", "said"),
+    [
+        ("batch:submitJob.sync", BATCH.parameters, "SubmitJob", "Batch", "AWSBatch"),
+        (
+            *("ecs:runTask.waitForTaskToken", {"TaskDefinition": "d", "Group.$": TOKEN}),
+            *("RunTask", "ECS", "AmazonECS"),
+        ),
+    ],
+)
+def test_a_job_that_is_refused(
+    sfn: Any, services: Wire, resource: str, parameters: Any, operation: str, prefix: str, said: str
+) -> None:
     """The error is the service's, as the integration words it; the event says it never began."""
-    refused = WireError("ClientException", "JobQueue q can not be found.")
-    services.begin({"SubmitJob": refused})
-    execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
+    services.begin({operation: WireError("ClientException", "It can not be found.")})
+    execution = start(sfn, definition(resource, parameters))
     ended = wait_for_end(sfn, execution)
-    assert ended["error"] == "Batch.ClientException"
+    assert ended["error"] == f"{prefix}.ClientException"
     assert ended["cause"] == (
-        "JobQueue q can not be found. (Service: AWSBatch; Status Code: 400; "
+        f"It can not be found. (Service: {said}; Status Code: 400; "
         "Error Code: ClientException; Request ID: request-1; Proxy: null)"
     )
+    assert kinds(sfn, execution)[2:5] == ["TaskScheduled", "TaskStarted", "TaskSubmitFailed"]
     (told,) = [e for e in history(sfn, execution) if e["type"] == "TaskSubmitFailed"]
     details = told["taskSubmitFailedEventDetails"]
-    assert (details["resource"], details["error"]) == ("submitJob.sync", ended["error"])
+    assert (details["resource"], details["error"]) == (resource.split(":")[1], ended["error"])
 
 
 def test_a_service_that_is_busy_says_nothing_of_the_job(sfn: Any, services: Wire) -> None:

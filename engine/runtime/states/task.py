@@ -49,8 +49,9 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             turn.keep(turn.frames[frame.id], submitted=True)
         case messages.TaskSucceeded(output=text):
             _succeeded(turn, frame, state, Payload(text))
-        case messages.TaskFailed(error=error, cause=cause):
-            _failed(turn, frame, state, _ending(frame, state), _cut(error, cause))
+        case messages.TaskFailed(error=error, cause=cause, refused=refused):
+            ending = "SubmitFailed" if refused and family == "Task" else "Failed"
+            _failed(turn, frame, state, ending, _cut(error, cause))
         case messages.TaskTimedOut(heartbeat=heartbeat):
             name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
             _failed(turn, frame, state, "TimedOut", StatesError(name))
@@ -74,12 +75,6 @@ def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     frame = turn.keep(frame, phase="ready", waits_for=0)
     turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
-
-
-def _ending(frame: Frame, state: Task) -> str:
-    """Return how a failure is called: a job that never began could not be submitted."""
-    waits = state.resource.pattern in (Pattern.SYNC, Pattern.SYNC_2)
-    return "SubmitFailed" if waits and not frame.submitted else "Failed"
 
 
 def _cut(error: str | None, cause: str | None) -> StatesError:
