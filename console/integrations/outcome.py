@@ -70,6 +70,12 @@ class Failed:
     refused: bool = False
 
 
+def unusable(task: Task, problem: str) -> Failed:
+    """Return the failure of a task whose parameters are no request, as the service words it."""
+    what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
+    return Failed("States.Runtime", what)
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """The first answer of what goes on elsewhere.

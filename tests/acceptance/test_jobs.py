@@ -286,5 +286,5 @@ def test_a_number_where_a_service_wants_a_text(sfn: Any, services: Wire) -> None
     parameters = {**BATCH.parameters, "Parameters": {"frame_id": 7}}
     ended = wait_for_end(sfn, start(sfn, definition("batch:submitJob", parameters)))
     assert ended["error"] == "States.Runtime"
-    assert "The value for the field 'frame_id' must be a STRING" in ended["cause"]
+    assert "The value for the field 'Parameters.frame_id' must be a STRING, got 7" in ended["cause"]
     assert services.seen == []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FAMILY = {"lambda": "LambdaFunction", "activity": "Activity", "service": "Task"}
 _MAX_ERROR, _MAX_CAUSE = 256, 32_768
+_MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
@@ -103,6 +104,8 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     if template is not None:
         payload = Payload.of(template.evaluate(seen))
     turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
+    text = limited(payload, state.name).text
+    _check(turn, state, payload)
     credentials = None
     if state.credentials is not None:
         credentials = Payload.of(state.credentials.evaluate(seen)).text
@@ -111,7 +114,7 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         kind=resource.kind,
         resource=resource.arn,
         state=state.name,
-        input=limited(payload, state.name).text,
+        input=text,
         attempt=frame.retry_count,
         entered_event=frame.entered_event,
         service=resource.service,
@@ -121,6 +124,17 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         heartbeat_seconds=_seconds(state, "HeartbeatSeconds", state.heartbeat_seconds, seen),
         credentials=credentials,
     )
+
+
+def _check(turn: Turn, state: Task, payload: Payload) -> None:
+    """Raise what the service says of parameters that are no request, before it schedules one."""
+    if turn.moment.unusable is None or state.resource.kind != "service":
+        return
+    problem = turn.moment.unusable(state.resource, state.name, payload.value)
+    if problem:
+        sent = payload.text if len(payload.text) < _MOST_SHOWN else f"{payload.text[:_MOST_SHOWN]}…"
+        msg = f"The Parameters '{sent}' could not be used to start the Task: [{problem}]"
+        raise InterpreterError(msg)
 
 
 def _scope(turn: Turn, frame: Frame, state: Task) -> Scope:
