@@ -7,14 +7,16 @@ time. It sees the engine's door only.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
-from console.integrations import aws, emr, invoke, jobs, names, web
-from console.integrations.jobs import cancel, look, next_look_s
+from console.integrations import aws, emr, invoke, jobs, kubernetes, names, web
+from console.integrations.jobs import next_look_s
 from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
 from console.integrations.wire import Exchange
 
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
+    "eks": kubernetes.call,
     "elasticmapreduce": emr.call,
     "lambda": invoke.call,
     "http": web.call,
@@ -53,7 +55,30 @@ def _pattern(task: Task, outcome: Outcome) -> Outcome:
 def _begun(task: Task, answer: str) -> Outcome:
     if task.pattern == ".waitForTaskToken":
         return jobs.not_placed(task, answer) or Submitted(answer)
-    return jobs.submit(task, answer)
+    return _followed(task).submit(task, answer)
+
+
+def look(task: Task, job: str) -> Outcome | None:
+    """Look at a job; return the task's outcome, None while the job goes on."""
+    return _followed(task).look(task, job)
+
+
+def cancel(task: Task, job: str) -> Outcome | None:
+    """Stop a job whose task is over; no more than an attempt, as with the service."""
+    return _followed(task).cancel(task, job)
+
+
+class _Jobs(Protocol):
+    def submit(self, task: Task, answer: str) -> Submitted | Failed: ...
+
+    def look(self, task: Task, kept: str) -> Outcome | None: ...
+
+    def cancel(self, task: Task, kept: str) -> Outcome | None: ...
+
+
+def _followed(task: Task) -> _Jobs:
+    """Return the module that knows the task's jobs: ``jobs``, which follows ``jobtable``."""
+    return kubernetes if (task.service, task.action) == ("eks", "runJob") else jobs
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.integrations import emr, mocks, names, shapes, web
+from console.integrations import emr, kubernetes, mocks, names, shapes, web
 
 if TYPE_CHECKING:
     from engine import Resource
@@ -20,6 +20,8 @@ def unusable(resource: Resource, state: str, given: Any) -> str:
         return ""
     if resource.service in ("http", "apigateway"):
         return web.problem(resource.service, given)
+    if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
+        return kubernetes.problem(resource.action, given)
     if resource.service == "elasticmapreduce" and isinstance(given, dict):
         given = emr.sent(resource.action, given)
     operation = names.find(resource.service, resource.action)

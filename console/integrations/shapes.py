@@ -66,11 +66,13 @@ _WANTED: dict[str, tuple[str, tuple[type, ...]]] = {
 def _wrong(shape: Any, value: Any, path: str) -> Iterator[str]:
     """Yield the problems of a value, in the words of the service as far as they are known."""
     kind = shape.type_name
+    if kind == "structure" and shape.is_document_type:
+        return  # any JSON
     wanted, types = _WANTED.get(kind, ("", ()))
     number_only = isinstance(value, bool) and bool not in types
     if types and (number_only or not isinstance(value, types)):
         yield f"The value for the field '{path}' must be {wanted}, got {_shown(value)}"
-    elif kind == "structure" and not shape.is_document_type:
+    elif kind == "structure":
         yield from _wrong_members(shape, value, path)
     elif kind == "list":
         for index, one in enumerate(value):

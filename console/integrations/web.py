@@ -190,15 +190,15 @@ def _allowed(service: str, url: str, machine: str = "") -> bool:
     """Tell whether the operator named the origin of an address."""
     target = _said(service, machine)
     if service == "apigateway":
-        scheme, host = _origin(url)
-        own = bool(target.get("endpoint_url")) and (scheme, host) == _origin(target["endpoint_url"])
+        scheme, host = origin(url)
+        own = bool(target.get("endpoint_url")) and (scheme, host) == origin(target["endpoint_url"])
         aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
         return own or (targets.exact("apigateway", machine) is not None and aws)
-    origins = {_origin(one) for one in target.get("endpoints", ())}
-    return _origin(url) in origins
+    origins = {origin(one) for one in target.get("endpoints", ())}
+    return origin(url) in origins
 
 
-def _origin(url: str) -> tuple[str, str]:
+def origin(url: str) -> tuple[str, str]:
     """Return scheme and host with port, as they are written.
 
     Whoever writes a user or a password before the host is at no origin that anybody has named.
