@@ -7,6 +7,7 @@ submitted and kept with the task. ``jobtable`` says what to ask.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from console.integrations.jobtable import Job
 
 _FIRST_S, _GROWTH, _MOST_S = 0.5, 1.5, 10.0
+_KNOWN_S = 300  # by its documentation, ECS knows what it began after five minutes at the latest
 # What says nothing about the job: the service is out of reach or busy, and is asked again.
 _OUT_OF_REACH = "SdkClientException"
 _BUSY = re.compile(
@@ -38,7 +40,7 @@ def submit(task: Task, answer: str) -> Submitted | Failed:
     if refused is not None:
         return refused
     first, given = engine.loads(answer), engine.loads(task.input)
-    kept = {"ask": _filled(job.ask, first, given)}
+    kept = {"ask": _filled(job.ask, first, given), "since": int(time.time())}
     if job.also:
         kept["also"] = _filled(job.also, first, given)
     if job.cancel is not None:
@@ -66,6 +68,8 @@ def look(task: Task, kept: str) -> Outcome | None:
         return None
     answer = {k: v for k, v in engine.loads(told.output).items() if k not in _METADATA}
     statuses = _statuses(job, answer, known)
+    if None in statuses and _lost(answer, known):
+        return Failed("AmazonECS.Unknown", engine.dumps(answer["Failures"]))
     if not job.good | job.bad >= set(statuses):
         return None
     return _ended(task, job, answer, known, well=job.good >= set(statuses))
@@ -108,6 +112,12 @@ def _statuses(job: Job, answer: Any, known: Any) -> list[Any]:
         return [_at(answer, job.status)]
     told = [_at(one, job.status) for one in answer.get(job.each, [])]
     return told + [None] * (len(known["ask"][job.each]) - len(told))
+
+
+def _lost(answer: Any, known: Any) -> bool:
+    """Tell whether ECS has forgotten tasks: at first it may not know them yet."""
+    gone = [one for one in answer.get("Failures", []) if one.get("Reason") == "MISSING"]
+    return bool(gone) and time.time() - known.get("since", 0) > _KNOWN_S
 
 
 def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:

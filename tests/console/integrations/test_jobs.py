@@ -127,3 +127,21 @@ def test_nothing_was_begun_and_nothing_said_why() -> None:
     told = jobs.submit(task("ecs:runTask"), '{"Tasks": [], "Failures": []}')
     assert isinstance(told, Failed)
     assert told.error == "AmazonECS.Unknown"
+
+
+@pytest.mark.parametrize(("age_s", "over"), [(10, False), (301, True)])
+def test_tasks_that_ecs_does_not_know(answer: Any, age_s: int, over: bool) -> None:
+    """Not yet, when they are new; later they are gone, and nothing more is to be learned."""
+    about = engine.loads(kept("ecs:runTask", {"Tasks": [{"TaskArn": "a"}, {"TaskArn": "b"}]}))
+    about["since"] -= age_s
+    told = {"Tasks": [], "Failures": [{"Arn": "a", "Reason": "MISSING"}]}
+    answer(Succeeded(engine.dumps(told)))
+    outcome = jobs.look(task("ecs:runTask"), engine.dumps(about))
+    if over:
+        assert isinstance(outcome, Failed)
+        assert (outcome.error, outcome.cause) == (
+            "AmazonECS.Unknown",
+            engine.dumps(told["Failures"]),
+        )
+    else:
+        assert outcome is None

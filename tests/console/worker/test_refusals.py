@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import engine
 from console import clock
 from console.metrics import samples
-from console.models import HistoryEvent, InboxMessage, TaskRow
+from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store import jobs, tasks
+from console.web import scenario
 from console.worker import delivery
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:
-    from console.models import Execution, Project
+    from console.models import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MESSAGE = {"QueueUrl": "https://sqs/q", "MessageBody": {"token.$": "$$.Task.Token"}}
@@ -50,6 +52,8 @@ def test_what_was_never_submitted(
     found = samples.of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
     names = [one.series.metric for one in found]
     assert names.count("ServiceIntegrationsFailed") == 1
+    ended = Execution.objects.get(pk=execution.pk)
+    assert engine.replay(json.dumps(scenario.of(ended))) == []
 
 
 def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> None:
