@@ -9,6 +9,7 @@ or the environment. The cluster's own certificate authority is trusted and no ot
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
     from console.integrations.outcome import Task
 
 _LIMIT_S, _TOKEN_S = 60.0, 60
+_PRINTABLE = re.compile(r"[!-~]+")
 
 
 class NoAnswerError(Exception):
-    """The cluster did not answer: it is out of reach, or nobody said that it may be called."""
+    """The cluster did not answer."""
+
+
+class NotNamedError(NoAnswerError):
+    """Nobody said that the cluster may be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,9 @@ def send(
     said = _said(task, asked["Endpoint"])
     url = asked["Endpoint"].rstrip("/") + path
     url += f"?{urlencode(query, doseq=True)}" if query else ""
-    token = said.get("token") or _token(asked["ClusterName"], said)
+    token = str(said.get("token") or _token(asked["ClusterName"], said))
+    if not _PRINTABLE.fullmatch(token):
+        raise NoAnswerError('The token of "kubernetes" in targets.json cannot be sent')
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     more: dict[str, Any] = {"headers": headers, "trust": _trusted(asked)}
     if body is not None:
@@ -111,7 +119,7 @@ def _said(task: Task, endpoint: str) -> Mapping[str, Any]:
     said = found.target if found else {}
     if web.origin(endpoint) not in {web.origin(one) for one in said.get("endpoints", ())}:
         where = 'the endpoints of "kubernetes" in targets.json'
-        raise NoAnswerError(f"'{'://'.join(web.origin(endpoint))}' is not among {where}")
+        raise NotNamedError(f"'{'://'.join(web.origin(endpoint))}' is not among {where}")
     return said
 
 
@@ -120,12 +128,20 @@ def _trusted(asked: Mapping[str, Any]) -> str:
     if urlsplit(asked["Endpoint"]).scheme == "http":
         return ""
     try:
-        text = base64.b64decode(asked["CertificateAuthority"], validate=True).decode("ascii")
-        ssl.create_default_context(cadata=text)
+        return _certificates(asked["CertificateAuthority"])
     except (ValueError, ssl.SSLError):
         name = "CertificateAuthority"
         said = f"The value of the field '{name}' has an invalid format: wanted a certificate"
         raise shapes.ParametersError(said) from None
+
+
+@lru_cache(maxsize=64)
+def _certificates(data: str) -> str:
+    """Return certificates as PEM; raise ``ValueError`` or ``SSLError`` if there are none."""
+    text = base64.b64decode(data, validate=True).decode("ascii")
+    if not text:
+        raise ValueError("no certificate")  # which would be: trust whom browsers trust
+    ssl.create_default_context(cadata=text)
     return text
 
 

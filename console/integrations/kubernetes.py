@@ -5,8 +5,9 @@ Source: "Create and manage Amazon EKS clusters with Step Functions" of the docum
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from botocore.model import ShapeResolver
 
@@ -17,6 +18,7 @@ from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, 
 ACTIONS = ("call", "runJob")
 ATTEMPT = "stepyard/attempt"
 """The annotation by which a call that is made again finds the job that it had made."""
+_ENDPOINT = re.compile(r"https?://[^/?#\s]+(/[^?#\s]*)?")
 _METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "PATCH")
 _FIRST_LOOK_S = 0.5
 _CONFLICT, _GONE, _TOO_MANY, _TROUBLE = 409, 404, 429, 500
@@ -71,6 +73,8 @@ def call(task: Task) -> Outcome:
         return _begin(task, asked) if task.action == "runJob" else _call(task, asked).outcome
     except shapes.ParametersError as error:
         return unusable(task, str(error))
+    except cluster.NotNamedError as error:
+        return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
 
@@ -87,10 +91,13 @@ def problem(action: str, given: Any) -> str:
 # -- a job from its beginning to its end -----------------------------------------------------------
 
 
-def submit(task: Task, answer: str) -> Submitted:
+def submit(task: Task, answer: str) -> Submitted | Failed:
     """Return what a ``.sync`` task waits for: the job that the cluster has made."""
-    made = engine.loads(answer)["ResponseBody"]["metadata"]
-    return Submitted(answer, engine.dumps({"Path": _path(task, made["name"])}), _FIRST_LOOK_S)
+    name = _at(engine.loads(answer), "ResponseBody", "metadata", "name")
+    if not isinstance(name, str):
+        return Failed("EKS.SdkClientException", f"The cluster's answer is no Job: {answer}")
+    path = _path(_asked("runJob", engine.loads(task.input)), name)
+    return Submitted(answer, engine.dumps({"Path": path}), _FIRST_LOOK_S)
 
 
 def look(task: Task, kept: str) -> Outcome | None:
@@ -98,6 +105,8 @@ def look(task: Task, kept: str) -> Outcome | None:
     asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(kept)["Path"]
     try:
         answer = cluster.send(task, asked, "GET", path, most=_MOST_READ)
+    except cluster.NotNamedError as error:
+        return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError:
         return None
     if answer.status >= _TROUBLE or answer.status == _TOO_MANY:
@@ -129,31 +138,31 @@ def cancel(task: Task, kept: str) -> Outcome:
 
 def _begin(task: Task, asked: dict[str, Any]) -> Outcome:
     """Make the job; one that an earlier dispatch of this attempt has made is the one."""
-    job = asked["Job"] if isinstance(asked["Job"], dict) else _parsed(asked["Job"])
-    about = job.get("metadata") or {}
-    notes = {**(about.get("annotations") or {}), ATTEMPT: task.idempotency_key}
-    marked = {**job, "metadata": {**about, "annotations": notes}}
-    answer = cluster.send(task, asked, "POST", _path(task), body=marked)
+    about = asked["Job"].get("metadata", {})
+    notes = {**about.get("annotations", {}), ATTEMPT: task.idempotency_key}
+    marked = {**asked["Job"], "metadata": {**about, "annotations": notes}}
+    answer = cluster.send(task, asked, "POST", _path(asked), body=marked)
     if answer.status == _CONFLICT and about.get("name"):
-        known = cluster.send(task, asked, "GET", _path(task, about["name"]))
+        known = cluster.send(task, asked, "GET", _path(asked, str(about["name"])))
         if _at(known.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
             return known.outcome
     return answer.outcome
 
 
-def _parsed(text: Any) -> dict[str, Any]:
+def _parsed(job: Any) -> Any:
+    """Return a Job that is given as JSON or as its text, None if it is none."""
     try:
-        job = engine.loads(text) if isinstance(text, str) else None
+        job = engine.loads(job) if isinstance(job, str) else job
     except engine.JsonTextError:
-        job = None
-    if not isinstance(job, dict):
-        raise shapes.ParametersError("The value of the field 'Job' has an invalid format")
-    return job
+        return None
+    about = job.get("metadata", {}) if isinstance(job, dict) else None
+    notes = about.get("annotations", {}) if isinstance(about, dict) else None
+    return job if isinstance(notes, dict) else None
 
 
-def _path(task: Task, name: str = "") -> str:
+def _path(asked: dict[str, Any], name: str = "") -> str:
     """Return where the task's jobs are, or one of them."""
-    space = _asked("runJob", engine.loads(task.input)).get("Namespace") or "default"
+    space = asked.get("Namespace") or "default"
     every = f"/apis/batch/v1/namespaces/{quote(space, safe='')}/jobs"
     return f"{every}/{quote(name, safe='')}" if name else every
 
@@ -163,7 +172,7 @@ def _path(task: Task, name: str = "") -> str:
 
 def _logs(task: Task, asked: dict[str, Any], job: str) -> dict[str, Any]:
     """Return the logs of a job's containers, as far as they can be had."""
-    pods = _path(task).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
+    pods = _path(asked).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
     try:
         query = {"labelSelector": [f"job-name={job}"]}
         answer = cluster.send(task, asked, "GET", pods, query, most=_MOST_READ)
@@ -198,8 +207,11 @@ def _log(task: Task, asked: dict[str, Any], path: str, container: str) -> dict[s
 def _asked(action: str, given: Any) -> dict[str, Any]:
     """Return the parameters under their own names; raise ``ParametersError``."""
     asked = shapes.request(_SHAPES.get_shape_by_name(action), given, "")
+    if action == "runJob":
+        asked["Job"] = _parsed(asked["Job"])
     rules = {
-        "Endpoint": urlsplit(asked["Endpoint"]).scheme in ("http", "https"),
+        "Endpoint": _ENDPOINT.fullmatch(asked["Endpoint"]) is not None,
+        "Job": asked.get("Job", {}) is not None,
         "Method": asked.get("Method", "GET") in _METHODS,
         "Path": asked.get("Path", "/").startswith("/"),
     }

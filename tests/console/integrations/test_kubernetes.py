@@ -122,6 +122,13 @@ def test_what_the_cluster_refuses(kube: Kube) -> None:
             "The value for the field 'LogOptions.RetrieveLogs' must be a BOOLEAN, got \"yes\"",
         ),
         ("runJob", {"Job": "no JSON"}, "The value of the field 'Job' has an invalid format"),
+        ("runJob", {"Job": ["a"]}, "The value of the field 'Job' has an invalid format"),
+        ("runJob", {"Job": {"metadata": "pi"}}, "The value of the field 'Job' has an invalid"),
+        (
+            "runJob",
+            {"Job": JOB, "Endpoint": "http://x?a#b"},
+            "The value of the field 'Endpoint' has",
+        ),
         (
             *("runJob", {"Job": JOB, "Wait": 1}),
             'The field "Wait" is not supported by Step Functions',
@@ -135,8 +142,7 @@ def test_parameters_that_are_no_request(kube: Kube, action: str, given: Any, pro
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.Runtime"
     assert f"could not be used to start the Task: [{problem}" in (outcome.cause or "")
-    if given.get("Job") != "no JSON":
-        assert kubernetes.problem(action, engine.loads(task(action, kube, **given).input))
+    assert kubernetes.problem(action, engine.loads(task(action, kube, **given).input))
     assert kube.seen == []
 
 
@@ -200,6 +206,7 @@ def test_a_cluster_that_nobody_named(kube: Kube, settings: Any, said: Any) -> No
     settings.STEPYARD_TARGETS = engine.loads(text)
     outcome = integrations.call(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
+    assert outcome.error == "States.TaskFailed"
     assert f"'{kube.url}' is not among the endpoints of \"kubernetes\"" in (outcome.cause or "")
     assert kube.seen == []
 
@@ -228,12 +235,23 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, settings: An
         assert isinstance(refused, Failed)
         assert refused.error == "EKS.SdkClientException"
         assert "CERTIFICATE_VERIFY_FAILED" in (refused.cause or "")
-        cluster.authority = "no certificate"
-        unusable = integrations.call(task("call", cluster, **asked))
-        assert isinstance(unusable, Failed)
-        assert "'CertificateAuthority' has an invalid format" in (unusable.cause or "")
+        for none in ("no certificate", ""):
+            cluster.authority = none
+            unusable = integrations.call(task("call", cluster, **asked))
+            assert isinstance(unusable, Failed)
+            assert "'CertificateAuthority' has an invalid format" in (unusable.cause or "")
         cluster.authority = own
         assert len(cluster.seen) == 1
+
+
+def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> None:
+    """What cannot be sent is not in the cause either."""
+    said = {"endpoints": [kube.url], "token": "se\ncret"}
+    settings.STEPYARD_TARGETS = {"kubernetes": said}
+    outcome = integrations.call(task("call", kube, Method="GET", Path="/api"))
+    assert isinstance(outcome, Failed)
+    assert "cret" not in (outcome.cause or "").replace("cannot be sent", "")
+    assert kube.seen == []
 
 
 # -- eks:runJob ------------------------------------------------------------------------------------
@@ -317,6 +335,24 @@ def test_a_cluster_that_is_busy_says_nothing_of_the_job(kube: Kube) -> None:
     kube.server.socket.close()
     kube.server.shutdown()
     assert integrations.look(asked, kept) is None
+
+
+def test_a_cluster_that_is_named_no_more(kube: Kube, settings: Any) -> None:
+    """Its job cannot be looked at again: the task says so instead of waiting on."""
+    asked, kept = begun(kube)
+    settings.STEPYARD_TARGETS = {}
+    outcome = integrations.look(asked, kept)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "States.TaskFailed"
+
+
+def test_an_answer_that_is_no_job(kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something stands before the cluster that answers for it."""
+    monkeypatch.setattr(kube, "answer", lambda _: (200, "<html>Sign in</html>"))
+    outcome = integrations.call(task("runJob", kube, ".sync", Job=JOB))
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "EKS.SdkClientException"
+    assert "Sign in" in (outcome.cause or "")
 
 
 def test_a_job_that_somebody_deleted(kube: Kube) -> None:
