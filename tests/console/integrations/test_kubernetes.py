@@ -250,7 +250,7 @@ def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> Non
     settings.STEPYARD_TARGETS = {"kubernetes": said}
     outcome = integrations.call(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
-    assert "cret" not in (outcome.cause or "").replace("cannot be sent", "")
+    assert "cret" not in (outcome.cause or "")
     assert kube.seen == []
 
 
