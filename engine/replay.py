@@ -23,9 +23,10 @@ from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, replace
 from engine.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from engine.language.model import Machine
+    from engine.data.expression import Json
+    from engine.language.model import Machine, Resource
     from engine.runtime.events import Event
 
 SCENARIO = "stepyard-scenario-1"
@@ -33,10 +34,15 @@ _WANTED = ("Type", "Definition", "Input", "Tasks", "Expected")
 _STEPS = 100_000
 
 
-def replay(text: str, definition: str | None = None) -> list[Difference]:
+def replay(
+    text: str,
+    definition: str | None = None,
+    unusable: Callable[[Resource, str, Json], str] | None = None,
+) -> list[Difference]:
     """Play a scenario's text again and return how it differs from what was recorded.
 
-    ``definition``: another one than the scenario's own, to see whether it does the same. Raise
+    ``definition``: another one than the scenario's own, to see whether it does the same.
+    ``unusable``: as in ``Moment``. Raise
     ``JsonTextError`` or ``ValueError`` for what is no scenario.
     """
     whole = _read(text)
@@ -46,7 +52,7 @@ def replay(text: str, definition: str | None = None) -> list[Difference]:
     except DefinitionError as error:
         problems = [str(one) for one in error.diagnostics[:TOLD]]
         return [Difference("definition", one, "one without errors") for one in problems]
-    player = _Player(machine, whole)
+    player = _Player(machine, whole, unusable)
     player.play()
     waiting = {one.state for one in player.run.frames.values() if one.waits_for}
     found = differences(player.trace, player.finish, waiting, told["Expected"])
@@ -85,6 +91,7 @@ class _Player:
 
     machine: Machine
     scenario: Mapping[str, Any]
+    unusable: Callable[[Resource, str, Json], str] | None = None
     run: Run = NEW_RUN
     finish: commands.Finish | None = None
     problems: list[Difference] = field(default_factory=list)
@@ -116,7 +123,7 @@ class _Player:
             self.steps += 1
             now_ms, _, message = heapq.heappop(self.due)
             self.now_ms = max(self.now_ms, now_ms)
-            moment = Moment(self.now_ms, self.steps, b"replay")
+            moment = Moment(self.now_ms, self.steps, b"replay", unusable=self.unusable)
             step = advance(self.machine, self.run, message, moment)
             self._take(step.run, step.events, step.kept)
             for command in step.commands:

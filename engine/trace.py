@@ -387,6 +387,7 @@ _ENDINGS = {
     "StateEntered": "entered",
     "StateExited": "exited",
     "Scheduled": "began",
+    "ScheduleFailed": "began",  # an attempt that had no ...Scheduled
     "StateStarted": "began",
     "StateAborted": "stopped",
 }

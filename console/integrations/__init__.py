@@ -6,13 +6,17 @@ time. It sees the engine's door only.
 
 from __future__ import annotations
 
-from console.integrations import aws, emr, invoke, jobs, names, web
-from console.integrations.jobs import cancel, look, next_look_s
+from dataclasses import replace
+from typing import Protocol
+
+from console.integrations import aws, emr, invoke, jobs, kubernetes, names, web
+from console.integrations.jobs import next_look_s
 from console.integrations.outcome import Failed, Home, Outcome, Submitted, Succeeded, Task
 from console.integrations.wire import Exchange
 
 REGISTRY = {
     **dict.fromkeys(names.OPTIMIZED, aws.call),
+    "eks": kubernetes.call,
     "elasticmapreduce": emr.call,
     "lambda": invoke.call,
     "http": web.call,
@@ -30,7 +34,7 @@ def call(task: Task) -> Outcome:
     integration = REGISTRY.get(task.service)
     if integration is None:
         cause = f"The service integration '{task.resource}' cannot be called from here yet."
-        return Failed("States.TaskFailed", cause)
+        return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
     return _pattern(task, integration(task))
 
 
@@ -41,11 +45,40 @@ def tried(task: Task, exchange: Exchange) -> Outcome:
 
 def _pattern(task: Task, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
-    if not isinstance(outcome, Succeeded) or not task.pattern:
-        return outcome
+    if task.pattern and isinstance(outcome, Succeeded):
+        outcome = _begun(task, outcome.output)
+    if task.pattern and isinstance(outcome, Failed):
+        return replace(outcome, refused=True)
+    return outcome
+
+
+def _begun(task: Task, answer: str) -> Outcome:
     if task.pattern == ".waitForTaskToken":
-        return jobs.not_placed(task, outcome.output) or Submitted(outcome.output)
-    return jobs.submit(task, outcome.output)
+        return jobs.not_placed(task, answer) or Submitted(answer)
+    return _followed(task).submit(task, answer)
+
+
+def look(task: Task, job: str) -> Outcome | None:
+    """Look at a job; return the task's outcome, None while the job goes on."""
+    return _followed(task).look(task, job)
+
+
+def cancel(task: Task, job: str) -> Outcome | None:
+    """Stop a job whose task is over; no more than an attempt, as with the service."""
+    return _followed(task).cancel(task, job)
+
+
+class _Jobs(Protocol):
+    def submit(self, task: Task, answer: str) -> Submitted | Failed: ...
+
+    def look(self, task: Task, kept: str) -> Outcome | None: ...
+
+    def cancel(self, task: Task, kept: str) -> Outcome | None: ...
+
+
+def _followed(task: Task) -> _Jobs:
+    """Return the module that knows the task's jobs: ``jobs``, which follows ``jobtable``."""
+    return kubernetes if (task.service, task.action) == ("eks", "runJob") else jobs
 
 
 __all__ = [

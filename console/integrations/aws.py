@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 import engine
 from console.integrations import names, shapes, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
 
 if TYPE_CHECKING:
     from console.integrations.names import Operation
@@ -41,8 +41,10 @@ def call(task: Task) -> Outcome:
     try:
         sent = shapes.request(operation.model.input_shape, parameters, task.idempotency_key)
         answer = _send(task, operation, sent)
-    except (shapes.ParametersError, ParamValidationError) as error:
-        return _unusable(task, str(error))
+    except shapes.ParametersError as error:
+        return unusable(task, str(error))
+    except ParamValidationError as error:
+        return unusable(task, _reported(error))
     except targets.NoTargetError as error:
         return Failed("States.TaskFailed", str(error))
     except ClientError as error:
@@ -58,9 +60,9 @@ def _send(task: Task, operation: Operation, sent: dict[str, Any]) -> dict[str, A
     return answer
 
 
-def _unusable(task: Task, problem: str) -> Failed:
-    what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
-    return Failed("States.Runtime", what)
+def _reported(error: ParamValidationError) -> str:
+    """Return what botocore finds wrong beyond the types - lengths, ranges - in one line."""
+    return ", ".join(str(error.kwargs.get("report", error)).splitlines())
 
 
 # -- what came back --------------------------------------------------------------------------------

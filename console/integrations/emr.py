@@ -32,13 +32,13 @@ def call(task: Task) -> Outcome:
         return aws.call(task)  # which tells what is wrong
     if task.action in _BY_NAME:
         return _modify(task, given)
-    outcome = aws.call(replace(task, input=engine.dumps(_sent(task.action, given))))
+    outcome = aws.call(replace(task, input=engine.dumps(sent(task.action, given))))
     if not isinstance(outcome, Succeeded):
         return outcome
     return Succeeded(engine.dumps(_told(task.action, engine.loads(outcome.output))))
 
 
-def _sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
+def sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters as EMR names them."""
     rest = dict(given)
     if action == "addStep" and "Step" in rest:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
-from console.integrations import REGISTRY, function, invoke, jobtable, names, targets
+from console.integrations import REGISTRY, function, invoke, jobtable, kubernetes, names, targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +48,8 @@ def plan(resource: Resource, given: Any, machine: str) -> Plan:
         return _with(_invoke(given, machine), then)
     if resource.service in ("http", "apigateway"):
         return _with(_web(resource.service, given, machine), then)
+    if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
+        return _with(_cluster(resource.action, given, machine), then)
     if resource.service not in REGISTRY and not resource.service.startswith(names.SDK):
         what = f"{resource.service}:{resource.action}"
         return Plan(what, problem="This service integration cannot be called from here yet.")
@@ -134,6 +136,23 @@ def _web(service: str, given: Any, machine: str) -> Plan:
     if not isinstance(url, str) or url.startswith("{%"):
         return Plan(what, "the address that ApiEndpoint names at run time", entry=found.where)
     return Plan(what, without_secrets(url), entry=found.where)
+
+
+def _cluster(action: str, given: Any, machine: str) -> Plan:
+    """Return what a Task asks of a Kubernetes cluster."""
+    known = given if isinstance(given, dict) else {}
+    what = "kubernetes: run a job"
+    if action == "call":
+        what = f"kubernetes {known.get('Method', '')} {known.get('Path', '')}".strip()
+    found = targets.exact(targets.KUBERNETES, machine)
+    if found is None:
+        return Plan(what, problem='"kubernetes" is not in targets.json: no cluster may be called.')
+    url = known.get("Endpoint")
+    where = "the cluster that Endpoint names at run time"
+    if isinstance(url, str) and not url.startswith("{%"):
+        where = without_secrets(url)
+    token = "a token in targets.json" if found.target.get("token") else _credentials(found.target)
+    return Plan(what, where, credentials=token, entry=found.where)
 
 
 def _service(resource: Resource, machine: str) -> Plan:

@@ -7,6 +7,7 @@ submitted and kept with the task. ``jobtable`` says what to ask.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from console.integrations.jobtable import Job
 
 _FIRST_S, _GROWTH, _MOST_S = 0.5, 1.5, 10.0
+_KNOWN_S = 300  # by its documentation, ECS knows what it began after five minutes at the latest
 # What says nothing about the job: the service is out of reach or busy, and is asked again.
 _OUT_OF_REACH = "SdkClientException"
 _BUSY = re.compile(
@@ -38,7 +40,7 @@ def submit(task: Task, answer: str) -> Submitted | Failed:
     if refused is not None:
         return refused
     first, given = engine.loads(answer), engine.loads(task.input)
-    kept = {"ask": _filled(job.ask, first, given)}
+    kept = {"ask": _filled(job.ask, first, given), "since": int(time.time())}
     if job.also:
         kept["also"] = _filled(job.also, first, given)
     if job.cancel is not None:
@@ -50,8 +52,10 @@ def not_placed(task: Task, answer: str) -> Failed | None:
     """Return how a task fails that ECS could not place: it answers 200 and says why."""
     if task.service != "ecs":
         return None
-    failures = engine.loads(answer).get("Failures")
-    return Failed("AmazonECS.Unknown", engine.dumps(failures)) if failures else None
+    told = engine.loads(answer)
+    if told.get("Tasks") and not told.get("Failures"):
+        return None
+    return Failed("AmazonECS.Unknown", engine.dumps(told.get("Failures", [])))
 
 
 def look(task: Task, kept: str) -> Outcome | None:
@@ -63,10 +67,12 @@ def look(task: Task, kept: str) -> Outcome | None:
     if not isinstance(told, Succeeded):
         return None
     answer = {k: v for k, v in engine.loads(told.output).items() if k not in _METADATA}
-    status = _at(answer, job.status)
-    if status not in job.good | job.bad:
+    statuses = _statuses(job, answer, known)
+    if None in statuses and _lost(answer, known):
+        return Failed("AmazonECS.Unknown", engine.dumps(answer["Failures"]))
+    if not job.good | job.bad >= set(statuses):
         return None
-    return _ended(task, job, answer, known, well=status in job.good)
+    return _ended(task, job, answer, known, well=job.good >= set(statuses))
 
 
 def cancel(task: Task, kept: str) -> Outcome | None:
@@ -75,7 +81,11 @@ def cancel(task: Task, kept: str) -> Outcome | None:
     if job is None or job.cancel is None:
         return None
     parameters = engine.loads(kept).get("cancel", {})
-    return aws.call(replace(task, action=job.cancel[0], input=engine.dumps(parameters)))
+    outcomes = [
+        aws.call(replace(task, action=job.cancel[0], input=engine.dumps(one)))
+        for one in _apart(job, parameters)
+    ]
+    return next((one for one in outcomes if isinstance(one, Failed)), outcomes[-1])
 
 
 def next_look_s(looks: int) -> float:
@@ -96,8 +106,32 @@ def _not_told(job: Job, told: Failed, known: Any) -> Outcome | None:
     return told
 
 
+def _statuses(job: Job, answer: Any, known: Any) -> list[Any]:
+    """Return the status of what was begun; of one that the service does not tell of, None."""
+    if not job.each:
+        return [_at(answer, job.status)]
+    told = [_at(one, job.status) for one in answer.get(job.each, [])]
+    return told + [None] * (len(known["ask"][job.each]) - len(told))
+
+
+def _lost(answer: Any, known: Any) -> bool:
+    """Tell whether ECS has forgotten tasks: at first it may not know them yet."""
+    gone = [one for one in answer.get("Failures", []) if one.get("Reason") == "MISSING"]
+    return bool(gone) and time.time() - known.get("since", 0) > _KNOWN_S
+
+
+def _apart(job: Job, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parameters of each call that stops one of what was begun."""
+    lists = {name: value for name, value in parameters.items() if isinstance(value, list)}
+    if not job.each or not lists:
+        return [parameters]
+    return [parameters | {name: one} for name, value in lists.items() for one in value]
+
+
 def _ended(task: Task, job: Job, answer: Any, known: Any, *, well: bool) -> Outcome:
     found = _at(answer, job.result) if job.result not in ("", NOTHING) else answer
+    if job.each and len(answer[job.each]) == 1:
+        found = answer[job.each][0]
     if task.service == "states":
         found = _nested(found)
     shown = {job.under: found} if job.under else found
@@ -108,11 +142,14 @@ def _ended(task: Task, job: Job, answer: Any, known: Any, *, well: bool) -> Outc
 
 
 def _containers_well(task: Task, found: Any) -> bool:
-    """ECS says only that a task stopped: well if every container ended with 0."""
+    """ECS says only that tasks stopped: well if every container ended with 0."""
     if task.service != "ecs":
         return True
-    containers = found.get("Containers", [])
-    return bool(containers) and all(one.get("ExitCode") == 0 for one in containers)
+    for one in found.get("Tasks", [found]):
+        codes = [container.get("ExitCode") for container in one.get("Containers", [])]
+        if set(codes) != {0}:
+            return False
+    return True
 
 
 def _nested(found: Any) -> Any:
@@ -145,7 +182,10 @@ def _filled(template: Any, first: Any, given: Any) -> Any:
 
 
 def _at(value: Any, path: str) -> Any:
-    for name in path.split("."):
+    for place, name in enumerate(path.split(".")):
+        if name == "*":
+            rest = ".".join(path.split(".")[place + 1 :])
+            return [_at(one, rest) for one in value or []]
         if isinstance(value, list):
             value = value[int(name)] if int(name) < len(value) else None
         else:

@@ -21,11 +21,14 @@ class Job:
     """How a job is followed.
 
     ``look``: the call that describes it; ``ask``: its parameters, where ``@A.0.B`` is taken from
-    the first answer and ``?A`` from the task's own parameters. ``status``: where its answer has
-    the status; ``good`` and ``bad`` end the task, anything else goes on. ``result``: what of the
-    answer is the task's result, under the name ``under`` if there is one; ``also``: what comes
-    along from the beginning. ``gone``: a job that the service does not know any more ended well.
-    ``cancel``: the call that stops it, and its parameters.
+    the first answer, ``@A.*.B`` from all in its list, and ``?A`` from the task's own parameters.
+    ``status``: where its answer has the status; ``good`` and ``bad`` end the task, anything else
+    goes on. ``result``: what of the answer is the task's result, under the name ``under`` if there
+    is one; ``also``: what comes along from the beginning. ``gone``: a job that the service does not
+    know any more ended well. ``cancel``: the call that stops it, and its parameters.
+    ``each``: what begins may be several; so the question and the answer call their list, ``status``
+    is one's, each is stopped by a call of its own, and the result is the one that was begun, or the
+    list of several.
     """
 
     look: str
@@ -38,6 +41,7 @@ class Job:
     also: Mapping[str, Any] = field(default_factory=dict)
     gone: bool = False
     cancel: tuple[str, Mapping[str, Any]] | None = None
+    each: str = ""
 
 
 def _set(text: str) -> frozenset[str]:
@@ -115,12 +119,12 @@ JOBS: dict[tuple[str, str], Job] = {
     ),
     ("ecs", "runTask"): Job(
         "describeTasks",
-        {"Cluster": "?Cluster", "Tasks": ["@Tasks.0.TaskArn"]},
-        "Tasks.0.LastStatus",
+        {"Cluster": "?Cluster", "Tasks": "@Tasks.*.TaskArn"},
+        "LastStatus",
         _set("STOPPED"),
         frozenset(),
-        result="Tasks.0",
-        cancel=("stopTask", {"Cluster": "?Cluster", "Task": "@Tasks.0.TaskArn"}),
+        cancel=("stopTask", {"Cluster": "?Cluster", "Task": "@Tasks.*.TaskArn"}),
+        each="Tasks",
     ),
     ("glue", "startJobRun"): Job(
         "getJobRun",

@@ -38,6 +38,12 @@ def respond(machine: str, case: str, state: str, invocation: int) -> Outcome | N
     return Failed("States.Runtime", what)
 
 
+def mentions(state: str) -> bool:
+    """Tell whether a test case of any state machine has answers for a state of this name."""
+    machines = settings.STEPYARD_MOCKS.get("StateMachines", {}).values()
+    return any(state in case for one in machines for case in one.get("TestCases", {}).values())
+
+
 def _cases(machine: str) -> dict[str, dict[str, str]]:
     machines = settings.STEPYARD_MOCKS.get("StateMachines", {})
     found: dict[str, dict[str, str]] = machines.get(machine, {}).get("TestCases", {})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import socket
+import ssl
 import threading
 import time
 import zlib
@@ -27,7 +28,6 @@ import httpx
 from django.conf import settings
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Iterator
 
     Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -71,20 +71,23 @@ def stream(
     url: str,
     limit_s: float,
     told: Callable[[httpx.Request], None] | None = None,
+    trust: str = "",
     **more: Any,
 ) -> Iterator[httpx.Response]:
     """Send a request and yield the answer, whose body comes with ``body``.
 
     ``limit_s``: for all of it, from the first byte out to the last one in. ``told``: gets the
-    request before it leaves. Raise what httpx raises.
+    request before it leaves. ``trust``: certificates (PEM) that are trusted instead of those of
+    every browser. Raise what httpx raises.
     """
     _running.until = time.monotonic() + limit_s
     timeout = httpx.Timeout(limit_s, connect=min(_CONNECT_S, limit_s))
     try:
-        made = _client().build_request(method, url, timeout=timeout, **more)
+        client = _client(trust) if trust else _client()
+        made = client.build_request(method, url, timeout=timeout, **more)
         if told is not None:
             told(made)
-        with contextlib.closing(_client().send(made, stream=True)) as answer:
+        with contextlib.closing(client.send(made, stream=True)) as answer:
             yield answer
     finally:
         _running.until = None
@@ -115,10 +118,11 @@ def _unpacked(packed: bytes, most: int) -> bytes:
     return whole
 
 
-@lru_cache(maxsize=1)
-def _client() -> httpx.Client:
+@lru_cache(maxsize=32)
+def _client(trust: str = "") -> httpx.Client:
     limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-    transport = httpx.HTTPTransport(limits=limits, trust_env=False)
+    verify = ssl.create_default_context(cadata=trust) if trust else True
+    transport = httpx.HTTPTransport(limits=limits, trust_env=False, verify=verify)
     transport._pool._network_backend = _Backend()  # noqa: SLF001
     client = httpx.Client(
         transport=transport,

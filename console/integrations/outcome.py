@@ -60,10 +60,20 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The error's name and cause; either may be absent."""
+    """The error's name and cause; either may be absent.
+
+    ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    """
 
     error: str | None
     cause: str | None = None
+    refused: bool = False
+
+
+def unusable(task: Task, problem: str) -> Failed:
+    """Return the failure of a task whose parameters are no request, as the service words it."""
+    what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
+    return Failed("States.Runtime", what)
 
 
 @dataclass(frozen=True, slots=True)

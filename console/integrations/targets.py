@@ -35,8 +35,8 @@ _CONFIG = Config(
 )
 _MACHINE_AT = 6  # arn:aws:states:region:account:execution:MACHINE[/label]:name
 OWN = "stepfunctions"
-MACHINES, FUNCTIONS = "machines", "functions"
-APART = (MACHINES, FUNCTIONS, "http")
+MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
+APART = (MACHINES, FUNCTIONS, KUBERNETES, "http")
 """Keys of the file that are no service of botocore's."""
 _making = threading.Lock()
 

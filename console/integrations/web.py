@@ -17,7 +17,7 @@ from django.conf import settings
 
 import engine
 from console.integrations import outbound, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,8 +58,7 @@ def call(task: Task, exchange: Exchange | None = None) -> Outcome:
     try:
         request = _made(task)
     except BadRequestError as error:
-        what = f"The Parameters '{task.input}' could not be used to start the Task: [{error}]"
-        return Failed("States.Runtime", what)
+        return unusable(task, str(error))
     if not _allowed(task.service, request.url, task.machine):
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
         return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
@@ -81,25 +80,46 @@ def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
 # -- what is sent ----------------------------------------------------------------------------------
 
 
+def problem(service: str, given: Any) -> str:
+    """Return why parameters are no request, "" if they are one."""
+    try:
+        _plain(service, given, "")
+    except BadRequestError as error:
+        return str(error)
+    return ""
+
+
 def _made(task: Task) -> _Request:
-    parameters = engine.loads(task.input)
-    if not isinstance(parameters, dict):
-        raise BadRequestError("The Parameters must be an object")
+    given = engine.loads(task.input)
+    request = _plain(task.service, given, task.machine)
     if task.service == "http":
-        return _http(parameters, task.machine)
-    return _gateway(parameters, task.machine)
+        request.secret = _secret(str(_connection(given)), task.machine)
+    return request
 
 
-def _http(parameters: dict[str, Any], machine: str) -> _Request:
+def _plain(service: str, given: Any, machine: str) -> _Request:
+    """Return the request as the state has it, without what a connection adds."""
+    if not isinstance(given, dict):
+        raise BadRequestError("The Parameters must be an object")
+    return _http(given) if service == "http" else _gateway(given, machine)
+
+
+def _connection(parameters: dict[str, Any]) -> Any:
+    given = parameters.get("InvocationConfig", parameters.get("Authentication"))
+    if not isinstance(given, dict) or "ConnectionArn" not in given:
+        raise BadRequestError("The field 'ConnectionArn' is required but was missing")
+    return given["ConnectionArn"]
+
+
+def _http(parameters: dict[str, Any]) -> _Request:
     """Source: "Call HTTPS APIs" of the documentation."""
     url = _wanted(parameters, "ApiEndpoint")
-    connection = parameters.get("InvocationConfig", parameters.get("Authentication"))
-    if not isinstance(connection, dict) or "ConnectionArn" not in connection:
-        raise BadRequestError("The field 'ConnectionArn' is required but was missing")
+    _connection(parameters)
     request = _request(parameters, url)
-    encoding = parameters.get("Transform", {}).get("RequestBodyEncoding", "NONE")
-    request.form = encoding == "URL_ENCODED"
-    request.secret = _secret(str(connection["ConnectionArn"]), machine)
+    transform = parameters.get("Transform", {})
+    if not isinstance(transform, dict):
+        raise BadRequestError("The value of the field 'Transform' has an invalid format")
+    request.form = transform.get("RequestBodyEncoding", "NONE") == "URL_ENCODED"
     request.headers.setdefault("Range", "bytes=0-262144")
     request.headers["User-Agent"] = f"Amazon|StepFunctions|HttpInvoke|{settings.STEPYARD_REGION}"
     return request
@@ -170,15 +190,15 @@ def _allowed(service: str, url: str, machine: str = "") -> bool:
     """Tell whether the operator named the origin of an address."""
     target = _said(service, machine)
     if service == "apigateway":
-        scheme, host = _origin(url)
-        own = bool(target.get("endpoint_url")) and (scheme, host) == _origin(target["endpoint_url"])
+        scheme, host = origin(url)
+        own = bool(target.get("endpoint_url")) and (scheme, host) == origin(target["endpoint_url"])
         aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
         return own or (targets.exact("apigateway", machine) is not None and aws)
-    origins = {_origin(one) for one in target.get("endpoints", ())}
-    return _origin(url) in origins
+    origins = {origin(one) for one in target.get("endpoints", ())}
+    return origin(url) in origins
 
 
-def _origin(url: str) -> tuple[str, str]:
+def origin(url: str) -> tuple[str, str]:
     """Return scheme and host with port, as they are written.
 
     Whoever writes a user or a password before the host is at no origin that anybody has named.

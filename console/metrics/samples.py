@@ -130,24 +130,11 @@ def _limits(project: int, span: tuple[int, int]) -> Iterator[Sample]:
 
 # -- tasks -----------------------------------------------------------------------------------------
 
-_OUTCOMES = (
-    {
-        f"{kind}{outcome}": outcome
-        for kind in ("Activity", "LambdaFunction", "Task")
-        for outcome in ("Succeeded", "Failed", "TimedOut")
-    }
-    | {
-        f"{kind}{what}Failed": "Failed"
-        for kind in (
-            "ActivitySchedule",
-            "LambdaFunctionSchedule",
-            "LambdaFunctionStart",
-            "TaskStart",
-        )
-        for what in ("",)
-    }
-    | {"TaskSubmitFailed": "Failed"}
-)
+_OUTCOMES = {
+    f"{kind}{outcome}": outcome
+    for kind in ("Activity", "LambdaFunction", "Task")
+    for outcome in ("Succeeded", "Failed", "TimedOut")
+} | {"TaskSubmitFailed": "Failed"}
 _LINKS = ("ActivityStarted", "LambdaFunctionStarted", "TaskStarted", "TaskSubmitted")
 _TASK = (
     *("execution_id", "task", "kind", "resource", "scheduled_ms", "started_ms", "closed_ms"),

@@ -21,6 +21,7 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
+from console.integrations import parameters
 from console.store import epoch, hints, history, inbox, pace, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
@@ -281,7 +282,8 @@ def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
             cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
             missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
     now_ms = clock.now_ms() if now_ms is None else now_ms
-    return engine.Moment(now_ms, secrets.randbits(63), settings.STEPYARD_TOKEN_KEY, missing)
+    key = settings.STEPYARD_TOKEN_KEY
+    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.unusable)
 
 
 # -- the commit ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from console.errors import (
     InvalidExecutionInput,
     ValidationException,
 )
-from console.integrations import Exchange, Failed, Outcome, Task
+from console.integrations import Exchange, Failed, Outcome, Task, parameters
 from console.trials import mocks
 
 if TYPE_CHECKING:
@@ -79,7 +79,11 @@ def _tried(
             machine,
             name,
             _input(params),
-            engine.Moment(clock.now_ms(), secrets.randbits(63)),
+            engine.Moment(
+                clock.now_ms(),
+                secrets.randbits(63),
+                unusable=None if mock else parameters.unusable,
+            ),
             about=about,
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,

@@ -28,7 +28,8 @@ _WORK = ("Task", "LambdaFunction", "Activity")
 _GROUPS = ("Map", "Parallel")
 _KINDS = (
     *(f"{one}{end}" for one in _WORK for end in ("Scheduled", "Succeeded", "Failed", "TimedOut")),
-    "TaskSubmitFailed",
+    *("TaskSubmitFailed", "TaskStartFailed", "LambdaFunctionStartFailed"),
+    *("LambdaFunctionScheduleFailed", "ActivityScheduleFailed"),
     *(f"{one}State{end}" for one in _GROUPS for end in ("Started", "Succeeded", "Failed")),
 )
 

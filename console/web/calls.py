@@ -61,9 +61,11 @@ def services() -> list[Service]:
 
 
 def origins() -> list[tuple[str, str, str]]:
-    """Return machine, kind and name of what HTTP tasks may call or use: never a secret."""
+    """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
     found = []
     for machine, section in _sections():
+        clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
+        found += [(machine, "Cluster", explain.without_secrets(str(url))) for url in clusters]
         said = section.get("http", {})
         urls = [explain.without_secrets(str(url)) for url in said.get("endpoints", ())]
         found += [(machine, "Address", url) for url in urls]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 BEGINS = ("Scheduled", "StateStarted")
+_AT_ONCE = "ScheduleFailed"  # instead of ...Scheduled, in histories of AWS
 _OUTCOMES = ("Succeeded", "Failed", "TimedOut")
 
 
@@ -70,10 +71,11 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
     for one in events:
         if one.type.startswith("MapIteration"):
             continue  # of the items, not of the Map's own attempt
-        if one.type.endswith(BEGINS):
+        if one.type.endswith((*BEGINS, _AT_ONCE)):
             if found and (ended := found[-1].until_ms) is not None:
                 found[-1] = replace(found[-1], wait=words.duration(one.at_ms - ended))
-            found.append(Try(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one)))
+            begun = Try(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
+            found.append(_ended(begun, one) if one.type.endswith(_AT_ONCE) else begun)
         elif found and found[-1].until_ms is None and _ends(one.type):
             found[-1] = _ended(found[-1], one)
     if found and found[-1].until_ms is None and aborted_ms is not None:

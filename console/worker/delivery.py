@@ -170,4 +170,4 @@ def _message(
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)
-    return engine.TaskFailed(work.task, outcome.error, outcome.cause)
+    return engine.TaskFailed(work.task, outcome.error, outcome.cause, outcome.refused)

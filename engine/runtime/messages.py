@@ -77,11 +77,15 @@ class TaskSucceeded:
 
 @dataclass(frozen=True, slots=True)
 class TaskFailed:
-    """The task's error; either text may be absent."""
+    """The task's error; either text may be absent.
+
+    ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    """
 
     task: int
     error: str | None = None
     cause: str | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.errors import NewerFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from engine.data.expression import Json
+    from engine.language.model import Resource
     from engine.runtime.commands import Command
     from engine.runtime.events import Event
 
@@ -61,12 +63,15 @@ class Moment:
 
     ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task
     tokens. ``missing_activities``: ARNs of the machine's activities that do not exist.
+    ``unusable``: says of a Task's resource, its state and the parameters it would send why they
+    could be no request, "" if they could; it must always say the same of the same.
     """
 
     now_ms: int
     seed: int = 0
     token_key: bytes = b""
     missing_activities: frozenset[str] = frozenset()
+    unusable: Callable[[Resource, str, Json], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.aws import KEYS
-from tests.acceptance.jobcases import BADLY, CASES, GOES_ON, WELL, Case
+from tests.acceptance.jobcases import ARN, BADLY, CASES, GOES_ON, WELL, Case
 from tests.acceptance.server import Server, history, wait_for_end
 from tests.acceptance.wire import Wire, WireError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.acceptance
 ROLE = "arn:aws:iam::123456789012:role/test"
 BATCH = CASES[0]
+TOKEN = "$$.Task.Token"
 every_job = pytest.mark.parametrize("case", CASES, ids=lambda case: case.resource)
 
 
@@ -163,20 +164,32 @@ def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) 
     until(lambda: services.asked("TerminateJob"))
 
 
-def test_a_job_that_is_refused(sfn: Any, services: Wire) -> None:
+@pytest.mark.parametrize(
+    ("resource", "parameters", "operation", "prefix", "said"),
+    [
+        ("batch:submitJob.sync", BATCH.parameters, "SubmitJob", "Batch", "AWSBatch"),
+        (
+            *("ecs:runTask.waitForTaskToken", {"TaskDefinition": "d", "Group.$": TOKEN}),
+            *("RunTask", "ECS", "AmazonECS"),
+        ),
+    ],
+)
+def test_a_job_that_is_refused(
+    sfn: Any, services: Wire, resource: str, parameters: Any, operation: str, prefix: str, said: str
+) -> None:
     """The error is the service's, as the integration words it; the event says it never began."""
-    refused = WireError("ClientException", "JobQueue q can not be found.")
-    services.begin({"SubmitJob": refused})
-    execution = start(sfn, definition("batch:submitJob.sync", BATCH.parameters))
+    services.begin({operation: WireError("ClientException", "It can not be found.")})
+    execution = start(sfn, definition(resource, parameters))
     ended = wait_for_end(sfn, execution)
-    assert ended["error"] == "Batch.ClientException"
+    assert ended["error"] == f"{prefix}.ClientException"
     assert ended["cause"] == (
-        "JobQueue q can not be found. (Service: AWSBatch; Status Code: 400; "
+        f"It can not be found. (Service: {said}; Status Code: 400; "
         "Error Code: ClientException; Request ID: request-1; Proxy: null)"
     )
+    assert kinds(sfn, execution)[2:5] == ["TaskScheduled", "TaskStarted", "TaskSubmitFailed"]
     (told,) = [e for e in history(sfn, execution) if e["type"] == "TaskSubmitFailed"]
     details = told["taskSubmitFailedEventDetails"]
-    assert (details["resource"], details["error"]) == ("submitJob.sync", ended["error"])
+    assert (details["resource"], details["error"]) == (resource.split(":")[1], ended["error"])
 
 
 def test_a_service_that_is_busy_says_nothing_of_the_job(sfn: Any, services: Wire) -> None:
@@ -196,14 +209,78 @@ def test_a_service_that_is_busy_says_nothing_of_the_job(sfn: Any, services: Wire
 def test_a_container_that_cannot_be_placed(sfn: Any, services: Wire, pattern: str) -> None:
     """ECS answers 200 and why; only a state that waits for the container fails."""
     failures = [{"arn": "a", "reason": "RESOURCE:CPU"}]
-    services.begin({"RunTask": {"tasks": [], "failures": failures}})
-    parameters = {"TaskDefinition": "d", "Cluster": "c"}
+    placed = [{"taskArn": f"{ARN}2"}]  # another of the same call
+    services.begin({"RunTask": {"tasks": placed, "failures": failures}})
+    parameters = {"TaskDefinition": "d", "Cluster": "c", "Count": 2}
     ended = wait_for_end(sfn, start(sfn, definition(f"ecs:runTask{pattern}", parameters)))
     shown = [{"Arn": "a", "Reason": "RESOURCE:CPU"}]
     if not pattern:
         assert json.loads(ended["output"])["Failures"] == shown
     else:
         assert (ended["error"], json.loads(ended["cause"])) == ("AmazonECS.Unknown", shown)
+
+
+ARNS = [f"arn:aws:ecs:us-east-1:123456789012:task/c/{number}" for number in range(3)]
+
+
+def tasks_of_ecs(*codes: int | None) -> dict[str, Any]:
+    """Return how ECS describes tasks; one without an exit code still runs."""
+    told = [
+        {"taskArn": arn, "lastStatus": "RUNNING", "containers": [{"name": "n"}]}
+        if code is None
+        else {"taskArn": arn, "lastStatus": "STOPPED", "containers": [{"exitCode": code}]}
+        for arn, code in zip(ARNS, codes, strict=True)
+    ]
+    return {"tasks": told, "failures": []}
+
+
+def several_tasks(sfn: Any, services: Wire, *told: dict[str, Any]) -> str:
+    """Start a state that begins three tasks at once."""
+    first = {"tasks": [{"taskArn": arn} for arn in ARNS], "failures": []}
+    services.begin({"RunTask": first, "DescribeTasks": list(told), "StopTask": {}})
+    parameters = {"Cluster": "c", "TaskDefinition": "d", "Count": 3}
+    return start(sfn, definition("ecs:runTask.sync", parameters))
+
+
+def test_all_tasks_of_one_call_are_waited_for(sfn: Any, services: Wire) -> None:
+    """Until the last has stopped; the result describes all of them."""
+    missing = {"tasks": tasks_of_ecs(0, 0, 0)["tasks"][:2], "failures": [{"arn": ARNS[2]}]}
+    told = [tasks_of_ecs(0, None, 0), missing, tasks_of_ecs(0, 0, 0)]
+    ended = wait_for_end(sfn, several_tasks(sfn, services, *told))
+    assert ended["status"] == "SUCCEEDED", ended
+    shown = json.loads(ended["output"])["Tasks"]
+    assert [(one["TaskArn"], one["Containers"][0]["ExitCode"]) for one in shown] == [
+        (arn, 0) for arn in ARNS
+    ]
+    assert services.asked("DescribeTasks") == [{"cluster": "c", "tasks": ARNS}] * 3
+    assert services.problems == []
+
+
+def test_one_task_of_several_that_fails(sfn: Any, services: Wire) -> None:
+    """The state fails, but not before the others have stopped."""
+    told = [tasks_of_ecs(1, None, 0), tasks_of_ecs(1, 0, 0)]
+    ended = wait_for_end(sfn, several_tasks(sfn, services, *told))
+    assert ended["error"] == "States.TaskFailed"
+    codes = [one["Containers"][0]["ExitCode"] for one in json.loads(ended["cause"])["Tasks"]]
+    assert codes == [1, 0, 0]
+    assert len(services.asked("DescribeTasks")) == len(told)
+
+
+@pytest.mark.parametrize("how", ["stop", "timeout"])
+def test_several_tasks_are_all_stopped(sfn: Any, services: Wire, how: str) -> None:
+    """Each by a call of its own, also when one cannot be stopped."""
+    more = {"TimeoutSeconds": 1} if how == "timeout" else {}
+    first = {"tasks": [{"taskArn": arn} for arn in ARNS], "failures": []}
+    refused = WireError("InvalidParameterException", "The referenced task was not found.")
+    running = tasks_of_ecs(None, None, None)
+    services.begin({"RunTask": first, "DescribeTasks": running, "StopTask": [refused, {}]})
+    parameters = {"Cluster": "c", "TaskDefinition": "d", "Count": 3}
+    execution = start(sfn, definition("ecs:runTask.sync", parameters, **more))
+    until(lambda: services.asked("DescribeTasks"))
+    if how == "stop":
+        sfn.stop_execution(executionArn=execution)
+    until(lambda: len(services.asked("StopTask")) == len(ARNS))
+    assert services.asked("StopTask") == [{"cluster": "c", "task": arn} for arn in ARNS]
 
 
 @pytest.mark.parametrize(
@@ -273,5 +350,5 @@ def test_a_number_where_a_service_wants_a_text(sfn: Any, services: Wire) -> None
     parameters = {**BATCH.parameters, "Parameters": {"frame_id": 7}}
     ended = wait_for_end(sfn, start(sfn, definition("batch:submitJob", parameters)))
     assert ended["error"] == "States.Runtime"
-    assert "The value for the field 'frame_id' must be a STRING" in ended["cause"]
+    assert "The value for the field 'Parameters.frame_id' must be a STRING, got 7" in ended["cause"]
     assert services.seen == []

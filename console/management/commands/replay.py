@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 import engine
+from console.integrations import parameters
 from console.management.files import read
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         failed = False
         for name in options["files"]:
             try:
-                found = engine.replay(read(name), definition)
+                found = engine.replay(read(name), definition, parameters.unusable)
             except (engine.JsonTextError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from None
             failed = failed or bool(found)

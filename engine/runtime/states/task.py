@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FAMILY = {"lambda": "LambdaFunction", "activity": "Activity", "service": "Task"}
 _MAX_ERROR, _MAX_CAUSE = 256, 32_768
+_MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
@@ -49,8 +50,9 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
             turn.keep(turn.frames[frame.id], submitted=True)
         case messages.TaskSucceeded(output=text):
             _succeeded(turn, frame, state, Payload(text))
-        case messages.TaskFailed(error=error, cause=cause):
-            _failed(turn, frame, state, _ending(frame, state), _cut(error, cause))
+        case messages.TaskFailed(error=error, cause=cause, refused=refused):
+            ending = "SubmitFailed" if refused and family == "Task" else "Failed"
+            _failed(turn, frame, state, ending, _cut(error, cause))
         case messages.TaskTimedOut(heartbeat=heartbeat):
             name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
             _failed(turn, frame, state, "TimedOut", StatesError(name))
@@ -74,12 +76,6 @@ def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     frame = turn.keep(frame, phase="ready", waits_for=0)
     turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
-
-
-def _ending(frame: Frame, state: Task) -> str:
-    """Return how a failure is called: a job that never began could not be submitted."""
-    waits = state.resource.pattern in (Pattern.SYNC, Pattern.SYNC_2)
-    return "SubmitFailed" if waits and not frame.submitted else "Failed"
 
 
 def _cut(error: str | None, cause: str | None) -> StatesError:
@@ -108,6 +104,8 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     if template is not None:
         payload = Payload.of(template.evaluate(seen))
     turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
+    text = limited(payload, state.name).text
+    _check(turn, state, payload)
     credentials = None
     if state.credentials is not None:
         credentials = Payload.of(state.credentials.evaluate(seen)).text
@@ -116,7 +114,7 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         kind=resource.kind,
         resource=resource.arn,
         state=state.name,
-        input=limited(payload, state.name).text,
+        input=text,
         attempt=frame.retry_count,
         entered_event=frame.entered_event,
         service=resource.service,
@@ -126,6 +124,17 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         heartbeat_seconds=_seconds(state, "HeartbeatSeconds", state.heartbeat_seconds, seen),
         credentials=credentials,
     )
+
+
+def _check(turn: Turn, state: Task, payload: Payload) -> None:
+    """Raise what the service says of parameters that are no request, before it schedules one."""
+    if turn.moment.unusable is None or state.resource.kind != "service":
+        return
+    problem = turn.moment.unusable(state.resource, state.name, payload.value)
+    if problem:
+        sent = payload.text if len(payload.text) < _MOST_SHOWN else f"{payload.text[:_MOST_SHOWN]}…"
+        msg = f"The Parameters '{sent}' could not be used to start the Task: [{problem}]"
+        raise InterpreterError(msg)
 
 
 def _scope(turn: Turn, frame: Frame, state: Task) -> Scope:

@@ -40,14 +40,13 @@ LOGGING = {
     "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": GROUP}}],
 }
 ACTIVITIES = {name: f"{ACCOUNT}:activity:{name}" for name in ("good", "bad", "slow")}
-UNSEEN = "never in a recording of the service; the outcome is told by another event"
+UNSEEN = "never in a recording of the service: docs/events.md tells by which event instead"
 NO_CAUSE = "a timeout has no cause [recorded]"
 NEVER = {
     "activityScheduleFailedEventDetails": UNSEEN,
     "lambdaFunctionScheduleFailedEventDetails": UNSEEN,
     "lambdaFunctionStartFailedEventDetails": UNSEEN,
     "taskStartFailedEventDetails": UNSEEN,
-    "taskSubmitFailedEventDetails": UNSEEN,
     "activityTimedOutEventDetails.cause": NO_CAUSE,
     "executionTimedOutEventDetails.cause": NO_CAUSE,
     "lambdaFunctionTimedOutEventDetails.cause": NO_CAUSE,
@@ -233,6 +232,10 @@ def everything_at_once() -> dict[str, Any]:
             f"{call}.waitForTaskToken",
             Parameters={"FunctionName": "good", "Payload": {"t.$": "$$.Task.Token"}},
             TimeoutSeconds=2,
+        ),
+        task(
+            f"{call}.waitForTaskToken",
+            Parameters={"FunctionName": "bad", "Payload": {"t.$": "$$.Task.Token"}},
         ),
         task(ACTIVITIES["good"], TimeoutSeconds=60, HeartbeatSeconds=50),
         task(ACTIVITIES["bad"]),

@@ -114,6 +114,17 @@ def test_without_an_answer_the_request_is_shown(tried: Try, web: str, settings: 
     assert not {"request", "response"} & set(other["inspectionData"])
 
 
+def test_parameters_that_are_no_request(tried: Try) -> None:
+    """They fail the state as in an execution; a mocked result needs no request."""
+    resource = "arn:aws:states:::sqs:sendMessage"
+    state = {"Type": "Task", "Resource": resource, "Parameters": {"QueueUrl": "q"}, "End": True}
+    failed = tried(state)
+    assert (failed["status"], failed["error"]) == ("FAILED", "States.Runtime")
+    assert "[The field 'MessageBody' is required but was missing]" in failed["cause"]
+    mock = {"result": '{"MessageId":"1","MD5OfMessageBody":"x"}'}
+    assert tried(state, mock=mock)["status"] == "SUCCEEDED"
+
+
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
 def test_lower_levels_do_not_show_it(tried: Try, web: str, level: str) -> None:
     """The wire is for TRACE."""

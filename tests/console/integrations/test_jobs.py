@@ -108,3 +108,40 @@ def test_a_task_that_could_not_be_placed_fails(answer: Any) -> None:
     del answer
     refused = jobs.submit(task("ecs:runTask"), '{"Failures": [{"Reason": "RESOURCE:CPU"}]}')
     assert refused == Failed("AmazonECS.Unknown", '[{"Reason":"RESOURCE:CPU"}]')
+
+
+def test_a_container_task_that_an_earlier_version_began(answer: Any) -> None:
+    """What is kept of it names one task, not a list: it is looked at and stopped all the same."""
+    old = engine.dumps({"ask": {"Tasks": ["a"]}, "cancel": {"Cluster": "c", "Task": "a"}})
+    one = {"LastStatus": "STOPPED", "Containers": [{"ExitCode": 0}]}
+    asked = answer(Succeeded(engine.dumps({"Tasks": [one]})))
+    ended = jobs.look(task("ecs:runTask"), old)
+    assert isinstance(ended, Succeeded)
+    assert engine.loads(ended.output) == one
+    jobs.cancel(task("ecs:runTask"), old)
+    assert engine.loads(asked[1].input) == {"Cluster": "c", "Task": "a"}
+
+
+def test_nothing_was_begun_and_nothing_said_why() -> None:
+    """ECS told neither of a task nor of a failure: there is nothing to wait for."""
+    told = jobs.submit(task("ecs:runTask"), '{"Tasks": [], "Failures": []}')
+    assert isinstance(told, Failed)
+    assert told.error == "AmazonECS.Unknown"
+
+
+@pytest.mark.parametrize(("age_s", "over"), [(10, False), (301, True)])
+def test_tasks_that_ecs_does_not_know(answer: Any, age_s: int, over: bool) -> None:
+    """Not yet, when they are new; later they are gone, and nothing more is to be learned."""
+    about = engine.loads(kept("ecs:runTask", {"Tasks": [{"TaskArn": "a"}, {"TaskArn": "b"}]}))
+    about["since"] -= age_s
+    told = {"Tasks": [], "Failures": [{"Arn": "a", "Reason": "MISSING"}]}
+    answer(Succeeded(engine.dumps(told)))
+    outcome = jobs.look(task("ecs:runTask"), engine.dumps(about))
+    if over:
+        assert isinstance(outcome, Failed)
+        assert (outcome.error, outcome.cause) == (
+            "AmazonECS.Unknown",
+            engine.dumps(told["Failures"]),
+        )
+    else:
+        assert outcome is None

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import engine
-from console.integrations import outbound, web
+from console.integrations import kubernetes, outbound, web
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
@@ -295,3 +295,46 @@ def test_line_ends_in_a_header(settings: Any, listener: Listener, value: str) ->
     outcome = http_task(settings, listener, Headers={"X-Mine": value})
     assert isinstance(outcome, Failed)
     assert not any(b"X-Evil" in one for one in listener.heard)
+
+
+# -- the same for clusters -------------------------------------------------------------------------
+
+
+def cluster_task(settings: Any, listener: Listener, **more: Any) -> Outcome:
+    """Ask the listener as if it were a Kubernetes cluster."""
+    url = f"http://127.0.0.1:{listener.port}"
+    settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [url], "token": "t"}}
+    asked = {"ClusterName": "c", "CertificateAuthority": "", "Endpoint": url}
+    text = engine.dumps(asked | {"Method": "GET", "Path": "/api"})
+    return kubernetes.call(Task("service", "", "eks", "call", text, "k", "", "", **more))
+
+
+@pytest.mark.parametrize("answer", [endless, small_bomb, bomb], ids=lambda one: one.__name__)
+def test_a_cluster_that_answers_too_much(settings: Any, listener: Listener, answer: Any) -> None:
+    """Neither bytes nor what they unpack to are more than a state may have."""
+    listener.answer = answer
+    outcome = cluster_task(settings, listener)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "EKS.SdkClientException"
+    assert "larger than" in (outcome.cause or "")
+
+
+def test_a_cluster_that_drips(settings: Any, listener: Listener) -> None:
+    """The time of the task counts for the whole answer."""
+    listener.answer = dripping
+    begun = time.monotonic()
+    outcome = cluster_task(settings, listener, timeout_s=1)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "EKS.SdkClientException"
+    assert time.monotonic() - begun < 1 + outbound.GRACE_S + 1
+
+
+def test_a_cluster_that_sends_elsewhere(settings: Any, listener: Listener) -> None:
+    """A redirect is the answer, and the token goes nowhere else."""
+    place = f"http://127.0.0.1:{listener.port}/other"
+    head = f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+    listener.answer = says(head.encode())
+    outcome = cluster_task(settings, listener)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "EKS.302"
+    assert len(listener.heard) == 1

@@ -170,5 +170,8 @@ def test_a_task_of_before_is_not_touched_by_a_new_tag(project: Project) -> None:
 )
 def test_what_waits_outside_ends_after_a_year(project: Project, resource: str, clock: str) -> None:
     """A callback or a job does; a plain call ends by itself, and needs no clock for it."""
-    drain(start(create(project, one("T", Type="Task", Resource=resource, Parameters={}))))
+    message = {"QueueUrl": "q", "MessageBody": "m"}
+    job = {"JobDefinition": "d", "JobName": "n", "JobQueue": "q"}
+    given = job if "batch" in resource else message
+    drain(start(create(project, one("T", Type="Task", Resource=resource, Parameters=given))))
     assert TaskRow.objects.get().clock == clock

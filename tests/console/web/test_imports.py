@@ -109,6 +109,28 @@ def test_an_imported_history_is_seen_with_the_same_page(project: Project, client
     assert at_ms == 1_767_319_441_500  # 03:04:01.5 at +01:00
 
 
+def test_a_function_that_could_not_be_scheduled_was_tried(project: Project, client: Client) -> None:
+    """AWS may write that instead of LambdaFunctionScheduled; each is an attempt that ended."""
+    del project
+    denied = {"lambdaFunctionScheduleFailedEventDetails": {"error": "Denied", "cause": "no role"}}
+    events = [
+        *HISTORY["events"][:4],
+        line(5, 4, "LambdaFunctionScheduleFailed", **denied),
+        line(6, 5, "LambdaFunctionScheduleFailed", **denied),
+        line(7, 6, "ParallelStateFailed"),
+        line(8, 7, "ExecutionFailed", executionFailedEventDetails={"error": "Denied"}),
+    ]
+    shown = client.get(f"{brought(client, history=json.dumps({'events': events}))}?step=B").context
+    attempts = shown["panel"].tries
+    assert [(one.number, one.tone, one.error, one.spent) for one in attempts] == [
+        (1, "failed", "Denied", "0 ms"),
+        (2, "failed", "Denied", "0 ms"),
+    ]
+    assert attempts[0].wait == "1.0 s"
+    statuses = {one.status.word for one in shown["summaries"].values()}
+    assert "Failed" in statuses
+
+
 def test_nothing_can_touch_what_was_imported(project: Project, client: Client) -> None:
     """It is in no list, has no run, and is not stopped or redriven."""
     unfinished = json.dumps({"events": HISTORY["events"][:5]})

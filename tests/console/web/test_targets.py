@@ -24,6 +24,7 @@ TARGETS: dict[str, Any] = {
         "secret_access_key": "very-secret",
     },
     "s3": {"region": "eu-central-1", "profile": "minio"},
+    "kubernetes": {"endpoints": ["https://bob:x@kube.example.com:6443"], "token": "hush"},
     "http": {
         "endpoints": ["https://api.example.com"],
         "connections": {"shop": {"type": "BASIC", "username": "u", "password": "pass-secret"}},
@@ -85,6 +86,8 @@ def test_the_page_of_targets_names_every_entry(project: Project, client: Client)
         "http://127.0.0.1:8000/add",
         "https://api.example.com",
         "Connection (BASIC)",
+        "https://kube.example.com:6443",
+        "Cluster",
         'href="/machines/machine/calls/"',
     ):
         assert words in shown

@@ -46,6 +46,44 @@ def test_function_task_events() -> None:
     assert sim.output == {"x": 1}
 
 
+@pytest.mark.parametrize(
+    ("pattern", "ending"),
+    [("", "Failed"), (".sync", "SubmitFailed"), (".waitForTaskToken", "SubmitFailed")],
+)
+def test_a_call_that_is_refused(pattern: str, ending: str) -> None:
+    """What should go on elsewhere was never submitted; an attempt more is one more Scheduled."""
+    retry = [{"ErrorEquals": ["Boom"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    resource = f"arn:aws:states:::ecs:runTask{pattern}"
+    parameters = {"TaskDefinition": "d", "Group.$": "$$.State.Name"}
+    if pattern == ".waitForTaskToken":
+        parameters["Group.$"] = "$$.Task.Token"
+    state = {"Type": "Task", "Resource": resource, "Parameters": parameters, "Retry": retry}
+    sim = Sim(machine("A", A=state))
+    sim.send(engine.TaskFailed(sim.task("A"), "Boom", "no", refused=bool(pattern)))
+    sim.fire()
+    assert sim.story[2:] == [
+        "3<2 TaskScheduled A",
+        "4<3 TaskStarted A",
+        f"5<4 Task{ending} A",
+        "6<5 TaskScheduled A",
+        "7<6 TaskStarted A",
+    ]
+    named = {"resourceType": "ecs", "resource": f"runTask{pattern}"}
+    assert sim.events[4].details == {**named, "error": "Boom", "cause": "no"}
+
+
+@pytest.mark.parametrize("pattern", [".sync", ".waitForTaskToken"])
+def test_a_token_that_comes_back_before_the_call_does(pattern: str) -> None:
+    """Whoever got the token may fail the task at once: it had been handed out."""
+    parameters = {"TaskDefinition": "d", "Group": "g"}
+    if pattern == ".waitForTaskToken":
+        parameters = {"TaskDefinition": "d", "Group.$": "$$.Task.Token"}
+    resource = f"arn:aws:states:::ecs:runTask{pattern}"
+    sim = Sim(machine("A", A={"Type": "Task", "Resource": resource, "Parameters": parameters}))
+    sim.fail("A")
+    assert sim.types[3:] == ["TaskStarted", "TaskFailed", "ExecutionFailed"]
+
+
 def test_activity_starts_when_a_worker_takes_it() -> None:
     """ActivityStarted appears with the worker's name, once."""
     sim = Sim(machine("A", A=activity()))

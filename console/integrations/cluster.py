@@ -1,0 +1,175 @@
+"""How is the API of a Kubernetes cluster asked?  As EKS wants it, and only where the operator said.
+
+``targets.json``: ``"kubernetes": {"endpoints": ["https://ABC.gr7.us-east-1.eks.amazonaws.com"]}``.
+Requests carry its ``"token"``, or the one by which EKS knows who calls: GetCallerIdentity of STS,
+signed for the cluster by the entry's ``profile``, its ``access_key_id`` and ``secret_access_key``,
+or the environment. The cluster's own certificate authority is trusted and no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import ssl
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import botocore.session
+import httpx
+from botocore.credentials import Credentials
+from botocore.model import ServiceId
+from botocore.signers import RequestSigner
+from django.conf import settings
+
+import engine
+from console.integrations import outbound, shapes, targets, web
+from console.integrations.outcome import Failed, Succeeded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.integrations.outcome import Task
+
+_LIMIT_S, _TOKEN_S = 60.0, 60
+_PRINTABLE = re.compile(r"[!-~]+")
+
+
+class NoAnswerError(Exception):
+    """The cluster did not answer."""
+
+
+class NotNamedError(NoAnswerError):
+    """Nobody said that the cluster may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a cluster answered."""
+
+    status: int
+    reason: str
+    text: str
+
+    @property
+    def value(self) -> Any:
+        """Return the body as JSON, or as the text it is."""
+        try:
+            return engine.loads(self.text)
+        except engine.JsonTextError:
+            return self.text
+
+    @property
+    def told(self) -> str:
+        """Return the answer as a state sees it."""
+        said = {"ResponseBody": self.value, "StatusCode": self.status, "StatusText": self.reason}
+        return engine.dumps(said)
+
+    @property
+    def outcome(self) -> Succeeded | Failed:
+        """Return what it means for the task that asked."""
+        if httpx.codes.is_success(self.status):
+            return Succeeded(self.told)
+        return Failed(f"EKS.{self.status}", self.told)
+
+
+def send(
+    task: Task,
+    asked: Mapping[str, Any],
+    method: str,
+    path: str,
+    query: Mapping[str, list[str]] | None = None,
+    body: Any = None,
+    most: int = engine.MAX_BYTES,
+) -> Answer:
+    """Send a request to the cluster and return its answer; raise ``NoAnswerError``."""
+    said = _said(task, asked["Endpoint"])
+    url = asked["Endpoint"].rstrip("/") + path
+    url += f"?{urlencode(query, doseq=True)}" if query else ""
+    token = str(said.get("token") or _token(asked["ClusterName"], said))
+    if not _PRINTABLE.fullmatch(token):
+        raise NoAnswerError('The token of "kubernetes" in targets.json cannot be sent')
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    more: dict[str, Any] = {"headers": headers, "trust": _trusted(asked)}
+    if body is not None:
+        headers["Content-Type"] = _kind(method, body)
+        more["content"] = (body if isinstance(body, str) else engine.dumps(body)).encode()
+    limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
+    try:
+        with outbound.stream(method, url, limit, **more) as answer:
+            text = outbound.body(answer, most).decode("utf-8", "replace")
+            return Answer(answer.status_code, answer.reason_phrase, text)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        what = f"Unable to execute HTTP request: {error or type(error).__name__}"
+        raise NoAnswerError(what) from None
+
+
+def _kind(method: str, body: Any) -> str:
+    """Return the type of a body: Kubernetes knows several kinds of patches."""
+    if method != "PATCH":
+        return "application/json"
+    listed = body.lstrip().startswith("[") if isinstance(body, str) else isinstance(body, list)
+    return f"application/{'json' if listed else 'merge'}-patch+json"
+
+
+def _said(task: Task, endpoint: str) -> Mapping[str, Any]:
+    """Return the entry that names a cluster."""
+    found = targets.exact(targets.KUBERNETES, task.machine)
+    said = found.target if found else {}
+    if web.origin(endpoint) not in {web.origin(one) for one in said.get("endpoints", ())}:
+        where = 'the endpoints of "kubernetes" in targets.json'
+        raise NotNamedError(f"'{'://'.join(web.origin(endpoint))}' is not among {where}")
+    return said
+
+
+def _trusted(asked: Mapping[str, Any]) -> str:
+    """Return the cluster's certificate authority, which alone is trusted."""
+    if urlsplit(asked["Endpoint"]).scheme == "http":
+        return ""
+    try:
+        return _certificates(asked["CertificateAuthority"])
+    except (ValueError, ssl.SSLError):
+        name = "CertificateAuthority"
+        said = f"The value of the field '{name}' has an invalid format: wanted a certificate"
+        raise shapes.ParametersError(said) from None
+
+
+@lru_cache(maxsize=64)
+def _certificates(data: str) -> str:
+    """Return certificates as PEM; raise ``ValueError`` or ``SSLError`` if there are none."""
+    text = base64.b64decode(data, validate=True).decode("ascii")
+    if not text:
+        raise ValueError("no certificate")  # which would be: trust whom browsers trust
+    ssl.create_default_context(cadata=text)
+    return text
+
+
+def _token(cluster: str, said: Mapping[str, Any]) -> str:
+    """Return the token by which EKS knows who calls: a signed question that it asks of STS."""
+    session = _session(said.get("profile"))
+    key, secret = said.get("access_key_id"), said.get("secret_access_key")
+    by = Credentials(key, secret) if key and secret else session.get_credentials()
+    if by is None:
+        raise NoAnswerError("Unable to load credentials to sign the cluster's token with")
+    region = said.get("region") or settings.STEPYARD_REGION
+    host = f"sts.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    request = {
+        "method": "GET",
+        "url": f"https://{host}/?Action=GetCallerIdentity&Version=2011-06-15",
+        "body": {},
+        "headers": {"x-k8s-aws-id": cluster},
+        "context": {},
+    }
+    signer = RequestSigner(
+        ServiceId("sts"), region, "sts", "v4", by, session.get_component("event_emitter")
+    )
+    url = signer.generate_presigned_url(
+        request, region_name=region, expires_in=_TOKEN_S, operation_name=""
+    )
+    return "k8s-aws-v1." + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
+
+
+@lru_cache(maxsize=16)
+def _session(profile: str | None) -> Any:
+    return botocore.session.Session(profile=profile)

@@ -1,0 +1,30 @@
+"""Could a Task's parameters be a request at all?  Judged before anything is scheduled, as AWS does.
+
+Nothing is called and nothing of the settings matters but which states are mocked: the same
+parameters are always judged the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from console.integrations import emr, kubernetes, mocks, names, shapes, web
+
+if TYPE_CHECKING:
+    from engine import Resource
+
+
+def unusable(resource: Resource, state: str, given: Any) -> str:
+    """Return why a service would take these parameters for no request, "" if it would not."""
+    if mocks.mentions(state):
+        return ""
+    if resource.service in ("http", "apigateway"):
+        return web.problem(resource.service, given)
+    if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
+        return kubernetes.problem(resource.action, given)
+    if resource.service == "elasticmapreduce" and isinstance(given, dict):
+        given = emr.sent(resource.action, given)
+    operation = names.find(resource.service, resource.action)
+    if operation is None:
+        return ""  # the call says so
+    return ", ".join(shapes.problems(operation.model.input_shape, given))
