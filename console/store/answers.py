@@ -13,7 +13,7 @@ from django.conf import settings
 import engine
 from console.errors import TaskTimedOut, ValidationException
 from console.models import TaskRow
-from console.store import audit, rows, tasks
+from console.store import audit, claims, endings, rows
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def succeed(execution: Execution, task: int, output: str, actor: audit.Actor) ->
     """End a task with its output. Raises InvalidOutput, TaskTimedOut, ValidationException."""
 
     def end(token: str) -> None:
-        tasks.succeed(token, output)
+        endings.succeed(token, output)
 
     _answer(execution, task, "SendTaskSuccess", actor, end)
 
@@ -49,14 +49,14 @@ def fail(execution: Execution, task: int, error: str, cause: str, actor: audit.A
             raise ValidationException(f"{name}: got {len(value)} characters, wanted at most {most}")
 
     def end(token: str) -> None:
-        tasks.fail(token, error or None, cause or None)
+        endings.fail(token, error or None, cause or None)
 
     _answer(execution, task, "SendTaskFailure", actor, end)
 
 
 def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
     """Start a task's heartbeat clock anew; an activity task that nobody has is taken."""
-    _answer(execution, task, "SendTaskHeartbeat", actor, tasks.heartbeat)
+    _answer(execution, task, "SendTaskHeartbeat", actor, endings.heartbeat)
 
 
 def reveal(execution: Execution, task: int, actor: audit.Actor) -> str:
@@ -82,7 +82,7 @@ def _answer(
         if row is None or not answerable(row):
             raise TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
         if take and row.kind == "activity":
-            tasks.claim_by_hand(execution.pk, task, actor.name)
+            claims.claim_by_hand(execution.pk, task, actor.name)
         act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))
         audit.record(execution.project, actor, action, execution.arn, f"{row.state}, task {task}")
 

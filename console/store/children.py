@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.models import Execution, RunRow, TaskRow
-from console.store import executions, switches, tasks
+from console.store import claims, executions, switches, tasks
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _started_by(parent: Execution, call: TaskRow) -> list[Execution]:
     """Return the execution that a call has started here, if it has come to that."""
     given: Any = engine.loads(call.input)
     machine = str(_given(given, "StateMachineArn")).partition("#")[0]
-    name = _given(given, "Name") or tasks.work_of(parent.pk, call.task).idempotency_key
+    name = _given(given, "Name") or claims.work_of(parent.pk, call.task).idempotency_key
     qualified = machine.split(":")
     base = ":".join(qualified[:7])
     rows = Execution.objects.filter(project_id=parent.project_id, state_machine_arn=base, name=name)

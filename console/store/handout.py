@@ -10,19 +10,19 @@ import time
 from typing import TYPE_CHECKING
 
 from console.models import TaskRow
-from console.store import tasks
+from console.store import claims
 from console.store.writer import drop_broken_connection, is_outage
 
 if TYPE_CHECKING:
+    from console.store.claims import Work
     from console.store.pending import Pending
-    from console.store.tasks import Work
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.2
 
 
 def taking(activity_arn: str, worker: str) -> Pending[Work | None] | None:
-    """Take the oldest open task of an activity, as ``tasks.taking_activity_task``."""
+    """Take the oldest open task of an activity, as ``claims.taking_activity_task``."""
     asked: list[Work] = []
 
     def rescue(error: Exception) -> Work | None:
@@ -30,7 +30,7 @@ def taking(activity_arn: str, worker: str) -> Pending[Work | None] | None:
             raise error
         return _look_again(asked[-1])
 
-    return tasks.taking_activity_task(activity_arn, worker, asked, rescue)
+    return claims.taking_activity_task(activity_arn, worker, asked, rescue)
 
 
 def _look_again(work: Work) -> Work | None:

@@ -12,11 +12,11 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.store import hints, inbox, tasks
+from console.store import claims, hints, inbox
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from console.store.tasks import Work
+    from console.store.claims import Work
 
 _SUBMIT = (
     "UPDATE console_taskrow SET status = 'waiting', job = %s, look_due_ms = %s"
@@ -56,7 +56,7 @@ def waiting(execution_id: int, task: int) -> tuple[Work, str, int] | None:
         found = cursor.fetchone()
     if found is None or found[2] != "waiting":
         return None
-    return tasks.work_of(execution_id, task), found[0], found[1]
+    return claims.work_of(execution_id, task), found[0], found[1]
 
 
 def later(execution_id: int, task: int, look_s: float) -> None:
@@ -85,4 +85,4 @@ def cancelled(execution_id: int, task: int) -> tuple[Work, str] | None:
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
-    return None if found is None else (tasks.work_of(execution_id, task), found[0])
+    return None if found is None else (claims.work_of(execution_id, task), found[0])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import clock
 from console.models import Execution, TaskRow
-from console.store import inbox, switches, tasks
+from console.store import claims, inbox, switches, tasks
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ def take_up_all() -> tuple[int, int]:
 
     Return how many tasks failed and how many are made again.
     """
-    return _fail(tasks.in_hand()), tasks.release_called()
+    return _fail(claims.in_hand()), claims.release_called()
 
 
 def take_up_from(alive: Sequence[str]) -> int:
     """Take up what was started by processes other than these; return how many tasks."""
-    return _fail(tasks.in_hand(alive)) + tasks.release_lost(alive)
+    return _fail(claims.in_hand(alive)) + claims.release_lost(alive)
 
 
 def take_up(execution_id: int, task: int) -> bool:
     """Take up a task that was started here and lost; return whether it is made again."""
-    if _fail(tasks.started_here().filter(execution_id=execution_id, task=task)):
+    if _fail(claims.started_here().filter(execution_id=execution_id, task=task)):
         return False
-    return tasks.release(execution_id, task)
+    return claims.release(execution_id, task)
 
 
 def _fail(held: QuerySet[TaskRow]) -> int:

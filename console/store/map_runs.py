@@ -15,7 +15,17 @@ import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.store import audit, definitions, hints, inbox, map_items, map_tasks, redrive, tasks
+from console.store import (
+    audit,
+    claims,
+    definitions,
+    hints,
+    inbox,
+    map_items,
+    map_tasks,
+    redrive,
+    tasks,
+)
 from console.store.births import give_birth
 from console.store.failures import MAX_FAILURES
 from console.store.writer import write
@@ -42,7 +52,7 @@ def begin(execution_id: int, task: int) -> int | None:
         found = MapRun.objects.filter(parent_id=execution_id, task=task).first()
         if found is not None:
             return found.pk
-        work = tasks.claim_map(execution_id, task)
+        work = claims.claim_map(execution_id, task)
         if work is None:
             return None
         parent = Execution.objects.select_related("definition").get(pk=execution_id)

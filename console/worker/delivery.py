@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 from console import access, integrations
 from console.integrations import function, mocks
 from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
-from console.store import children, jobs, tasks
+from console.store import children, claims, endings, jobs, tasks
 from console.store.writer import release_connection
 from console.worker.guard import insist
 from console.worker.witness import SEEN
@@ -28,7 +28,7 @@ _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that th
 
 def deliver(execution_id: int, number: int) -> None:
     """Take a task that is worked here, do it, and record its one outcome."""
-    work = tasks.claim(execution_id, number)
+    work = claims.claim(execution_id, number)
     if work is None:
         return  # somebody else has it, or it was cancelled
     with _known(work):
@@ -37,7 +37,7 @@ def deliver(execution_id: int, number: int) -> None:
         _record(work, _outcome(work))
 
 
-def _known(work: tasks.Work) -> AbstractContextManager[None]:
+def _known(work: claims.Work) -> AbstractContextManager[None]:
     """Let every line that is logged meanwhile say for which task."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
@@ -70,7 +70,7 @@ def cancel(execution_id: int, number: int) -> None:
     _cancel(*found)
 
 
-def _cancel(work: tasks.Work, job: str) -> None:
+def _cancel(work: claims.Work, job: str) -> None:
     if work.service in tasks.NESTED and children.abandoned(work.execution_id):
         return
     with _known(work):
@@ -81,7 +81,7 @@ def _cancel(work: tasks.Work, job: str) -> None:
             log.info("a job could not be stopped", service=work.service)
 
 
-def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
+def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
     if isinstance(outcome, Submitted):
@@ -89,7 +89,7 @@ def _record(work: tasks.Work, outcome: integrations.Outcome) -> None:
         recorded = insist(lambda: jobs.submit(number, *about), _INSIST_S)
     else:
         message = _message(work, outcome)
-        recorded = insist(lambda: tasks.finish(number, message), _INSIST_S)
+        recorded = insist(lambda: endings.finish(number, message), _INSIST_S)
     if recorded:
         return
     log.info("late outcome dropped")
@@ -112,7 +112,7 @@ def activity_name(arn: str) -> str:
     return arn.rsplit(":", 1)[-1]
 
 
-def _outcome(work: tasks.Work) -> integrations.Outcome:
+def _outcome(work: claims.Work) -> integrations.Outcome:
     """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
     try:
         task, mocked = _task(work), _mocked(work)
@@ -131,16 +131,16 @@ def _outcome(work: tasks.Work) -> integrations.Outcome:
         return Failed(type(error).__name__, str(error))
 
 
-def _mocked(work: tasks.Work) -> integrations.Outcome | None:
+def _mocked(work: claims.Work) -> integrations.Outcome | None:
     """Return what the execution's test case has for the state, if anything."""
     if not work.test_case:
         return None
     machine = work.execution_arn.split(":")[6].partition("/")[0]
-    before = tasks.invocations_before(work)
+    before = claims.invocations_before(work)
     return mocks.respond(machine, work.test_case, work.state, before)
 
 
-def _task(work: tasks.Work) -> Task:
+def _task(work: claims.Work) -> Task:
     return Task(
         kind=work.kind,
         resource=work.resource,
@@ -157,7 +157,7 @@ def _task(work: tasks.Work) -> Task:
     )
 
 
-def _home(work: tasks.Work) -> Home | None:
+def _home(work: claims.Work) -> Home | None:
     """Return how nested executions are started: by a key of the execution's own project."""
     key = access.key_of_execution(work.execution_id)
     if key is None or not settings.STEPYARD_URL:
@@ -166,7 +166,7 @@ def _home(work: tasks.Work) -> Home | None:
 
 
 def _message(
-    work: tasks.Work, outcome: Succeeded | Failed
+    work: claims.Work, outcome: Succeeded | Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)

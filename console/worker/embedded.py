@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
-from console.store import epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
+from console.store import claims, epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
@@ -99,7 +99,7 @@ class Embedded:
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
         for execution_id, task in SEEN.dead():
-            tasks.count_loss(execution_id, task)
+            claims.count_loss(execution_id, task)
         failed, released = losses.take_up_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
@@ -224,7 +224,7 @@ class Embedded:
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in tasks.held_here():
+        for execution_id, task in claims.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:

@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.store import epoch, failures, hints, tasks, workers
+from console.store import claims, epoch, failures, hints, workers
 from console.worker.alone import Alone
 from console.worker.bus import NEAR_MS, Bus
 from console.worker.consumer import Consumer
@@ -87,7 +87,7 @@ class Team(Embedded):
 
     def _enter(self) -> None:
         self._name = workers.enter()
-        tasks.work_as(self._name)
+        claims.work_as(self._name)
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
@@ -134,6 +134,6 @@ class Team(Embedded):
 
 def _blame(execution_id: int, task: int) -> None:
     if task:
-        tasks.count_loss(execution_id, task)
+        claims.count_loss(execution_id, task)
     else:
         failures.blame(execution_id)

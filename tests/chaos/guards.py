@@ -65,7 +65,7 @@ GUARDS = (
     ),
     Guard(
         "claim: a task is handed out once",
-        (_STORE + "tasks.py",),
+        (_STORE + "claims.py",),
         "WHERE execution_id = %s AND task = %s AND status = 'scheduled'",
         "WHERE execution_id = %s AND task = %s AND status <> 'closed'",
         "tests/console/store",

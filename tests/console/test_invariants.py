@@ -14,7 +14,7 @@ from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
-from console.store import activities, history, tasks
+from console.store import activities, claims, endings, history
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -81,9 +81,9 @@ def answered(project: Project) -> tuple[Execution, str, str]:
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK, "answered"), 1)
     drain(execution)
-    work = tasks.take_activity_task(ACTIVITY)
+    work = claims.take_activity_task(ACTIVITY)
     assert work is not None
-    tasks.succeed(work.token, '"done"')
+    endings.succeed(work.token, '"done"')
     return drain(execution), work.token, work.idempotency_key
 
 
@@ -127,12 +127,12 @@ def test_an_answer_that_is_lost(project: Project) -> None:
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK, "lost"), 1)
     drain(execution)
-    work = tasks.take_activity_task(ACTIVITY)
+    work = claims.take_activity_task(ACTIVITY)
     assert work is not None
     drain(execution)
     send = {"send": "success", "token": work.token, "output": "1"}
     assert logged(send) == ["I10"]
-    tasks.succeed(work.token, "1")
+    endings.succeed(work.token, "1")
     assert logged(send) == []
     InboxMessage.objects.all().delete()
     assert logged(send) == ["I10"]

@@ -22,7 +22,7 @@ from console import access, data_folder
 from console.awsapi import asgi, errors
 from console.errors import TaskTimedOut
 from console.models import Execution, Membership, Role
-from console.store import activities, people, tasks
+from console.store import activities, claims, people
 from console.store.audit import Actor
 from console.store.pending import Pending
 from tests.acceptance.server import Server
@@ -144,7 +144,7 @@ def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey
     activities.create(project, "us-east-1", "work")
     execution = start(create(project, WORK))
     drain(execution)
-    token = tasks.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
+    token = claims.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
     secret = access.secret_for(key.key_id)
     made = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
     send(made)

@@ -20,7 +20,9 @@ from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine
 from console.store import (
     births,
     caches,
+    claims,
     deadlines,
+    endings,
     executions,
     failures,
     inbox,
@@ -29,7 +31,6 @@ from console.store import (
     map_tasks,
     redrive,
     runs,
-    tasks,
     writer,
 )
 from tests.console.store.helpers import create
@@ -66,7 +67,7 @@ class World:
     machines: dict[str, StateMachine]
     now_ms: int = START_MS
     doom: tuple[int, str] | None = None
-    held: list[tasks.Work] = field(default_factory=list)
+    held: list[claims.Work] = field(default_factory=list)
     loaded: list[tuple[runs.Loaded, list[engine.Step]]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     fenced: int = 0
@@ -96,7 +97,7 @@ class World:
         """Begin as a new process does: from the rows alone."""
         self.doom = None
         forget()
-        tasks.release_called()
+        claims.release_called()
         inbox.drop_stale()
 
     # -- what clients do ---------------------------------------------------------------------------
@@ -111,39 +112,39 @@ class World:
         self.log.append({"start": first.arn})
         return first
 
-    def answer(self, work: tasks.Work, way: str) -> None:
+    def answer(self, work: claims.Work, way: str) -> None:
         """End a task as whoever took it does."""
         ok = way == "success"
         output = '{"of":' + work.input + "}"
         result = (work.task, output) if ok else (work.task, "Broken", "c")
         message = (engine.TaskSucceeded if ok else engine.TaskFailed)(*result)
         if work.kind != "activity" and work.pattern != ".waitForTaskToken":
-            recorded = tasks.finish(work.execution_id, message)
+            recorded = endings.finish(work.execution_id, message)
         else:
             recorded = self._send(work, output, ok=ok)
         if recorded:
             told = {"output": output} if ok else {"error": "Broken", "cause": "c"}
             self.log.append({"send": way, "token": work.token, **told})
 
-    def _send(self, work: tasks.Work, output: str, *, ok: bool) -> bool:
+    def _send(self, work: claims.Work, output: str, *, ok: bool) -> bool:
         try:
             if ok:
-                tasks.succeed(work.token, output)
+                endings.succeed(work.token, output)
             else:
-                tasks.fail(work.token, "Broken", "c")
+                endings.fail(work.token, "Broken", "c")
         except _GONE:
             assert self.closed(work), "an open task was refused its outcome"
             return False
         return True
 
-    def heartbeat(self, work: tasks.Work) -> None:
+    def heartbeat(self, work: claims.Work) -> None:
         """Say that the work goes on."""
         try:
-            tasks.heartbeat(work.token)
+            endings.heartbeat(work.token)
         except _GONE:
             assert self.closed(work)
 
-    def closed(self, work: tasks.Work) -> bool:
+    def closed(self, work: claims.Work) -> bool:
         """Tell whether a task has ended."""
         rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
         return rows.get().status == "closed"
@@ -169,9 +170,9 @@ class World:
             return
         execution, task, kind, resource = found[number % len(found)]
         if kind == "activity":
-            work = tasks.take_activity_task(resource, "somebody")
+            work = claims.take_activity_task(resource, "somebody")
         else:
-            work = tasks.claim(execution, task)
+            work = claims.claim(execution, task)
         assert work is not None
         self.held.append(work)
         if work.pattern == ".waitForTaskToken":
@@ -243,7 +244,7 @@ class World:
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
         for execution, task in rows.values_list("execution_id", "task"):
-            self.answer(tasks.work_of(execution, task), "success")
+            self.answer(claims.work_of(execution, task), "success")
 
     def _next_due(self) -> int:
         """Return when something is due next, if nothing is to be done now."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console import quotas
 from console.awsapi.operations.call import Call, Later
 from console.errors import ActivityWorkerLimitExceeded
-from console.store import activities, handout, hints, tasks
+from console.store import activities, claims, endings, handout, hints
 
 if TYPE_CHECKING:
     from console.store.pending import Pending
@@ -22,9 +22,9 @@ def get_activity_task(call: Call) -> Later:
     most = quotas.of(call.project.name).activity_pollers
     if hints.listening(("activity", activity.arn)) >= most:
         raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
-    taken: list[tasks.Work] = []
+    taken: list[claims.Work] = []
 
-    def given(work: tasks.Work | None) -> dict[str, Any] | None:
+    def given(work: claims.Work | None) -> dict[str, Any] | None:
         if work is None:
             return None
         taken.append(work)
@@ -35,7 +35,7 @@ def get_activity_task(call: Call) -> Later:
         return None if taking is None else taking.then(given)
 
     def undo() -> None:
-        tasks.put_back(taken[-1])
+        claims.put_back(taken[-1])
 
     topic = ("activity", activity.arn)
     return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
@@ -44,18 +44,18 @@ def get_activity_task(call: Call) -> Later:
 def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
-    return tasks.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
+    return endings.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
 
 
 def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
-    return tasks.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
+    return endings.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
 
 
 def heartbeat(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskHeartbeat."""
-    return tasks.beating(call.params["taskToken"], call.project).then(_empty)
+    return endings.beating(call.params["taskToken"], call.project).then(_empty)
 
 
 def _empty(_: None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact
-from console.store import executions, tasks
+from console.store import claims, endings, executions
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -174,9 +174,9 @@ def test_activities_have_times_and_outcomes(project: Project) -> None:
 
     activities.create(project, ACTIVITY.split(":")[3], "work")
     execution = drain(start(create(project, WORK)))
-    work = tasks.take_activity_task(ACTIVITY, "me")
+    work = claims.take_activity_task(ACTIVITY, "me")
     assert work is not None
-    tasks.succeed(work.token, "{}")
+    endings.succeed(work.token, "{}")
     drain(execution)
     names = [one for one in METRICS if one.startswith("Activit")]
     got = sums(project, *names, resource=ACTIVITY)

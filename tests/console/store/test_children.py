@@ -9,7 +9,7 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, RunRow, StateMachine, TaskRow
-from console.store import children, executions, switches, tags, tasks
+from console.store import children, claims, executions, switches, tags
 from console.worker import delivery
 from tests.console.store.helpers import WAIT, create, drain, one, start, types
 
@@ -30,9 +30,9 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
     return machine
 
 
-def called(parent: Execution) -> tasks.Work:
+def called(parent: Execution) -> claims.Work:
     """Take the parent's call, as the worker does before it makes it."""
-    work = tasks.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
+    work = claims.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
     assert work is not None
     return work
 

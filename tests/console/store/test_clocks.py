@@ -8,7 +8,7 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, TaskRow
-from console.store import activities, clocks, deadlines, tags, tasks
+from console.store import activities, claims, clocks, deadlines, tags
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -38,7 +38,7 @@ def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Executio
 
 def taken() -> TaskRow:
     """Let a worker take the task; return its row."""
-    assert tasks.take_activity_task(ACTIVITY, "w") is not None
+    assert claims.take_activity_task(ACTIVITY, "w") is not None
     return TaskRow.objects.get()
 
 
@@ -105,7 +105,7 @@ def test_a_task_that_nobody_took_times_out(project: Project) -> None:
     """The history has AWS's event without a start; no worker gets it, and the row says why."""
     execution, _ = task(project, {"scheduleToStart": "10"})
     late(execution)
-    assert tasks.take_activity_task(ACTIVITY, "w") is None
+    assert claims.take_activity_task(ACTIVITY, "w") is None
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.Timeout")
     assert types(execution)[2:4] == ["ActivityScheduled", "ActivityTimedOut"]

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from console.models import Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, losses, switches, tags, tasks
+from console.store import activities, claims, endings, losses, switches, tags
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -36,7 +36,7 @@ RETRY = [{"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 1, "MaxAttemp
 def own_name() -> Iterator[None]:
     """Give the process its usual name back."""
     yield
-    tasks.work_as("")
+    claims.work_as("")
 
 
 def called(project: Project, policy: str, **more: Any) -> Execution:
@@ -47,7 +47,7 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
         tags.put(machine.arn, {switches.ON_WORKER_LOSS: policy})
     execution = start(machine)
     drain(execution)
-    assert tasks.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
+    assert claims.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
     return execution
 
 
@@ -57,7 +57,7 @@ def test_a_lost_call_is_made_again(project: Project, policy: str) -> None:
     execution = called(project, policy)
     assert losses.take_up_all() == (0, 1)
     row = TaskRow.objects.get()
-    assert (row.status, tasks.claim(execution.pk, row.task) is not None) == ("scheduled", True)
+    assert (row.status, claims.claim(execution.pk, row.task) is not None) == ("scheduled", True)
     assert TaskRow.objects.get().dispatches == 2
 
 
@@ -67,7 +67,7 @@ def test_a_call_that_must_not_be_made_twice_has_failed(project: Project) -> None
     assert losses.take_up_all() == (1, 0)
     assert losses.take_up_all() == (0, 0)
     task = TaskRow.objects.get().task
-    assert not tasks.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
+    assert not endings.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.TaskFailed")
     assert execution.cause == losses.UNKNOWN
@@ -86,7 +86,7 @@ def test_retry_may_still_make_it_again(project: Project) -> None:
     drain(execution)
     old, new = TaskRow.objects.order_by("task")
     assert (old.dispatches, new.status, new.attempt) == (1, "scheduled", 1)
-    keys = {tasks.work_of(execution.pk, row.task).idempotency_key for row in (old, new)}
+    keys = {claims.work_of(execution.pk, row.task).idempotency_key for row in (old, new)}
     assert len(keys) == 2
     assert types(execution).count("LambdaFunctionScheduled") == 2
 
@@ -98,7 +98,7 @@ def test_only_what_was_under_way_fails(project: Project) -> None:
     tags.put(machine.arn, {switches.ON_WORKER_LOSS: "fail"})
     theirs = start(machine)
     drain(theirs)
-    assert tasks.take_activity_task(ACTIVITY, "w") is not None
+    assert claims.take_activity_task(ACTIVITY, "w") is not None
     execution = called(project, "fail")
     TaskRow.objects.filter(execution=execution).update(status="scheduled")
     assert losses.take_up_all() == (0, 0)
@@ -133,7 +133,7 @@ def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
     def act(number: int) -> Any:
         if number == 0:
             return losses.take_up_all()[0] == 1
-        return tasks.finish(execution.pk, engine.TaskSucceeded(task, "1"))
+        return endings.finish(execution.pk, engine.TaskSucceeded(task, "1"))
 
     assert sum(crowd(4, act)) == 1
     drain(execution)
@@ -149,9 +149,9 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
     """Who is buried loses its calls, by each machine's switch; the living keep theirs."""
     held = {}
     for name in ("dead", "living"):
-        tasks.work_as(name)
+        claims.work_as(name)
         held[name] = [called(project, policy) for policy in ("redispatch", "fail")]
-    tasks.work_as("")
+    claims.work_as("")
     assert losses.take_up_from(["living"]) == 2
     assert losses.take_up_from(["living"]) == 0
     again, never = held["dead"]
@@ -162,9 +162,9 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
 
 def test_two_who_bury_the_same_process_fail_its_call_once(project: Project) -> None:
     """The second finds it ended, and a history has one failure."""
-    tasks.work_as("dead")
+    claims.work_as("dead")
     execution = called(project, "fail")
-    tasks.work_as("")
+    claims.work_as("")
     results = crowd(4, lambda _: losses.take_up_from([]))
     assert sorted(results) == [0, 0, 0, 1]
     drain(execution)

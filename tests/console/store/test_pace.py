@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import quotas
 from console.models import HistoryEvent, RunRow, ThrottledMinute, TokenBucket
-from console.store import pace, runs, tasks, throttle
+from console.store import endings, pace, runs, throttle
 from console.store.writer import write
 from console.worker import Embedded
 from tests.console.store.helpers import (
@@ -102,7 +102,7 @@ def test_a_retry_costs_a_token(project: Project, limit: Any, now: Clock) -> None
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     (number,) = execution.taskrow_set.values_list("task", flat=True)
-    tasks.finish(execution.pk, engine.TaskFailed(number, "E", None))
+    endings.finish(execution.pk, engine.TaskFailed(number, "E", None))
     now.later(10)
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)

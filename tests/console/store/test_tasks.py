@@ -20,7 +20,7 @@ from console import clock, errors
 from console.awsapi.operations.call import Later
 from console.awsapi.threads import Threads
 from console.models import Execution, Project, TaskRow
-from console.store import activities, deadlines, executions, hints, tasks
+from console.store import activities, claims, deadlines, endings, executions, hints
 from console.store.writer import write
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -45,9 +45,9 @@ def execution(project: Project) -> Execution:
     return execution
 
 
-def taken(worker: str = "w1") -> tasks.Work:
+def taken(worker: str = "w1") -> claims.Work:
     """Take the open task."""
-    work = tasks.take_activity_task(ACTIVITY, worker)
+    work = claims.take_activity_task(ACTIVITY, worker)
     assert work is not None
     return work
 
@@ -55,8 +55,8 @@ def taken(worker: str = "w1") -> tasks.Work:
 def test_worker_takes_and_succeeds(execution: Execution) -> None:
     """The worker gets token and input; its output is the execution's."""
     work = taken()
-    assert (work.input, tasks.take_activity_task(ACTIVITY)) == ('{"n": 1}', None)
-    tasks.succeed(work.token, '{"done":true}')
+    assert (work.input, claims.take_activity_task(ACTIVITY)) == ('{"n": 1}', None)
+    endings.succeed(work.token, '{"done":true}')
     assert drain(execution).output == '{"done":true}'
     assert types(execution)[2:5] == ["ActivityScheduled", "ActivityStarted", "ActivitySucceeded"]
 
@@ -70,13 +70,13 @@ def test_token_in_the_database_is_a_hash(execution: Execution) -> None:
 def test_second_answer_is_too_late(execution: Execution) -> None:
     """The first committed outcome wins; the history is not touched again."""
     work = taken()
-    tasks.fail(work.token, "E", "C")
+    endings.fail(work.token, "E", "C")
     drain(execution)
     before = types(execution)
     for late in (
-        lambda: tasks.succeed(work.token, "1"),
-        lambda: tasks.fail(work.token),
-        lambda: tasks.heartbeat(work.token),
+        lambda: endings.succeed(work.token, "1"),
+        lambda: endings.fail(work.token),
+        lambda: endings.heartbeat(work.token),
     ):
         with pytest.raises(errors.TaskTimedOut):
             late()
@@ -95,7 +95,7 @@ def test_made_up_tokens_are_refused(project: Project, token: str, error: type[Ex
     """Malformed and unknown tokens have their own errors."""
     del project
     with pytest.raises(error):
-        tasks.succeed(token, "1")
+        endings.succeed(token, "1")
 
 
 def test_tokens_of_another_project_open_nothing(execution: Execution) -> None:
@@ -103,7 +103,7 @@ def test_tokens_of_another_project_open_nothing(execution: Execution) -> None:
     del execution
     other = Project.objects.create(name="other", account_id="999999999999")
     with pytest.raises(errors.TaskDoesNotExist):
-        tasks.succeed(taken().token, "1", other)
+        endings.succeed(taken().token, "1", other)
 
 
 def test_output_must_be_json(execution: Execution) -> None:
@@ -111,8 +111,8 @@ def test_output_must_be_json(execution: Execution) -> None:
     del execution
     work = taken()
     with pytest.raises(errors.InvalidOutput):
-        tasks.succeed(work.token, "{")
-    tasks.succeed(work.token, "{}")
+        endings.succeed(work.token, "{")
+    endings.succeed(work.token, "{}")
 
 
 def test_eight_senders_have_one_winner(execution: Execution) -> None:
@@ -122,7 +122,7 @@ def test_eight_senders_have_one_winner(execution: Execution) -> None:
 
     def send(number: int) -> None:
         try:
-            tasks.succeed(work.token, str(number))
+            endings.succeed(work.token, str(number))
             won.append(str(number))
         except errors.TaskTimedOut:
             pass
@@ -143,7 +143,7 @@ def test_stopping_closes_the_token(execution: Execution) -> None:
     work = taken()
     executions.stop(execution)
     with pytest.raises(errors.TaskTimedOut):
-        tasks.heartbeat(work.token)
+        endings.heartbeat(work.token)
 
 
 def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
@@ -153,7 +153,7 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
     before = types(execution)
     assert write(lambda: executions._post_stop(execution.pk, engine.Stop()))
     with pytest.raises(errors.TaskTimedOut):
-        tasks.succeed(work.token, "1")
+        endings.succeed(work.token, "1")
     assert deadlines.expire([(execution.pk, work.task)]) == 0
     assert drain(execution).status == "ABORTED"
     assert types(execution) == [*before, "ExecutionAborted"]
@@ -181,16 +181,16 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
     execution = start(create(project, one("T", Type="Task", Resource=arn)))
     drain(execution)
     number = TaskRow.objects.get().task
-    first = tasks.claim(execution.pk, number)
-    assert tasks.claim(execution.pk, number) is None
-    assert tasks.release_called() == 1
-    second = tasks.claim(execution.pk, number)
+    first = claims.claim(execution.pk, number)
+    assert claims.claim(execution.pk, number) is None
+    assert claims.release_called() == 1
+    second = claims.claim(execution.pk, number)
     assert first is not None
     assert second is not None
     assert first.idempotency_key == second.idempotency_key
     assert second.dispatches == 2
-    assert tasks.finish(execution.pk, engine.TaskSucceeded(number, "1"))
-    assert not tasks.finish(execution.pk, engine.TaskSucceeded(number, "2"))
+    assert endings.finish(execution.pk, engine.TaskSucceeded(number, "1"))
+    assert not endings.finish(execution.pk, engine.TaskSucceeded(number, "2"))
     assert drain(execution).output == "1"
 
 
@@ -201,11 +201,11 @@ def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
     execution = start(create(project, definition))
     drain(execution)
     number = TaskRow.objects.get().task
-    assert tasks.claim(execution.pk, number) is not None
+    assert claims.claim(execution.pk, number) is not None
     TaskRow.objects.update(timeout_due_ms=execution.start_ms + 5)
-    assert tasks.release(execution.pk, number)
-    assert not tasks.release(execution.pk, number)
-    assert tasks.claim(execution.pk, number) is not None
+    assert claims.release(execution.pk, number)
+    assert not claims.release(execution.pk, number)
+    assert claims.claim(execution.pk, number) is not None
     assert TaskRow.objects.get().timeout_due_ms == execution.start_ms + 5
     drain(execution)
     assert types(execution).count("ActivityStarted") == 1
@@ -214,40 +214,40 @@ def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
 def test_work_of_other_workers_is_left_to_them(execution: Execution) -> None:
     """What an outside worker has is not offered again; its own deadline watches over it."""
     work = taken("stranger")
-    assert tasks.release_called() == 0
-    assert not tasks.release(execution.pk, work.task)
-    assert tasks.held_here() == []
+    assert claims.release_called() == 0
+    assert not claims.release(execution.pk, work.task)
+    assert claims.held_here() == []
 
 
 def test_no_worker_can_pass_for_the_builtin_one(execution: Execution) -> None:
     """Whatever a caller is named, what it has is not offered again."""
-    for name in (tasks.BUILTIN_WORKER, f"\x01{tasks.BUILTIN_WORKER}"):
+    for name in (claims.BUILTIN_WORKER, f"\x01{claims.BUILTIN_WORKER}"):
         work = taken(name)
-        assert tasks.held_here() == []
-        assert not tasks.release(execution.pk, work.task)
-        assert tasks.release_called() == 0
-        assert tasks.put_back(work)
+        assert claims.held_here() == []
+        assert not claims.release(execution.pk, work.task)
+        assert claims.release_called() == 0
+        assert claims.put_back(work)
 
 
 def test_what_a_worker_never_heard_of_is_put_back(execution: Execution) -> None:
     """The next worker gets it with the same token; who has had it meanwhile keeps it."""
     first = taken()
-    assert tasks.put_back(first)
+    assert claims.put_back(first)
     second = taken("w2")
     assert second.token == first.token
-    assert not tasks.put_back(first)
-    tasks.succeed(second.token, "1")
-    assert not tasks.put_back(second)
+    assert not claims.put_back(first)
+    endings.succeed(second.token, "1")
+    assert not claims.put_back(second)
     assert drain(execution).output == "1"
     assert types(execution).count("ActivityStarted") == 1
 
 
 def poll(seconds: float) -> dict[str, Any]:
     """Poll for work over a connection that is closed after so long."""
-    taken: list[tasks.Work] = []
+    taken: list[claims.Work] = []
 
     def look() -> dict[str, Any] | None:
-        work = tasks.take_activity_task(ACTIVITY)
+        work = claims.take_activity_task(ACTIVITY)
         if work is None:
             return None
         taken.append(work)
@@ -258,7 +258,7 @@ def poll(seconds: float) -> dict[str, Any]:
         await asyncio.sleep(seconds)
         return {"type": "http.disconnect"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: tasks.put_back(taken[0]))
+    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: claims.put_back(taken[0]))
     threads = Threads(1, "poll")
 
     async def answer() -> dict[str, Any]:
@@ -383,7 +383,7 @@ def test_ten_workers_take_ten_tasks(project: Project) -> None:
     definition = one("M", Type="Map", ItemProcessor=WORK)
     execution = start(create(project, definition), list(range(10)))
     drain(execution)
-    works = crowd(10, lambda number: tasks.take_activity_task(ACTIVITY, f"w{number}"))
+    works = crowd(10, lambda number: claims.take_activity_task(ACTIVITY, f"w{number}"))
     assert sorted(json.loads(work.input) for work in works) == list(range(10))
 
 
@@ -395,11 +395,11 @@ def test_a_heartbeat_keeps_alive_but_never_revives(project: Project) -> None:
     work = taken()
     TaskRow.objects.update(heartbeat_due_ms=1)
     before = TaskRow.objects.get()
-    tasks.heartbeat(work.token)
+    endings.heartbeat(work.token)
     after = TaskRow.objects.get()
     assert (after.heartbeat_due_ms or 0) > 1
     assert after.timeout_due_ms == before.timeout_due_ms
-    tasks.fail(work.token)
+    endings.fail(work.token)
     with pytest.raises(errors.TaskTimedOut):
-        tasks.heartbeat(work.token)
+        endings.heartbeat(work.token)
     assert TaskRow.objects.get().heartbeat_due_ms is None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
-from console.store import epoch, hints, runs, tasks, workers
+from console.store import claims, epoch, hints, runs, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
 def own_name() -> Iterator[None]:
     """Give the process its usual name and epoch back."""
     yield
-    tasks.work_as("")
+    claims.work_as("")
     epoch.forget()
 
 
@@ -33,8 +33,8 @@ def called(project: Project) -> tuple[Execution, int, str]:
     drain(execution)
     number = TaskRow.objects.get().task
     name = workers.enter()
-    tasks.work_as(name)
-    assert tasks.claim(execution.pk, number) is not None
+    claims.work_as(name)
+    assert claims.claim(execution.pk, number) is not None
     return execution, number, name
 
 
@@ -62,8 +62,8 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     part, dead = workers.look(other)
     assert (part, dead) == (workers.Share(0, 1), [name])
     assert workers.bury(dead) == 1
-    tasks.work_as(other)
-    work = tasks.claim(execution.pk, number)
+    claims.work_as(other)
+    work = claims.claim(execution.pk, number)
     assert work is not None
     assert work.dispatches == 2
 

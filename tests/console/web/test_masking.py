@@ -23,7 +23,7 @@ from console.models import (
     StateMachine,
     TaskRow,
 )
-from console.store import activities, tasks
+from console.store import activities, claims, endings
 from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, create, drain, ended, start
 from tests.console.web.helpers import page, text
@@ -106,11 +106,11 @@ def run(project: Project, worker: Any) -> Execution:
     machines.update(machine, logging=json.dumps(log))
     execution = start(StateMachine.objects.get(), INPUT, "x")
     until = time.monotonic() + 20
-    while (work := tasks.take_activity_task(ACTIVITY, "w")) is None:
+    while (work := claims.take_activity_task(ACTIVITY, "w")) is None:
         assert time.monotonic() < until
         time.sleep(0.05)
     cause = {"errorMessage": f"{CANARY} refused", "password": "hunter2-canary", "again": 1}
-    tasks.fail(work.token, "Late", json.dumps(cause))
+    endings.fail(work.token, "Late", json.dumps(cause))
     return ended(execution)
 
 
@@ -343,7 +343,7 @@ def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> No
     shown = text(client.get(page(one, f"tasks/{row.task}/")))
     assert "canary-1" not in shown
     assert "(masked)" in shown
-    work = tasks.take_activity_task(ACTIVITY, "w")
+    work = claims.take_activity_task(ACTIVITY, "w")
     assert work is not None
     assert "canary-1" in work.input
 

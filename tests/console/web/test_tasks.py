@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, executions, hints, losses, tags, tasks
+from console.store import activities, claims, endings, executions, hints, losses, tags
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -74,9 +74,9 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     """State, execution, kind, worker and deadline are there; what has ended is not."""
     one = waiting(project)
     done = waiting(project, name="done")
-    work = tasks.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
+    work = claims.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
     assert work is not None
-    tasks.succeed(tasks.take_activity_task(Activity.objects.get().arn).token, "1")  # type: ignore[union-attr]
+    endings.succeed(claims.take_activity_task(Activity.objects.get().arn).token, "1")  # type: ignore[union-attr]
     drain(done)
     shown = text(client.get("/tasks/"))
     assert "1 open task" in shown
@@ -342,7 +342,7 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     execution = drain(start(machine, name="x"))
     row = TaskRow.objects.get()
     for _ in range(2):
-        assert tasks.claim(execution.pk, row.task) is not None
+        assert claims.claim(execution.pk, row.task) is not None
         assert losses.take_up(execution.pk, row.task)
     mark = "re-dispatched: sent 2 times, for its worker was lost"
     assert mark in text(client.get(page(execution)))
@@ -353,6 +353,6 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
 def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Client) -> None:
     """Nor is one that waits."""
     execution = waiting(project)
-    assert tasks.take_activity_task(Activity.objects.get().arn, "w") is not None
+    assert claims.take_activity_task(Activity.objects.get().arn, "w") is not None
     for query in ("", "tasks/3/", "?step=A&tab=tries"):
         assert "re-dispatched" not in text(client.get(page(execution, query)))

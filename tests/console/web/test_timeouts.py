@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import Execution, TaskRow, Timer
-from console.store import activities, deadlines, tags, tasks
+from console.store import activities, claims, deadlines, tags
 from tests.console.store.helpers import ACTIVITY, REGION, WAIT, create, drain, one, start
 from tests.console.web.helpers import page, text
 
@@ -31,7 +31,7 @@ def waiting(project: Project, clock: str) -> Execution:
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     if clock in ("startToClose", "heartbeat"):
-        tasks.take_activity_task(ACTIVITY, "w")
+        claims.take_activity_task(ACTIVITY, "w")
         drain(execution)
     return execution
 

@@ -22,7 +22,7 @@ from console.models import (
     ThrottledMinute,
     Timer,
 )
-from console.store import caches, runs, tasks, writer
+from console.store import caches, claims, runs, writer
 from console.store.workers import Share
 from console.worker import delivery
 from console.worker.embedded import runnable
@@ -78,7 +78,7 @@ def functions(settings: Any) -> None:
 def live(machine: StateMachine, data: Any) -> Execution:
     """Live like a process: take over what the rows say, and end the one execution. Time flies."""
     caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
-    tasks.release_called()
+    claims.release_called()
     execution = Execution.objects.first() or start(machine, data, "x")
     while True:
         while runs.step(execution.pk):

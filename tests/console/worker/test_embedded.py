@@ -89,9 +89,9 @@ def test_task_times_out(project: Project, worker: Embedded) -> None:
     definition = one("A", Type="Task", Resource=arn, TimeoutSeconds=1)
     execution = start(create(project, definition))
     deadline = time.monotonic() + 5
-    from console.store import tasks
+    from console.store import claims
 
-    while tasks.take_activity_task(arn) is None:
+    while claims.take_activity_task(arn) is None:
         assert time.monotonic() < deadline
     assert ended(execution).error == "States.Timeout"
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from console.models import Execution, Project, StateMachine, TaskRow
-from console.store import activities, deadlines, runs, tasks
+from console.store import activities, claims, deadlines, endings, runs
 from console.worker import Embedded, embedded, upkeep
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -119,18 +119,18 @@ def test_the_clock_outlives_a_failure(
     activities.create(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     execution = start(create(project, definition))
-    while tasks.take_activity_task(ACTIVITY) is None:
+    while claims.take_activity_task(ACTIVITY) is None:
         time.sleep(0.01)
     assert ended(execution).error == "States.Timeout"
 
 
-@pytest.mark.parametrize("name", ["claim", "finish"])
+@pytest.mark.parametrize(("where", "name"), [(claims, "claim"), (endings, "finish")])
 def test_a_call_outlives_an_outage(
-    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded, name: str
+    project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded, where: Any, name: str
 ) -> None:
     """An outcome is recorded once the database is back; a task not taken is offered again."""
     del worker
-    monkeypatch.setattr(tasks, name, failing(2, getattr(tasks, name)))
+    monkeypatch.setattr(where, name, failing(2, getattr(where, name)))
     assert ended(start(create(project, one("T", **function("double"))), 4)).output == "8"
     assert TaskRow.objects.get().dispatches == 1
 
@@ -144,7 +144,7 @@ def test_a_task_that_got_lost_is_called_again(project: Project, worker: Embedded
         end()
     execution = start(machine, 5)
     drain(execution)
-    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
     assert ended(execution).output == "10"
     assert TaskRow.objects.get().dispatches == 2
 
@@ -171,7 +171,7 @@ def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK), 2)
     drain(execution)
-    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
     drain(execution)
     worker = Embedded()
     worker.start()
@@ -189,7 +189,7 @@ def test_calls_of_any_pattern_of_a_dead_process_are_done_again(project: Project)
     arn = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
     execution = start(create(project, one("T", Type="Task", Resource=arn, Parameters=call)))
     drain(execution)
-    assert tasks.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
     worker = Embedded()
     worker.start()
     try:
@@ -249,7 +249,7 @@ def test_timers_do_not_wait_for_deadlines(
     activities.create(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     late = start(create(project, definition))
-    while tasks.take_activity_task(ACTIVITY) is None:
+    while claims.take_activity_task(ACTIVITY) is None:
         time.sleep(0.01)
     waits = start(create(project, one("W", Type="Wait", Seconds=2), "waits"))
     try:
