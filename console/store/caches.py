@@ -6,9 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from django.db import connection
-
 import engine
+from console.store import sql
 
 if TYPE_CHECKING:
     from console.store.values import StoredValues
@@ -79,7 +78,7 @@ class Machines:
         """Return the machine of a stored definition."""
         machine = self._machines.get(sha256)
         if machine is None:
-            with connection.cursor() as cursor:
+            with sql.cursor() as cursor:
                 cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
                 machine = engine.parse(cursor.fetchone()[0])
             with self._lock:

@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 import engine
 from console import clock
 from console.models import TaskRow
-from console.store import clocks, hints, inbox, tasks
+from console.store import clocks, hints, inbox, sql, tasks
 from console.store.pending import Pending
 from console.store.texts import storable
 from console.store.writer import write
@@ -127,7 +127,7 @@ def _same(work: Work | None) -> Work | None:
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
     """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
         found: tuple[int, int] | None = cursor.fetchone()
     return found
@@ -144,7 +144,7 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     first = work.kind == "activity" and work.dispatches == 1
     if first:
         due = _started(work, now_ms)
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_TAKE, [now_ms, mark, *due, execution_id, task])
         if cursor.rowcount != 1:
             return None
@@ -167,7 +167,7 @@ def _read(
     execution_id: int, task: int, taken_ms: int | None = None
 ) -> tuple[Work, list[Any]] | None:
     """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_TAKEN, [execution_id, task])
         row = cursor.fetchone()
     if row is None:

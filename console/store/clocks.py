@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db import connection
-
 from console.errors import ValidationException
 from console.models import Tag
+from console.store import sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +70,7 @@ def of(arns: Iterable[str]) -> dict[str, Limits]:
     found: dict[str, dict[str, str]] = {}
     wanted = list(dict.fromkeys(arns))
     marks = ",".join(["%s"] * len(wanted))
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(f"{_TAGGED} AND arn IN ({marks})", wanted)
         for arn, key, value in cursor.fetchall():
             found.setdefault(arn, {})[_TAGS[key]] = value

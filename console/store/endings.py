@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
-
 import engine
 from console import clock
 from console.errors import (
@@ -20,7 +18,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import TaskRow
-from console.store import clocks, hints, inbox, rows, tasks
+from console.store import clocks, hints, inbox, rows, sql, tasks
 from console.store.pending import Pending, immediate
 from console.store.writer import write
 
@@ -118,7 +116,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
 
 def _owner(row: TaskRow) -> int:
     """Return the project of a task."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
         (project,) = cursor.fetchone()
     return int(project)

@@ -6,10 +6,9 @@ new epoch (``manage.py bump_epoch``), and no step of a process of an older one i
 
 from __future__ import annotations
 
-from django.db import connection
-
 from console import clock
 from console.models import ServerFact
+from console.store import sql
 from console.store.writer import write
 
 NAME = "epoch"
@@ -28,7 +27,7 @@ def mine() -> str:
 
 def current() -> str:
     """Return the epoch of the database."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
         row = cursor.fetchone()
     return "0" if row is None else str(row[0])

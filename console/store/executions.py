@@ -7,7 +7,6 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Q
 
 import engine
@@ -19,7 +18,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, pace, rows, runs, tasks, throttle
+from console.store import audit, failures, inbox, pace, rows, runs, sql, tasks, throttle
 from console.store.births import Replay, give_birth, prepare, remember
 from console.store.pending import Pending, immediate
 from console.store.writer import is_outage, write
@@ -119,7 +118,7 @@ def _arn(machine: StateMachine, name: str) -> str:
 
 def _is_active(machine: int) -> bool:
     """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
         row = cursor.fetchone()
     return row is not None and row[0] == "ACTIVE"

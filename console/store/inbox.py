@@ -6,12 +6,10 @@ import dataclasses
 import json
 from typing import Any
 
-from django.db import connection
-
 import engine
 from console import clock
 from console.models import InboxMessage
-from console.store import hints
+from console.store import hints, sql
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -45,7 +43,7 @@ def post(
         for name, value in _said(message).items()
     }
     created_ms = clock.now_ms() if at_ms is None else at_ms
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(
             "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
             " VALUES (%s, %s, %s, %s)",

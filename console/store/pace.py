@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 
 import engine
 from console import arns, clock, quotas
 from console.models import Timer
-from console.store import throttle, timers
+from console.store import sql, throttle, timers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,7 +90,7 @@ def of(execution_id: int, arn: str, tokens: Sequence[str]) -> Pace | None:
     """
     if not settings.STEPYARD_QUOTAS or arns.is_express(arn):
         return None
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_WHOSE, [execution_id])
         project_id, name, machine = cursor.fetchone()
         rate = quotas.of(name).state_transition
@@ -114,7 +113,7 @@ def _at_most(pace: Pace, tokens: float, paid: int) -> float:
     """
     if tokens <= 0:
         return tokens
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", pace.project_id])
         given = _sum(name for (name,) in cursor.fetchall())
     return min(tokens, pace.rate.bucket - given - paid)
@@ -129,7 +128,7 @@ def passing(pace: Pace, came_in: Sequence[Any], due: Sequence[str]) -> tuple[lis
 
     All rows, if there is a Stop: what came before it counts, and is taken before it.
     """
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_STOPS, [pace.execution_id])
         stops = cursor.fetchone() is not None
     rows = [one for one in came_in if stops or one[1] in URGENT]

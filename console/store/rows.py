@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from django.db import connection, models
 from django.db.models.base import ModelState
 
+from console.store import sql
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -53,7 +55,7 @@ def _table(model: type[models.Model]) -> _Table:
 def one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(f"{table.select} WHERE {where}", values)
         row = cursor.fetchone()
     return None if row is None else _instance(model, table.names, row)
@@ -80,12 +82,12 @@ def kept(where: str) -> str:
 def insert(row: models.Model) -> None:
     """Insert a new row; its key is known afterwards."""
     table = _table(type(row))
-    sql = _insert(table.name, table.columns)
-    with connection.cursor() as cursor:
+    statement = _insert(table.name, table.columns)
+    with sql.cursor() as cursor:
         if table.key is None:
-            cursor.execute(sql, table.values(row))
+            cursor.execute(statement, table.values(row))
         else:
-            cursor.execute(f"{sql} RETURNING {table.key}", table.values(row))
+            cursor.execute(f"{statement} RETURNING {table.key}", table.values(row))
             (key,) = cursor.fetchone()
             setattr(row, table.key, key)
     row._state.adding = False  # noqa: SLF001 - documented, too
@@ -111,7 +113,7 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows (``values`` in the order of ``columns``), by COPY where that is faster."""
     if not values:
         return
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
             with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
                 for row in values:

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 from structlog.contextvars import bound_contextvars
 
 import engine
 from console import clock
 from console.integrations import parameters
-from console.store import epoch, hints, history, inbox, pace, timers
+from console.store import epoch, hints, history, inbox, pace, sql, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.wishes import Fenced, carry_out
@@ -146,7 +145,7 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
 
 def take(execution_id: int) -> Loaded | None:
     """Load a run and all that came in for it; None if there is nothing to do."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
         if row is None or row[4] != "RUNNING" or row[3]:
@@ -204,7 +203,7 @@ def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
 
 
 def _version(execution_id: int) -> int | None:
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
         row = cursor.fetchone()
     return None if row is None else int(row[0])
@@ -212,14 +211,14 @@ def _version(execution_id: int) -> int | None:
 
 def is_idle(execution_id: int) -> bool:
     """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
         return cursor.fetchone() is None
 
 
 def arn_of(execution_id: int) -> str:
     """Return the ARN of an execution, "" if there is none of this number."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
         row = cursor.fetchone()
     return "" if row is None else str(row[0])
@@ -227,7 +226,7 @@ def arn_of(execution_id: int) -> str:
 
 def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     """Return an execution as it stands, to be looked at; None if it has ended."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
     if row is None or row[4] != "RUNNING":
@@ -277,7 +276,7 @@ def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
     wanted = machine.activities
     missing: frozenset[str] = frozenset()
     if wanted:
-        with connection.cursor() as cursor:
+        with sql.cursor() as cursor:
             marks = ",".join(["%s"] * len(wanted))
             cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
             missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
@@ -300,7 +299,7 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     if loaded.pace is not None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = pace.settle(loaded.pace, left, running=run.status == "RUNNING") and ready
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
         cursor.execute(_GUARD, guard)
         if cursor.rowcount != 1:

@@ -10,11 +10,10 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 
 import engine
 from console.models import RunRow, TaskRow
-from console.store import clocks, hints, rows, switches
+from console.store import clocks, hints, rows, sql, switches
 from console.store.texts import storable
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def announce(
 
 def close(execution_id: int, task: int, now_ms: int) -> bool:
     """Close a task; return whether it was open."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(
             "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
             " heartbeat_due_ms = NULL, look_due_ms = NULL"
@@ -135,7 +134,7 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
 
 def close_all(execution_id: int, now_ms: int) -> None:
     """Close every open task of an execution."""
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         cursor.execute(
             "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
             " heartbeat_due_ms = NULL, look_due_ms = NULL"

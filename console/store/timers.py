@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connection
-
 import engine
-from console.store import hints, rows
+from console.store import hints, rows, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +24,7 @@ def arm(execution_id: int, commands: Sequence[engine.Command]) -> None:
 def drop(execution_id: int, names: Sequence[str]) -> None:
     """Forget timers (inside a transaction)."""
     if names:
-        with connection.cursor() as cursor:
+        with sql.cursor() as cursor:
             cursor.executemany(
                 "DELETE FROM console_timer WHERE execution_id = %s AND name = %s",
                 [(execution_id, name) for name in names],

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connection
-
-from console.store import rows
+from console.store import rows, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +45,7 @@ class StoredValues:
 
     def _read(self, keys: Sequence[str]) -> dict[str, str]:
         marks = ",".join(["%s"] * len(keys))
-        with connection.cursor() as cursor:
+        with sql.cursor() as cursor:
             cursor.execute(
                 "SELECT key, text FROM console_runvalue"
                 f" WHERE execution_id = %s AND key IN ({marks})",
@@ -60,7 +58,7 @@ def save_values(values: StoredValues) -> None:
     """Write what was kept and delete what was dropped (inside a transaction)."""
     number = values.execution_id
     if values.dropped:
-        with connection.cursor() as cursor:
+        with sql.cursor() as cursor:
             cursor.executemany(_DELETE, [(number, one, _after(one)) for one in values.dropped])
     fresh = [(number, key, text) for key, text in values.fresh.items()]
     rows.append("console_runvalue", "execution_id, key, text", fresh)

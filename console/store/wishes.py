@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connection
 from django.db.models import F
 
 import engine
 from console import arns, clock
 from console.models import MapRun
-from console.store import hints, jobs, outbox, redrive, tasks, timers
+from console.store import hints, jobs, outbox, redrive, sql, tasks, timers
 from console.store.texts import storable
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
     """Write the end once, and remove whatever was still awaited."""
     texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
-    with connection.cursor() as cursor:
+    with sql.cursor() as cursor:
         ending = [finish.status, finish.output, *texts, finish.stop_ms, execution_id]
         cursor.execute(_FINISH, ending)
         if cursor.rowcount != 1:
