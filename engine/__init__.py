@@ -62,7 +62,8 @@ from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, TrialError, try_state
 from engine.runtime.turn import MAX_EVENTS
-from engine.trace import Attempt, Trace, Visit
+from engine.trace import Portion, Trace
+from engine.visits import Attempt, Visit, Visits
 
 __all__ = [
     "BUDGET",
@@ -101,6 +102,7 @@ __all__ = [
     "Node",
     "Pattern",
     "Places",
+    "Portion",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
@@ -126,6 +128,7 @@ __all__ = [
     "TrialError",
     "Values",
     "Visit",
+    "Visits",
     "abandon",
     "advance",
     "byte_size",

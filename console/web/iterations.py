@@ -125,7 +125,7 @@ def of_map(trace: Trace, owner: Node) -> list[Iteration]:
     for node in inside:
         for visit in trace.visits.get(node.id, ()):
             # Of visits that are equally telling, the later one stands deeper or further on.
-            rank = (_WORST.index(visit.status), -visit.events[0], node.name)
+            rank = (_WORST.index(visit.status), -visit.number, node.name)
             index = visit.iteration[:depth]
             if index not in best or rank < best[index]:
                 best[index] = rank

@@ -115,7 +115,7 @@ def panel(
     if node_id is None:
         return None
     summary = summaries(trace, [node_id])[node_id]
-    visits = trace.visits.get(node_id, [])
+    visits = trace.visits_of(node_id)
     index = iterations.parse(iteration)
     places = [place for place, one in enumerate(visits, 1) if _is_in(one, index)]
     if not places:

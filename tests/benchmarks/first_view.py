@@ -92,8 +92,8 @@ def forget() -> None:
     """Drop whatever this process keeps of executions."""
     from console.web import history, timemachine
 
-    history._TRACES._known.clear()  # noqa: SLF001 - a server just started
-    timemachine._past.clear()  # noqa: SLF001
+    history._TRACES._known.clear()
+    timemachine._past.clear()
 
 
 def measure(shape: str, rounds: int, client: Client, project: Any) -> dict[str, dict[str, float]]:
