@@ -7,6 +7,7 @@ is taken apart here.
 from __future__ import annotations
 
 import json
+from operator import sub
 from typing import TYPE_CHECKING
 
 from django.db import connection
@@ -63,9 +64,9 @@ def _taken_apart(
     maps = (number for number, kind in enumerate(kinds, first) if kind == "MapStateStarted")
     return Portion(
         last,
-        list(map(int.__sub__, range(first, last + 1), back)),
+        map(sub, range(first, last + 1), back),
         json.loads(f"[{at_ms}]"),
-        list(zip(kinds, named, strict=True)),
+        zip(kinds, named, strict=True),
         _lengths(zip(maps, said, strict=True)) if said else {},
     )
 

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.store import columns
+from console.store import columns, outlines
 from engine import Trace
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
 
 def _grow(trace: Trace, execution_id: int, upto: int = columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
-    portion = columns.read(execution_id, trace.last, upto)
-    if portion is not None:
+    for portion in outlines.read(execution_id, trace.last, upto):
         trace.take(portion)
 
 
