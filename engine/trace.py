@@ -82,6 +82,9 @@ class Newest(NamedTuple):
     state: str
 
 
+_FEW = 20
+
+
 class Trace:
     """The fold. Feed it the events of one execution in order, in as many portions as you like."""
 
@@ -96,12 +99,12 @@ class Trace:
         self.ways: dict[str, dict[str, int]] = {}  # node -> node before it -> when last taken
         self._changed: dict[str, int] = {}  # node -> the event that changed it last
         self._root = Scope(TOP)
-        self._where: list[Scope] = [self._root]  # event id -> the line of control it belongs to
-        self._times = [0]  # event id -> when it happened
+        self.where: list[Scope] = [self._root]  # event id -> the line of control it belongs to
+        self.times = [0]  # event id -> when it happened
         self._owners = [0]  # event id -> the visit it belongs to
         self._views: dict[int, Visit] = {}
         self._events: dict[int, list[int]] = {}  # visit -> its events, as far as _told
-        self._told = 0
+        self._told = self._asked = 0
         self._retries = 0
         self._failing: set[int] = set()
         self._kinds = Kinds(self)
@@ -169,17 +172,17 @@ class Trace:
     def newest(self) -> Newest | None:
         """The last event."""
         kind = self._sequence[-1]
-        return Newest(self.last, self._times[-1], kind.type, kind.state) if self.last else None
+        return Newest(self.last, self.times[-1], kind.type, kind.state) if self.last else None
 
     def time_of(self, event: int) -> int:
         """Return when an event happened, in epoch milliseconds."""
-        return self._times[event]
+        return self.times[event]
 
     def sees(self, event: int, other: int) -> bool:
         """Tell whether ``event``'s line of control is within that of ``other``, or is it."""
-        scope: Scope | None = self._where[min(event, self.last)]
+        scope: Scope | None = self.where[min(event, self.last)]
         while scope is not None:
-            if scope is self._where[other]:
+            if scope is self.where[other]:
                 return True
             scope = scope.attempt.home if scope.attempt else None
         return False
@@ -199,19 +202,20 @@ class Trace:
             view = self._views[number] = Visit(self, node, number)
         return view
 
-    def line(self, event: int) -> Scope:
-        """Return the line of control an event belongs to."""
-        return self._where[event]
-
     def events_of(self, visit: int) -> list[int]:
         """Return the ids of a visit's events, in order."""
+        if visit in self._events and self._told == self.last:
+            return self._events[visit]
+        self._asked += 1
+        if self._asked <= _FEW:  # looked for one by one; who wants many gets an index
+            return list(_places(self._owners, visit))
         for number in range(self._told + 1, len(self._owners)):
             owner = self._owners[number]
             if owner == number:
                 self._events[owner] = [owner]
             elif owner:
                 self._events[owner].append(number)
-        self._told = len(self._owners) - 1
+        self._told = self.last
         return self._events[visit]
 
     # -- feeding -----------------------------------------------------------------------------------
@@ -235,14 +239,14 @@ class Trace:
     def take(self, portion: Portion) -> None:
         """Take more events, as columns."""
         before, self._lengths = self.last, portion.lengths
-        where, owners, left = self._where, self._owners, self.left
+        where, owners, left = self.where, self._owners, self.left
         self._sequence.extend(map(self._kinds.__getitem__, portion.kinds))
-        self._times.extend(portion.at_ms)
+        self.times.extend(portion.at_ms)
         sequence = self._sequence
         for number, previous, at_ms, kind in zip(
             range(before + 1, len(sequence)),
             portion.previous,
-            islice(self._times, before + 1, None),
+            islice(self.times, before + 1, None),
             islice(sequence, before + 1, None),
             strict=False,
         ):
@@ -347,10 +351,10 @@ class Trace:
     def _other(self, number: int, previous: int, kind: Kind) -> None:
         """Take an event of any other kind."""
         node, what = kind.node, kind.what
-        near = self._where[previous]
+        near = self.where[previous]
         group = kind.group or TOP
         scope = near if near.group == group else self._line(near, group)
-        self._where.append(scope)
+        self.where.append(scope)
         if what == FAILS:
             self._fails(number, previous, kind, scope)
         visit = scope.latest.get(node, 0)
@@ -368,7 +372,7 @@ class Trace:
         """Enter a Fail: it is never left."""
         scope.latest[kind.node] = number
         scope.open = kind.node
-        self.ended[number], self.left[number] = FAILED, self._times[number]
+        self.ended[number], self.left[number] = FAILED, self.times[number]
         if self._sequence[previous].what == EXITED:
             self._came(number, previous, kind)
 
@@ -416,8 +420,8 @@ class Trace:
             return
         visit = scope.latest.get(kind.node)
         if visit is not None and kind.type.endswith("StateFailed"):
-            self.ended[visit], self.left[visit] = FAILED, self._times[number]
-        failing = self._where[previous].child(kind.node)
+            self.ended[visit], self.left[visit] = FAILED, self.times[number]
+        failing = self.where[previous].child(kind.node)
         for child in attempt.scopes.values():
             if child is failing and attempt.culprit is None and child.open:
                 attempt.culprit = _deepest(child)
@@ -456,7 +460,7 @@ class Trace:
         if not node or not self._runs(scope, node):
             return
         visit = scope.latest[node]
-        self.ended[visit], self.left[visit] = status, self._times[number]
+        self.ended[visit], self.left[visit] = status, self.times[number]
         self._change(node, number)
         attempt = (scope.attempts or {}).get(node)
         for child in attempt.scopes.values() if attempt else ():
@@ -507,6 +511,17 @@ def _insides(graph: Graph) -> dict[str, set[str]]:
             inside.setdefault(owner, set()).add(node.id)
             owner = owners[graph.by_id[owner].group]
     return inside
+
+
+def _places(owners: list[int], visit: int) -> Iterator[int]:
+    """Yield the places of a visit among the owners of events."""
+    at = visit
+    try:
+        while True:
+            yield at
+            at = owners.index(visit, at + 1)
+    except ValueError:
+        return
 
 
 def _deepest(scope: Scope) -> tuple[str, int]:

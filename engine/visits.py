@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Visit:
     @property
     def iteration(self) -> tuple[int, ...]:
         """Return its index in each surrounding Map, outermost first."""
-        return self._trace.line(self.number).iteration
+        return self._trace.where[self.number].iteration
 
     @property
     def events(self) -> list[int]:
@@ -94,6 +95,29 @@ class Visits(Sequence[Visit]):
         """Yield all of them."""
         visit, node = self._trace.visit, self._node
         return (visit(node, number) for number in self.numbers)
+
+    def stays(self, now: int) -> Iterator[tuple[int, int]]:
+        """Yield when each was entered and left, ``now`` if it was not."""
+        entered = map(self._trace.times.__getitem__, self.numbers)
+        return zip(entered, map(self._trace.left.get, self.numbers, repeat(now)), strict=True)
+
+    def statuses(self) -> list[str]:
+        """Return what has become of each."""
+        ended, left = self._trace.ended, self._trace.left
+        return [
+            ended.get(number) or (SUCCEEDED if number in left else RUNNING)
+            for number in self.numbers
+        ]
+
+    def iterations(self) -> list[tuple[int, ...]]:
+        """Return the iteration of each."""
+        where = self._trace.where
+        return [where[number].iteration for number in self.numbers]
+
+    def failed(self) -> set[int]:
+        """Return the places, from 1, of those that failed."""
+        ended = self._trace.ended
+        return {place for place, one in enumerate(self.numbers, 1) if ended.get(one) == FAILED}
 
     def place(self, visit: Visit) -> int:
         """Return the number of a visit among them, from 1."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from operator import sub
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
@@ -21,33 +21,41 @@ _MARK = "\x1f"
 _LENGTH = "CASE WHEN type = 'MapStateStarted' THEN details END"
 _FROM = " FROM console_historyevent WHERE execution_id = %s AND event_id > %s AND event_id <= %s"
 # SQLite joins in the order in which it reads: that of the key, by which it finds the rows.
-_JOINED = {
+JOINED = {
     "sqlite": (
-        "SELECT max(event_id), group_concat(event_id - previous), group_concat(at_ms),"
+        "max(event_id), group_concat(event_id - previous), group_concat(at_ms),"
         f" group_concat(type), group_concat(state, char(31)), group_concat({_LENGTH}, char(31))"
-        f"{_FROM}"
     ),
     "postgresql": (
-        "SELECT max(event_id), string_agg((event_id - previous)::text, ',' ORDER BY event_id),"
+        "max(event_id), string_agg((event_id - previous)::text, ',' ORDER BY event_id),"
         " string_agg(at_ms::text, ',' ORDER BY event_id),"
         " string_agg(type, ',' ORDER BY event_id), string_agg(state, chr(31) ORDER BY event_id),"
-        f" string_agg({_LENGTH}, chr(31) ORDER BY event_id){_FROM}"
+        f" string_agg({_LENGTH}, chr(31) ORDER BY event_id)"
     ),
 }
+"""What is selected of some events, to be taken ``apart``."""
 _ROWS = f"SELECT event_id, previous, at_ms, type, state, {_LENGTH}{_FROM} ORDER BY event_id"
 LAST = 1 << 30
 
 
 def read(execution_id: int, after: int = 0, upto: int = LAST) -> Portion | None:
     """Return the events after one of them, up to another; None if there are none."""
+    given = [execution_id, after, upto]
     with connection.cursor() as cursor:
-        cursor.execute(_JOINED[connection.vendor], [execution_id, after, upto])
-        last, *texts = cursor.fetchone()
-        if last is None:
-            return None
-        found = _taken_apart(last, *texts)
-        if found is None:  # a state whose name has the mark in it
-            cursor.execute(_ROWS, [execution_id, after, upto])
+        cursor.execute(f"SELECT {JOINED[connection.vendor]}{_FROM}", given)
+        joined = cursor.fetchone()
+    return apart(given, joined)
+
+
+def apart(given: Sequence[int], joined: Sequence[Any]) -> Portion | None:
+    """Return the events that were selected joined. ``given``: whose, after which, up to which."""
+    last, *texts = joined
+    if last is None:
+        return None
+    found = _taken_apart(last, *texts)
+    if found is None:  # a state whose name has the mark in it
+        with connection.cursor() as cursor:
+            cursor.execute(_ROWS, given)
             found = _by_rows(cursor.fetchall())
     return found
 

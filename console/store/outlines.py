@@ -29,6 +29,15 @@ LONG = 2_000
 STEP = 4_000
 """It is made anew after so many events, and at the end."""
 _KEPT = "SELECT last, body FROM console_outline WHERE execution_id = %s"
+_LAST = "SELECT last FROM console_outline WHERE execution_id = %s"
+_BODY = "SELECT body FROM console_outline WHERE execution_id = %s"
+_BOTH = {
+    vendor: (
+        f"SELECT ({_LAST}), ({_BODY}), {joined} FROM console_historyevent"
+        f" WHERE execution_id = %s AND event_id > coalesce(({_LAST}), 0) AND event_id <= %s"
+    )
+    for vendor, joined in columns.JOINED.items()
+}
 _THERE = "SELECT 1 FROM console_execution WHERE id = %s"
 
 
@@ -38,18 +47,21 @@ def is_due(first: int, following: int, *, running: bool) -> bool:
 
 
 def read(execution_id: int, after: int = 0, upto: int = columns.LAST) -> Iterator[Portion]:
-    """Yield the events after one of them, up to another."""
-    if not after:
-        kept = _kept(execution_id)
-        if kept is not None:
-            after, body = kept
-            yield unpacked(body, min(after, upto))
-    if after < upto:
+    """Yield the events after one of them, up to another, by one query."""
+    if after:
         rest = columns.read(execution_id, after, upto)
-        if rest is not None:
-            if rest.last - after > STEP:
-                hints.tell(("long",), execution_id)
-            yield rest
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(_BOTH[connection.vendor], [*[execution_id] * 4, upto])
+            kept, body, *joined = cursor.fetchone()
+        if kept:
+            yield unpacked(bytes(body), min(kept, upto))
+        after = kept or 0
+        rest = columns.apart([execution_id, after, upto], joined)
+    if rest is not None:
+        if rest.last - after > STEP:
+            hints.tell(("long",), execution_id)
+        yield rest
 
 
 def keep(execution_id: int) -> None:

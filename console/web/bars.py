@@ -116,16 +116,14 @@ def _busy(
         yield one.since, one.since
         yield one.until, one.until
     for node, visits in trace.visits.items():
-        for visit in visits:
-            end = now if visit.left_ms is None else visit.left_ms
-            events = retried.get(visit.number)
-            if node in quiet:
-                yield visit.entered_ms, visit.entered_ms
-                yield end, end
-            elif events is None and len(known) == 1:  # of most there is no more to say
-                yield visit.entered_ms, end
-            else:
-                yield from _worked(visit, events or [], known, now)
+        if node in quiet:
+            for stretch in visits.stays(now):
+                yield from ((edge, edge) for edge in stretch)
+        elif len(known) == 1 and retried.keys().isdisjoint(visits.numbers):
+            yield from visits.stays(now)  # there is no more to say
+        else:
+            for visit in visits:
+                yield from _worked(visit, retried.get(visit.number, []), known, now)
 
 
 def _worked(

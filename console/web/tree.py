@@ -154,9 +154,10 @@ def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_B
     made: dict[iterations.Index, list[Visit]] = {one.index: [] for one in found}
     size = len(found[0].index)
     for inner in iterations.nodes_within(trace.graph, node):
-        for visit in trace.visits.get(inner.id, ()):
-            if visit.iteration[:size] in made:
-                made[visit.iteration[:size]].append(visit)
+        visits = trace.visits_of(inner.id)
+        for place, index in enumerate(visits.iterations()):
+            if index[:size] in made:
+                made[index[:size]].append(visits[place])
     return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
 
 
