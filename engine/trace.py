@@ -5,22 +5,24 @@ that chain (the execution, a branch, an iteration), an ``Attempt`` one start of 
 ``Visit`` one stay in one state. A retry replaces the attempt, so what it left behind no longer
 counts; finished iterations are folded into a tally, so cost stays linear.
 
+It may be fed 25,000 events at a stroke: so what most of them are, entries and exits, is done in
+one loop without calls, and a visit is a number until somebody asks for it (``engine.visits``).
+
 (Above 300 lines: one fold, whose kinds of event share its state.)
 """
 
-# Above 300 lines: one fold, whose kinds of event share its state. It is fed 25,000 events at a
-# stroke: what most of them are, entries and exits, is done in one loop without calls, and a visit
-# is a number (see ``engine.visits``).
+# Above 300 lines: one fold and what it folds into, useless apart.
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from engine import kinds
 from engine.graph import TOP
 from engine.kinds import BEGAN, DONE, ENTERED, EXITED, FAILS, ITERATES, START, STOPPED, Kinds
+from engine.portions import Newest, Portion
 from engine.visits import ABORTED, CAUGHT, FAILED, RUNNING, SUCCEEDED, Attempt, Scope, Visit, Visits
 
 if TYPE_CHECKING:
@@ -28,60 +30,9 @@ if TYPE_CHECKING:
 
     from engine.graph import Graph
     from engine.kinds import Kind
+    from engine.portions import Event
 TELLING = (RUNNING, FAILED, CAUGHT, ABORTED, SUCCEEDED)
 """Of several concurrent visits the first status of this list that occurs is shown."""
-
-
-class Event(Protocol):
-    """What a trace reads of an event: ``engine.Event``, or a row with the same fields."""
-
-    @property
-    def id(self) -> int:
-        """Return its number, from 1."""
-
-    @property
-    def previous(self) -> int:
-        """Return the number of the event it followed."""
-
-    @property
-    def at_ms(self) -> int:
-        """Return when it happened."""
-
-    @property
-    def type(self) -> str:
-        """Return its type."""
-
-    @property
-    def details(self) -> Mapping[str, Any] | None:
-        """Return its fields."""
-
-    @property
-    def state(self) -> str:
-        """Return the state it belongs to, "" if to none."""
-
-
-class Portion(NamedTuple):
-    """Events one after the other, as columns. ``kinds``: (type, state), ``last``: the last id.
-
-    ``lengths``: id -> how many items, of each ``MapStateStarted`` that says so.
-    """
-
-    last: int
-    previous: Iterable[int]
-    at_ms: Iterable[int]
-    kinds: Iterable[tuple[str, str]]
-    lengths: Mapping[int, int]
-
-
-class Newest(NamedTuple):
-    """The last event of a trace."""
-
-    id: int
-    at_ms: int
-    type: str
-    state: str
-
-
 _FEW = 20
 
 
@@ -239,7 +190,7 @@ class Trace:
     def take(self, portion: Portion) -> None:
         """Take more events, as columns."""
         before, self._lengths = self.last, portion.lengths
-        where, owners, left = self.where, self._owners, self.left
+        where, owners, left, ended = self.where, self._owners, self.left, self.ended
         self._sequence.extend(map(self._kinds.__getitem__, portion.kinds))
         self.times.extend(portion.at_ms)
         sequence = self._sequence
@@ -273,8 +224,8 @@ class Trace:
                 if visit:
                     left[visit] = at_ms
                     scope.open = ""
-                    if previous in self._failing:
-                        self.ended[visit] = CAUGHT
+                    if ended or self._failing:
+                        self._judge(visit, previous)
             elif what == ITERATES:
                 kind.said.append(number)
                 where.append(self._iteration(near, kind))
@@ -289,6 +240,13 @@ class Trace:
                 self._other(number, known, kind)
         self.last = portion.last
         self._note_changes(before)
+
+    def _judge(self, visit: int, previous: int) -> None:
+        """Tell why a visit was left: because of an error that was caught, or all went well."""
+        if previous in self._failing:
+            self.ended[visit] = CAUGHT
+        else:
+            self.ended.pop(visit, None)
 
     def _note_changes(self, before: int) -> None:
         """Note which states had events of their own."""

@@ -117,6 +117,8 @@ class Visits(Sequence[Visit]):
     def failed(self) -> set[int]:
         """Return the places, from 1, of those that failed."""
         ended = self._trace.ended
+        if not ended:
+            return set()
         return {place for place, one in enumerate(self.numbers, 1) if ended.get(one) == FAILED}
 
     def place(self, visit: Visit) -> int:

@@ -19,11 +19,11 @@ from console.models.events import (
 )
 from console.models.executions import (
     Execution,
+    Gist,
     HistoryEvent,
     InboxMessage,
     MapItem,
     MapRun,
-    Outline,
     RunRow,
     RunValue,
     TaskRow,
@@ -71,6 +71,7 @@ __all__ = [
     "EventRule",
     "EventTarget",
     "Execution",
+    "Gist",
     "HistoryEvent",
     "InboxMessage",
     "LogGroup",
@@ -82,7 +83,6 @@ __all__ = [
     "MetricMinute",
     "MetricTotal",
     "OutboxEvent",
-    "Outline",
     "Price",
     "Project",
     "Remark",

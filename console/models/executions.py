@@ -203,7 +203,7 @@ class HistoryEvent(models.Model):
     details = models.TextField(default="")
 
 
-class Outline(models.Model):
+class Gist(models.Model):
     """What happened when in a long history, without payloads: made from its events up to ``last``.
 
     It saves reading them one by one, and can be made again at any time. (No constraint: an earlier

@@ -23,11 +23,11 @@ _FROM = " FROM console_historyevent WHERE execution_id = %s AND event_id > %s AN
 # SQLite joins in the order in which it reads: that of the key, by which it finds the rows.
 JOINED = {
     "sqlite": (
-        "max(event_id), group_concat(event_id - previous), group_concat(at_ms),"
+        "group_concat(event_id - previous), group_concat(at_ms),"
         f" group_concat(type), group_concat(state, char(31)), group_concat({_LENGTH}, char(31))"
     ),
     "postgresql": (
-        "max(event_id), string_agg((event_id - previous)::text, ',' ORDER BY event_id),"
+        "string_agg((event_id - previous)::text, ',' ORDER BY event_id),"
         " string_agg(at_ms::text, ',' ORDER BY event_id),"
         " string_agg(type, ',' ORDER BY event_id), string_agg(state, chr(31) ORDER BY event_id),"
         f" string_agg({_LENGTH}, chr(31) ORDER BY event_id)"
@@ -49,10 +49,9 @@ def read(execution_id: int, after: int = 0, upto: int = LAST) -> Portion | None:
 
 def apart(given: Sequence[int], joined: Sequence[Any]) -> Portion | None:
     """Return the events that were selected joined. ``given``: whose, after which, up to which."""
-    last, *texts = joined
-    if last is None:
+    if joined[0] is None:
         return None
-    found = _taken_apart(last, *texts)
+    found = _taken_apart(given[1], *joined)
     if found is None:  # a state whose name has the mark in it
         with connection.cursor() as cursor:
             cursor.execute(_ROWS, given)
@@ -61,13 +60,13 @@ def apart(given: Sequence[int], joined: Sequence[Any]) -> Portion | None:
 
 
 def _taken_apart(
-    last: int, steps: str, at_ms: str, types: str, states: str, details: str | None
+    after: int, steps: str, at_ms: str, types: str, states: str, details: str | None
 ) -> Portion | None:
     kinds, named = types.split(","), states.split(_MARK)
     if len(kinds) != len(named):
         return None
     back = json.loads(f"[{steps}]")
-    first = last - len(back) + 1
+    first, last = after + 1, after + len(back)
     said = details.split(_MARK) if details else []
     maps = (number for number, kind in enumerate(kinds, first) if kind == "MapStateStarted")
     return Portion(

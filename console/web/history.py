@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.store import columns, outlines
+from console.store import columns, gists
 from engine import Trace
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
 
 def _grow(trace: Trace, execution_id: int, upto: int = columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
-    for portion in outlines.read(execution_id, trace.last, upto):
+    for portion in gists.read(execution_id, trace.last, upto):
         trace.take(portion)
 
 

@@ -22,10 +22,10 @@ from console.store import (
     children,
     deadlines,
     deliveries,
+    gists,
     machines,
     map_runs,
     map_tasks,
-    outlines,
     retention,
 )
 from console.store.audit import Actor
@@ -81,7 +81,7 @@ class Upkeep:
         for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
         for number in self._grown():
-            self._once(("outline", number), partial(outlines.keep, number))
+            self._once(("gist", number), partial(gists.keep, number))
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end, number))
         if share.leads:
@@ -129,10 +129,10 @@ class Upkeep:
         """Take events to their targets."""
         self._couriers.look()
 
-    # -- outlines of long histories ----------------------------------------------------------------
+    # -- long histories ----------------------------------------------------------------------------
 
     def history_grew(self, execution_id: int) -> None:
-        """Outline a long history at the next sweep: whoever grows it, or reads it, goes first."""
+        """Keep the gist of a long history at the next sweep: who grows or reads it goes first."""
         with self._lock:
             if len(self._long) < _MOST_LONG:
                 self._long.add(execution_id)

@@ -115,15 +115,15 @@ def forget() -> None:
 def looks(client: Client, address: str, made: Execution) -> dict[str, float]:
     """Return what looks at an execution cost.
 
-    At once: before upkeep has outlined its history; then for the first time, and again.
+    At once: before upkeep has kept the gist of its history; then for the first time, and again.
     """
-    from console.models import Outline
-    from console.store import outlines
+    from console.models import Gist
+    from console.store import gists
 
-    Outline.objects.filter(pk=made.pk).delete()
+    Gist.objects.filter(pk=made.pk).delete()
     forget()
     found = {"at once": spent(client, address)}
-    outlines.keep(made.pk)  # as upkeep does within seconds
+    gists.keep(made.pk)  # as upkeep does within seconds
     forget()
     return {**found, "first": spent(client, address), "again": spent(client, address)}
 

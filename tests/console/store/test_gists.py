@@ -1,4 +1,4 @@
-"""Does an outline say what the events say, is it there in time, and does it go with them?"""
+"""Does a gist say what the events say, is it there in time, and does it go with them?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.models import Execution, HistoryEvent, Outline, Timer
-from console.store import columns, hints, outlines, redrive, retention
+from console.models import Execution, Gist, HistoryEvent, Timer
+from console.store import columns, gists, hints, redrive, retention
 from console.worker.upkeep import Upkeep
 from tests.console.store.helpers import PASS, create, drain, start, types
 
@@ -52,8 +52,8 @@ TURNS = {"n": 0, "most": 5, "items": [1, 2]}
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let histories be long from ten events on."""
-    monkeypatch.setattr(outlines, "LONG", 10)
-    monkeypatch.setattr(outlines, "STEP", 8)
+    monkeypatch.setattr(gists, "LONG", 10)
+    monkeypatch.setattr(gists, "STEP", 8)
 
 
 @pytest.fixture
@@ -98,15 +98,15 @@ def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
 
 
 def test_it_says_what_the_events_say(looped: Execution) -> None:
-    """Whatever part is asked for, from an outline or from the events."""
+    """Whatever part is asked for, from a gist or from the events."""
     every = by_rows(looped)
-    assert listed(outlines.read(looped.pk)) == every
-    outlines.keep(looped.pk)
-    assert Outline.objects.get().last == len(every)
+    assert listed(gists.read(looped.pk)) == every
+    gists.keep(looped.pk)
+    assert Gist.objects.get().last == len(every)
     for upto in range(1, len(every) + 1):
-        assert listed(outlines.read(looped.pk, 0, upto)) == every[:upto]
-    assert listed(outlines.read(looped.pk, 7, 12)) == every[7:12]
-    assert listed(outlines.read(looped.pk, len(every))) == []
+        assert listed(gists.read(looped.pk, 0, upto)) == every[:upto]
+    assert listed(gists.read(looped.pk, 7, 12)) == every[7:12]
+    assert listed(gists.read(looped.pk, len(every))) == []
 
 
 def test_columns_come_in_order(looped: Execution) -> None:
@@ -127,31 +127,31 @@ def test_columns_come_in_order(looped: Execution) -> None:
 def test_names_may_have_the_mark_in_them(looped: Execution) -> None:
     """What the columns are parted by is no trap."""
     HistoryEvent.objects.filter(execution_id=looped.pk, state="Count").update(state="Co\x1fnt")
-    assert listed(outlines.read(looped.pk)) == by_rows(looped)
-    outlines.keep(looped.pk)
-    assert listed(outlines.read(looped.pk)) == by_rows(looped)
+    assert listed(gists.read(looped.pk)) == by_rows(looped)
+    gists.keep(looped.pk)
+    assert listed(gists.read(looped.pk)) == by_rows(looped)
 
 
 def test_what_came_later_is_read_from_the_events(looped: Execution) -> None:
-    """A redrive goes on after the outline, which grows when enough has come."""
-    outlines.keep(looped.pk)
-    before = Outline.objects.get().last
+    """A redrive goes on after the gist, which grows when enough has come."""
+    gists.keep(looped.pk)
+    before = Gist.objects.get().last
     redrive.redrive(looped)
     drain(looped)
     every = by_rows(looped)
     assert len(every) > before
-    assert listed(outlines.read(looped.pk)) == every
-    body = bytes(Outline.objects.get().body)
-    outlines.keep(looped.pk)  # too little has come
-    assert bytes(Outline.objects.get().body) == body
+    assert listed(gists.read(looped.pk)) == every
+    body = bytes(Gist.objects.get().body)
+    gists.keep(looped.pk)  # too little has come
+    assert bytes(Gist.objects.get().body) == body
     fold(looped)
 
 
 def fold(execution: Execution) -> engine.Trace:
-    """Return a trace by the outline, which equals one by the events."""
+    """Return a trace by the gist, which equals one by the events."""
     graph = engine.graph(engine.parse(execution.definition.text))
     by_outline, by_events = engine.Trace(graph), engine.Trace(graph)
-    for portion in outlines.read(execution.pk):
+    for portion in gists.read(execution.pk):
         by_outline.take(portion)
     whole: Portion | None = columns.read(execution.pk)
     assert whole is not None
@@ -164,7 +164,7 @@ def fold(execution: Execution) -> engine.Trace:
 
 def test_a_trace_goes_on_after_an_outline(looped: Execution) -> None:
     """Statuses, ways and counts are those of all events."""
-    outlines.keep(looped.pk)
+    gists.keep(looped.pk)
     trace = fold(looped)
     assert trace.last == len(types(looped))
     assert trace.statuses()[trace.graph.by_name["Look"]] == "failed"
@@ -178,14 +178,14 @@ def test_long_histories_are_outlined_soon(project: Project, small: None, told: l
     execution = drain(start(create(project, LOOP), TURNS, "x"))
     assert execution.pk in told
     assert short.pk not in told
-    assert not Outline.objects.exists()
+    assert not Gist.objects.exists()
     upkeep = Upkeep()
     upkeep.history_grew(execution.pk)
-    outlined(upkeep)
-    assert Outline.objects.get().last == len(types(execution))
+    swept(upkeep)
+    assert Gist.objects.get().last == len(types(execution))
 
 
-def outlined(upkeep: Upkeep) -> None:
+def swept(upkeep: Upkeep) -> None:
     """Let upkeep do what it was told of."""
     from console.store.workers import Share
 
@@ -212,26 +212,26 @@ def test_a_running_one_is_outlined_as_it_grows(
 
 
 def test_who_reads_a_long_one_says_so(looped: Execution, told: list[int]) -> None:
-    """What an earlier version wrote gets its outline when somebody has looked."""
+    """What an earlier version wrote gets its gist when somebody has looked."""
     told.clear()
-    list(outlines.read(looped.pk))
+    list(gists.read(looped.pk))
     assert told == [looped.pk]
-    outlines.keep(looped.pk)
-    list(outlines.read(looped.pk))
+    gists.keep(looped.pk)
+    list(gists.read(looped.pk))
     assert told == [looped.pk]
 
 
 def test_it_goes_with_its_execution(looped: Execution) -> None:
     """Nothing is left of it, and what was removed meanwhile gets none."""
-    outlines.keep(looped.pk)
-    assert Outline.objects.exists()
+    gists.keep(looped.pk)
+    assert Gist.objects.exists()
     assert retention.prune(retention.Scope(clock.now_ms() + 1000)).executions == 1
-    outlines.keep(looped.pk)
-    assert not Outline.objects.exists()
+    gists.keep(looped.pk)
+    assert not Gist.objects.exists()
 
 
 def test_short_ones_have_none(project: Project) -> None:
     """A row is kept for those only that take long to read."""
     execution = drain(start(create(project, PASS)))
-    outlines.keep(execution.pk)
-    assert not Outline.objects.exists()
+    gists.keep(execution.pk)
+    assert not Gist.objects.exists()

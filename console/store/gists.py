@@ -1,7 +1,7 @@
-"""How is a long history read at once?  By an outline: what happened when, in one row.
+"""How is a long history read at once?  By its gist: what happened when, in one row.
 
-History only grows, so an outline stays true: what came after it is read from the events. Upkeep
-makes them, never a step; without one all is read from the events, which takes some times as long.
+History only grows, so a gist stays true: what came after it is read from the events. Upkeep keeps
+it, never a step; without one all is read from the events, which takes twice as long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from console.models import Outline
+from console.models import Gist
 from console.store import columns, hints, rows
 from console.store.writer import write
 from engine import Portion
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LONG = 2_000
-"""From so many events on a history has an outline."""
+"""From so many events on a history has a gist."""
 STEP = 4_000
 """It is made anew after so many events, and at the end."""
-_KEPT = "SELECT last, body FROM console_outline WHERE execution_id = %s"
-_LAST = "SELECT last FROM console_outline WHERE execution_id = %s"
-_BODY = "SELECT body FROM console_outline WHERE execution_id = %s"
+_KEPT = "SELECT last, body FROM console_gist WHERE execution_id = %s"
+_LAST = "SELECT last FROM console_gist WHERE execution_id = %s"
+_BODY = "SELECT body FROM console_gist WHERE execution_id = %s"
 _BOTH = {
     vendor: (
         f"SELECT ({_LAST}), ({_BODY}), {joined} FROM console_historyevent"
@@ -42,7 +42,7 @@ _THERE = "SELECT 1 FROM console_execution WHERE id = %s"
 
 
 def is_due(first: int, following: int, *, running: bool) -> bool:
-    """Tell whether events from ``first`` on, before ``following``, are a reason for an outline."""
+    """Tell whether events from ``first`` on, before ``following``, are a reason for a gist."""
     return following > LONG and (not running or first // STEP != following // STEP)
 
 
@@ -65,7 +65,7 @@ def read(execution_id: int, after: int = 0, upto: int = columns.LAST) -> Iterato
 
 
 def keep(execution_id: int) -> None:
-    """Outline a history, unless it is short or little has come since."""
+    """Keep the gist of a history, unless it is short or little has come since."""
     before, body = _kept(execution_id) or (0, b"")
     rest = columns.read(execution_id, before)
     if rest is None or rest.last <= LONG or rest.last - before < LONG // 2:
@@ -77,7 +77,7 @@ def keep(execution_id: int) -> None:
             cursor.execute(rows.kept(_THERE), [execution_id])
             if cursor.fetchone() is None:  # it was removed
                 return
-        Outline.objects.update_or_create(
+        Gist.objects.update_or_create(
             execution_id=execution_id, defaults={"last": rest.last, "body": packed_up}
         )
 
@@ -114,7 +114,7 @@ def packed(portions: Sequence[Portion]) -> bytes:
 
 
 def unpacked(body: bytes, upto: int) -> Portion:
-    """Return the events of an outline, up to one of them."""
+    """Return the events of a gist, up to one of them."""
     text = zlib.decompress(body)
     place = text.index(b"\n") + 1
     told = json.loads(text[:place])
