@@ -64,7 +64,9 @@ def look(client: Client, address: str) -> tuple[Any, int]:
 @pytest.mark.parametrize("query", ["", "?view=timeline", "?step=Count&tab=events", "?at=20"])
 def test_it_needs_as_many_queries(client: Client, made: dict[str, Execution], query: str) -> None:
     """Few, and no more for 25,000 events than for 24, whether upkeep came by or not."""
-    counts = {name: look(client, page(one, query))[1] for name, one in made.items()}
+    counts = {  # of two: now and then the clock asks a database what time it is
+        name: min(look(client, page(one, query))[1] for _ in range(2)) for name, one in made.items()
+    }
     assert len(set(counts.values())) == 1
     assert counts["long"] <= 15
 
