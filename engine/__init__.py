@@ -28,6 +28,7 @@ from engine.language.processors import processor_definition
 from engine.language.references import references
 from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
+from engine.portions import Portion
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, abandon, advance
 from engine.runtime.commands import (
@@ -62,7 +63,8 @@ from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, TrialError, try_state
 from engine.runtime.turn import MAX_EVENTS
-from engine.trace import Attempt, Trace, Visit
+from engine.trace import Trace
+from engine.visits import Attempt, Visit, Visits
 
 __all__ = [
     "BUDGET",
@@ -101,6 +103,7 @@ __all__ = [
     "Node",
     "Pattern",
     "Places",
+    "Portion",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
@@ -126,6 +129,7 @@ __all__ = [
     "TrialError",
     "Values",
     "Visit",
+    "Visits",
     "abandon",
     "advance",
     "byte_size",

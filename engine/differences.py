@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
 from engine.graph import TOP
-from engine.trace import ABORTED
+from engine.visits import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from engine.graph import Graph
     from engine.runtime.commands import Finish
-    from engine.trace import Trace, Visit
+    from engine.trace import Trace
+    from engine.visits import Visit
 
 TOLD = 5
 """So many differences of one kind are told: the first ones are enough."""
@@ -52,7 +53,7 @@ def lines(trace: Trace) -> list[Line]:
     names = {group.id: group for group in trace.graph.groups}
     found: dict[str, list[Visit]] = {}
     every = (visit for visits in trace.visits.values() for visit in visits)
-    for visit in sorted(every, key=lambda one: one.events[0]):
+    for visit in sorted(every, key=lambda one: one.number):
         found.setdefault(_line(trace.graph, names, visit), []).append(visit)
     return [_line_of(trace.graph, name, visits) for name, visits in found.items()]
 

@@ -14,7 +14,7 @@ ORDER = [
     ("engine.data",),
     ("engine.language",),
     ("engine.runtime",),
-    ("engine.graph", "engine.trace"),
+    ("engine.graph", "engine.kinds", "engine.portions", "engine.trace", "engine.visits"),
     ("engine.differences", "engine.replay"),
 ]
 IMPURE = {

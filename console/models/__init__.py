@@ -19,6 +19,7 @@ from console.models.events import (
 )
 from console.models.executions import (
     Execution,
+    Gist,
     HistoryEvent,
     InboxMessage,
     MapItem,
@@ -70,6 +71,7 @@ __all__ = [
     "EventRule",
     "EventTarget",
     "Execution",
+    "Gist",
     "HistoryEvent",
     "InboxMessage",
     "LogGroup",

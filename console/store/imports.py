@@ -16,7 +16,7 @@ import engine
 from console import clock
 from console.errors import ValidationException
 from console.models import Execution
-from console.store import audit, definitions, history
+from console.store import audit, definitions, gists, hints, history
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -97,6 +97,8 @@ def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) 
         execution.save(force_insert=True)
         history.append(execution.pk, printed.events)
         audit.record(project, actor, "ImportExecution", execution.arn)
+        if gists.is_due(1, last.id, running=False):
+            hints.tell(("long",), execution.pk)
 
     write(store)
     return execution

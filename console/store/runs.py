@@ -21,7 +21,7 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import clock
 from console.integrations import parameters
-from console.store import epoch, hints, history, inbox, pace, sql, timers
+from console.store import epoch, gists, hints, history, inbox, pace, sql, timers
 from console.store.caches import kept_runs, machines
 from console.store.values import StoredValues, save_values
 from console.store.wishes import Fenced, carry_out
@@ -313,6 +313,9 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     if ready:
         hints.wake(number)
     hints.tell(("execution", number))
+    first = run.next_event - sum(len(one.events) for one in made)
+    if gists.is_due(first, run.next_event, running=run.status == "RUNNING"):
+        hints.tell(("long",), number)
 
 
 __all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]

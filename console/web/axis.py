@@ -197,10 +197,10 @@ def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
 def folded(bare: Span, busy: Iterable[Stretch]) -> Span:
     """Return a span with what is idle in it folded. ``busy``: when something worked."""
     begin, end = bare.begin, bare.end
-    worked = _merged(busy, begin, end)
-    edges = [begin, *(edge for stretch in worked for edge in stretch), end]
+    merged, worked = _merged(busy, begin, end)
+    edges = [begin, *(edge for stretch in merged for edge in stretch), end]
     gaps = list(zip(edges[::2], edges[1::2], strict=True))
-    least = max(SHORTEST, sum(until - since for since, until in worked) / _SHARE)
+    least = max(SHORTEST, worked / _SHARE)
     idle = [(since, until) for since, until in gaps if until - since >= least]
     alone = sum(until - since for since, until in idle) >= end - begin
     width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
@@ -218,15 +218,27 @@ def _placed(bare: Span, idle: Sequence[Stretch], width: float) -> Iterable[Fold]
         x, at_ms = x + width, until
 
 
-def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> Sequence[Stretch]:
-    """Return when at least one of the stretches was going on, in order, within begin and end."""
+def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[Stretch], int]:
+    """Return when at least one of the stretches was going on, in order, within begin and end.
+
+    And for how long; pauses too short to be folded are no pauses.
+    """
     merged: list[Stretch] = []
-    for since, until in sorted(stretches):
-        since, until = max(since, begin), min(until, end)  # noqa: PLW2901 - clipped
-        if until < since:
-            continue
-        if merged and since <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(until, merged[-1][1]))
-        else:
-            merged.append((since, until))
-    return merged
+    first, last, worked = begin, begin - SHORTEST, 0  # nothing so far
+    for since, until in sorted(_within(stretches, begin, end)):
+        if since - last >= SHORTEST:
+            merged.append((first, last))
+            first = last = since
+        if until > last:
+            worked += until - (since if since > last else last)  # noqa: FURB136 - of thousands
+            last = until
+    return [*merged[1:], (first, last)] if merged else [], worked
+
+
+def _within(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
+    """Cut off what is outside of begin and end."""
+    for since, until in stretches:
+        if begin <= since and until <= end:
+            yield since, until
+        elif until >= begin and since <= end:
+            yield max(since, begin), min(until, end)

@@ -117,16 +117,14 @@ def _busy(
         yield one.since, one.since
         yield one.until, one.until
     for node, visits in trace.visits.items():
-        for visit in visits:
-            end = now if visit.left_ms is None else visit.left_ms
-            events = retried.get(visit.events[0])
-            if node in quiet:
-                yield visit.entered_ms, visit.entered_ms
-                yield end, end
-            elif events is None and len(known) == 1:  # of most there is no more to say
-                yield visit.entered_ms, end
-            else:
-                yield from _worked(visit, events or [], known, now)
+        if node in quiet:
+            for stretch in visits.stays(now):
+                yield from ((edge, edge) for edge in stretch)
+        elif len(known) == 1 and retried.keys().isdisjoint(visits.numbers):
+            yield from visits.stays(now)  # there is no more to say
+        else:
+            for visit in visits:
+                yield from _worked(visit, retried.get(visit.number, []), known, now)
 
 
 def _worked(
@@ -162,7 +160,7 @@ def _segments(row: Row, axis: Axis, retried: dict[int, list[Seen]]) -> Iterator[
         pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
     else:
         visits = row.visits_made
-        pieces = [p for one in visits for p in _pieces(one, retried.get(one.events[0], []), now)]
+        pieces = [p for one in visits for p in _pieces(one, retried.get(one.number, []), now)]
     for piece in pieces:
         yield from _placed(piece, axis)
 
@@ -214,8 +212,8 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
     ]
     if not wanted:
         return {}
-    owner = {event: visit.events[0] for visit in wanted for event in visit.events}
-    found: dict[int, list[Seen]] = {visit.events[0]: [] for visit in wanted}
+    owner = {event: visit.number for visit in wanted for event in visit.events}
+    found: dict[int, list[Seen]] = {visit.number: [] for visit in wanted}
     for one in _told(execution, min(owner), max(owner)):
         if one.id not in owner:
             continue

@@ -58,18 +58,18 @@ def _walk(trace: Trace) -> Walk:
     order = {group.id: place for place, group in enumerate(trace.graph.groups)}
     every = [visit for visits in trace.visits.values() for visit in visits]
     paths: dict[tuple[int, tuple[int, ...]], list[str]] = {}
-    for visit in sorted(every, key=lambda one: one.events[0] if one.events else 0):
+    for visit in sorted(every, key=lambda one: one.number):
         node = trace.graph.by_id[visit.node]
         paths.setdefault((order.get(node.group, 0), visit.iteration), []).append(node.name)
     cells = {
-        node.name: _cell(statuses.get(node.id, ""), trace.visits.get(node.id, []))
+        node.name: _cell(statuses.get(node.id, ""), trace.visits_of(node.id))
         for node in trace.graph.nodes
     }
     types = {node.name: node.type for node in trace.graph.nodes}
     return Walk(cells, types, {key: tuple(names) for key, names in paths.items()})
 
 
-def _cell(status: str, visits: list[Visit]) -> Cell:
+def _cell(status: str, visits: Sequence[Visit]) -> Cell:
     left = [one.left_ms - one.entered_ms for one in visits if one.left_ms is not None]
     return Cell(
         words.STEP[status],

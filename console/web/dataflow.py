@@ -209,7 +209,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
 def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
     """Return an iteration's item where the history tells it: the input of its first state."""
     every = (one for many in trace.visits.values() for one in many)
-    first = min(one.events[0] for one in every if one.iteration == visit.iteration)
+    first = min(one.number for one in every if one.iteration == visit.iteration)
     text = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id=first)
         .values_list("details", flat=True)

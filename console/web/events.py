@@ -17,6 +17,8 @@ from console.web import hiding, jsonview, timeouts, words
 from console.web.history import details_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.db.models import QuerySet
 
     from console.models import Execution
@@ -49,6 +51,14 @@ class Detail:
 
     facts: tuple[tuple[str, str], ...]
     payloads: tuple[tuple[str, jsonview.Payload], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What there is to show: type -> how many events, and the id of the last one."""
+
+    types: Mapping[str, int]
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +100,11 @@ class Page:
         return not self.wanted.newest_first and self.number == self.pages
 
 
-def page(execution: Execution, wanted: Filter) -> Page:
+def page(execution: Execution, wanted: Filter, told: Told | None = None) -> Page:
     """Return the page asked for, or the one that holds event ``wanted.at``."""
-    everything = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
-    kinds = list(everything.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
+    told = told or _told(execution)
     rows = wanted.rows(execution)
-    total = sum(count for _, count, _ in kinds)
+    total = sum(told.types.values())
     found = rows.count() if wanted.active else total
     pages = max(1, -(-found // PAGE))
     chosen = wanted.at and not wanted.paged
@@ -104,9 +113,14 @@ def page(execution: Execution, wanted: Filter) -> Page:
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
     opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
     shown = tuple(_rows(execution, found_rows, opened))
-    newest = max((number for _, _, number in kinds), default=0)
-    types = sorted(kind for kind, _, _ in kinds)
-    return Page(shown, wanted, number, pages, found, total, newest, types)
+    return Page(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
+
+
+def _told(execution: Execution) -> Told:
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
+    kinds = list(rows.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
+    last = max((number for _, _, number in kinds), default=0)
+    return Told({kind: count for kind, count, _ in kinds}, last)
 
 
 def between(
@@ -127,12 +141,6 @@ def one(execution: Execution, number: int) -> Row | None:
     """Return one unfolded row."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
     return next(iter(_rows(execution, rows, {number})), None)
-
-
-def types(execution: Execution) -> list[str]:
-    """Return the event types that occur in the history."""
-    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
-    return sorted(rows.order_by().values_list("type", flat=True).distinct())
 
 
 def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:

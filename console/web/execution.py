@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from engine import Trace
 
 
-def history(one: Execution, query: QueryDict) -> dict[str, Any]:
-    """Return the event table."""
+def history(
+    one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the event table. ``drawn``: the picture, which knows how many events there are."""
     wanted = Filter.of(query)
-    page = events.page(one, wanted)
+    page = events.page(one, wanted, drawn.get("told") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
@@ -56,17 +58,18 @@ def _states(one: Execution) -> list[str]:
         return []
 
 
-def picture(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
         drawing = svg.picture(one.definition.text)
         with traced(one) as trace:
-            context = {"picture": drawing, **ending(one, trace)}
+            told = events.Told(trace.types, trace.last)
+            context = {"picture": drawing, "told": told, **ending(one, trace)}
             if not timemachine.asked(query):
                 return {**context, **painted(one, trace, query)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past(one, query, last)}
+    return {**context, **past(one, query, told.last)}
 
 
 def past(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -147,7 +150,7 @@ def ending(one: Execution, trace: Trace) -> dict[str, Any]:
         "transitions": trace.transitions,
         "cost": cost.of_execution(one, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
-        "failed_visit": trace.visits[culprit.node].index(culprit) + 1 if culprit else 0,
+        "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }
 

@@ -10,16 +10,14 @@ import json
 from collections import OrderedDict
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from django.db.models import Case, F, TextField, Value, When
+from typing import TYPE_CHECKING, Any
 
 import engine
-from console.models import HistoryEvent
+from console.store import columns, gists
 from engine import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from console.models import Execution
 
@@ -57,7 +55,7 @@ def traced(execution: Execution) -> Iterator[Trace]:
     """Yield the trace of everything committed so far; raise ``engine.DefinitionError``."""
     lock, trace = _TRACES.of(execution)
     with lock:
-        trace.feed(_events(execution.pk, trace.last))
+        _grow(trace, execution.pk)
         yield trace
 
 
@@ -68,36 +66,14 @@ def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     """
     if trace is None:
         trace = Trace(engine.graph(engine.parse(execution.definition.text)))
-    trace.feed(_events(execution.pk, trace.last, upto))
+    _grow(trace, execution.pk, upto)
     return trace
 
 
-class _Row(NamedTuple):
-    """An event as the trace wants it; a tuple, for there may be 25,000."""
-
-    id: int
-    previous: int
-    at_ms: int
-    type: str
-    state: str
-    details: Mapping[str, Any] | None = None
-
-
-def _events(execution_id: int, after: int, upto: int = 1 << 30) -> Iterator[_Row]:
-    length = Case(
-        When(type="MapStateStarted", then=F("details")),
-        default=Value(""),
-        output_field=TextField(),
-    )
-    rows = (
-        HistoryEvent.objects.filter(
-            execution_id=execution_id, event_id__gt=after, event_id__lte=upto
-        )
-        .order_by("event_id")
-        .values_list("event_id", "previous", "at_ms", "type", "state", length)
-    )
-    for number, previous, at_ms, kind, state, text in rows.iterator(chunk_size=5000):
-        yield _Row(number, previous, at_ms, kind, state, details_of(text) if text else None)
+def _grow(trace: Trace, execution_id: int, upto: int = columns.LAST) -> None:
+    """Feed a trace with what it does not know yet."""
+    for portion in gists.read(execution_id, trace.last, upto):
+        trace.take(portion)
 
 
 def details_of(text: str) -> dict[str, Any]:

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from console.web import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from engine import Graph, Node, Trace
 
 Index = tuple[int, ...]
 MOST_LINKS = 100
 """How many iterations of a group are listed; the number field leads to the others."""
 _WORST = ("failed", "running", "aborted", "caught", "succeeded")
+_RANK = {status: rank for rank, status in enumerate(_WORST)}
 _GROUPS = ("failed", "aborted", "running", "caught", "succeeded")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
 class Iteration:
     """One iteration. ``step``: the state that tells most of it."""
 
@@ -100,18 +104,23 @@ def picker(trace: Trace, node: Node, here: Index = ()) -> Picker | None:
     depth = len(found[0].index) if found else 1
     index = here[:depth]
     failed = [one for one in found if one.status == "failed"]
-    if node is not owner:  # a press on another iteration keeps the state that is looked at
-        found = [replace(one, step=node.name) for one in found]
+    # a press on another iteration keeps the state that is looked at
+    kept = "" if node is owner else node.name
     return Picker(
         owner=owner.name,
         total=len(found),
-        groups=_grouped(found),
-        here=next((one for one in found if one.index == index), None),
-        previous_failed=next((one for one in reversed(failed) if one.index < index), None),
-        next_failed=next((one for one in failed if one.index > index), None),
-        before=next((one for one in reversed(found) if index and one.index < index), None),
-        after=next((one for one in found if index and one.index > index), None),
+        groups=_grouped(found, kept),
+        here=_first((one for one in found if one.index == index), kept),
+        previous_failed=_first((one for one in reversed(failed) if one.index < index), kept),
+        next_failed=_first((one for one in failed if one.index > index), kept),
+        before=_first((one for one in reversed(found) if index and one.index < index), kept),
+        after=_first((one for one in found if index and one.index > index), kept),
     )
+
+
+def _first(found: Iterator[Iteration], kept: str) -> Iteration | None:
+    """Return the first one, leading to the state ``kept`` if that is named."""
+    return next(iter(_leading(list(islice(found, 1)), kept)), None)
 
 
 def of_map(trace: Trace, owner: Node) -> list[Iteration]:
@@ -123,11 +132,14 @@ def of_map(trace: Trace, owner: Node) -> list[Iteration]:
     depth = _depth(trace.graph, owner) + 1
     best: dict[Index, tuple[int, int, str]] = {}
     for node in inside:
-        for visit in trace.visits.get(node.id, ()):
+        visits = trace.visits_of(node.id)
+        told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
+        for number, status, iteration in told:
             # Of visits that are equally telling, the later one stands deeper or further on.
-            rank = (_WORST.index(visit.status), -visit.events[0], node.name)
-            index = visit.iteration[:depth]
-            if index not in best or rank < best[index]:
+            rank = (_RANK[status], -number, node.name)
+            index = iteration[:depth]
+            before = best.get(index)
+            if before is None or rank < before:
                 best[index] = rank
     return [Iteration(index, _WORST[rank[0]], rank[2]) for index, rank in sorted(best.items())]
 
@@ -165,10 +177,17 @@ def _depth(graph: Graph, owner: Node) -> int:
     return count
 
 
-def _grouped(found: list[Iteration]) -> tuple[Group, ...]:
-    groups = []
-    for status in _GROUPS:
-        members = [one for one in found if one.status == status]
-        if members:
-            groups.append(Group(words.STEP[status], len(members), tuple(members[:MOST_LINKS])))
-    return tuple(groups)
+def _grouped(found: list[Iteration], kept: str) -> tuple[Group, ...]:
+    members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
+    for one in found:
+        members[one.status].append(one)
+    return tuple(
+        Group(words.STEP[status], len(some), tuple(_leading(some[:MOST_LINKS], kept)))
+        for status, some in members.items()
+        if some
+    )
+
+
+def _leading(some: Iterable[Iteration], kept: str) -> Iterable[Iteration]:
+    """Return iterations, leading to the state ``kept`` if that is named."""
+    return (replace(one, step=kept) for one in some) if kept else some

@@ -15,9 +15,11 @@ from console.web.steps import Summary, summaries
 from console.web.tries import Try, tries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.models import Execution
     from console.web.seen import Seen
-    from engine import Node, Trace, Visit
+    from engine import Node, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +117,26 @@ def panel(
     if node_id is None:
         return None
     summary = summaries(trace, [node_id])[node_id]
-    visits = trace.visits.get(node_id, [])
+    visits = trace.visits_of(node_id)
     index = iterations.parse(iteration)
-    places = [place for place, one in enumerate(visits, 1) if _is_in(one, index)]
+    places: Sequence[int] = range(1, len(visits) + 1)
+    if index:
+        told = enumerate(visits.iterations(), 1)
+        places = [place for place, one in told if _is_in(one, index)]
     if not places:
         picker = iterations.picker(trace, summary.node, index) if visits else None
         status = words.STEP[""] if index else summary.status
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
-        failed = [place for place in places if visits[place - 1].status == "failed"]
+        failed = sorted(visits.failed() & set(places))
         last = places[-1]
         number = failed[0] if failed and visits[last - 1].status != "running" else last
     return _panel(execution, trace, summary, number)
 
 
-def _is_in(visit: Visit, index: tuple[int, ...]) -> bool:
+def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
     """Tell whether a visit belongs to an iteration; a Map itself stands outside of its own."""
-    return visit.iteration[: len(index)] == index[: len(visit.iteration)]
+    return iteration[: len(index)] == index[: len(iteration)]
 
 
 def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) -> Panel:
@@ -141,7 +146,8 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
     told = seen.with_failures(execution, events)
     error, cause = seen.failure(execution, trace, visit, told)
     left = visit.left_ms
-    alike = [place for place, one in enumerate(visits, 1) if one.iteration == visit.iteration]
+    own, failed = visit.iteration, visits.failed()
+    alike = [place for place, one in enumerate(visits.iterations(), 1) if one == own]
     aborted = left if visit.status == "aborted" else None
     return Panel(
         summary=summary,
@@ -168,7 +174,7 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
             EventLine(one.id, one.type, words.event_tone(one.type), one.at_ms - execution.start_ms)
             for one in events
         ),
-        failed_visits=tuple(place for place in alike if visits[place - 1].status == "failed"),
+        failed_visits=tuple(place for place in alike if place in failed) if failed else (),
     )
 
 

@@ -102,7 +102,7 @@ def _calls(
         visit = owners.get(one.id)
         if visit is None:
             continue
-        key = visit.events[0]
+        key = visit.number
         if one.type in _BEGINS:
             last[key] = _Call(visit, one.id, one.at_ms, tries[key])
             tries[key] += 1

@@ -64,7 +64,7 @@ def summaries(trace: Trace, only: Iterable[str] | None = None) -> dict[str, Summ
 
 
 def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
-    visits = trace.visits.get(node.id, [])
+    visits = trace.visits_of(node.id)
     if not visits:
         return Summary(node, depth, words.STEP[status])
     if not status:  # entered before a retry, not since

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from console.web import iterations, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from django.http import QueryDict
 
@@ -76,7 +76,7 @@ class Row:
     visits: int = 0
     retries: int | None = None
     matches: bool = True
-    visits_made: tuple[Visit, ...] = field(default=(), repr=False)
+    visits_made: Sequence[Visit] = field(default=(), repr=False)
 
     @property
     def status(self) -> words.Status:
@@ -124,7 +124,7 @@ def _troubled(below: Iterable[_Branch]) -> bool:
 
 
 def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
-    visits = trace.visits.get(node.id, [])
+    visits = trace.visits_of(node.id)
     last = visits[-1] if visits else None
     key = next(key for key, one in words.STEP.items() if one is summary.status)
     return Row(
@@ -139,7 +139,7 @@ def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
         since=summary.running_since,
         visits=len(visits),
         retries=summary.retries,
-        visits_made=tuple(visits),
+        visits_made=visits,
     )
 
 
@@ -154,9 +154,10 @@ def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_B
     made: dict[iterations.Index, list[Visit]] = {one.index: [] for one in found}
     size = len(found[0].index)
     for inner in iterations.nodes_within(trace.graph, node):
-        for visit in trace.visits.get(inner.id, ()):
-            if visit.iteration[:size] in made:
-                made[visit.iteration[:size]].append(visit)
+        visits = trace.visits_of(inner.id)
+        for place, index in enumerate(visits.iterations()):
+            if index[:size] in made:
+                made[index[:size]].append(visits[place])
     return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
 
 

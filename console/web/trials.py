@@ -37,7 +37,7 @@ def of(
             visits = trace.visits.get(node.id, [])[:MOST]
             wanted += [(visit, visit.tries - 1, None) for visit in visits]
     wanted.sort(key=lambda one: (one[0].events[0], one[1]))
-    entered = _entered(execution, [visit.events[0] for visit, _, _ in wanted])
+    entered = _entered(execution, [visit.number for visit, _, _ in wanted])
     for visit, tries, mock in wanted:
         yield from _trial(execution, trace, visit, tries, mock, entered)
 
@@ -51,12 +51,12 @@ def _trial(
     entered: dict[int, str],
 ) -> Iterator[dict[str, Any]]:
     node = trace.graph.by_id[visit.node]
-    given = entered.get(visit.events[0])
+    given = entered.get(visit.number)
     mock = mock or _mock_of_group(execution, trace, visit)
     if mock is None or given is None:
         return
     one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
-    variables = dataflow.variables_at(execution, trace, visit.events[0])
+    variables = dataflow.variables_at(execution, trace, visit.number)
     if variables != "{}":
         one["variables"] = variables
     if "$$." in node.text or "$states.context" in node.text:

@@ -82,6 +82,7 @@ class Embedded:
             hints.listen(("map",), self._upkeep.map_scheduled),
             hints.listen(("map-run",), self._upkeep.map_run_changed),
             hints.listen(("event",), self._events),
+            hints.listen(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=_closing(target), name=name, daemon=True)

@@ -22,6 +22,7 @@ from console.store import (
     children,
     deadlines,
     deliveries,
+    gists,
     machines,
     map_runs,
     map_tasks,
@@ -46,6 +47,7 @@ METRICS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 RETENTION_BATCH = 100
 RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
+_MOST_LONG = 1_000  # who is not among them is read as rows
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -61,6 +63,7 @@ class Upkeep:
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
+        self._long: set[int] = set()
         self._moving: set[int] = set()
         self._jobs: set[int] = set()
         self._deleting = threading.Lock()
@@ -77,6 +80,8 @@ class Upkeep:
                 self.map_scheduled(execution_id, task)
         for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
+        for number in self._grown():
+            self._once(("gist", number), partial(gists.keep, number))
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end, number))
         if share.leads:
@@ -123,6 +128,19 @@ class Upkeep:
     def events(self) -> None:
         """Take events to their targets."""
         self._couriers.look()
+
+    # -- long histories ----------------------------------------------------------------------------
+
+    def history_grew(self, execution_id: int) -> None:
+        """Keep the gist of a long history at the next sweep: who grows or reads it goes first."""
+        with self._lock:
+            if len(self._long) < _MOST_LONG:
+                self._long.add(execution_id)
+
+    def _grown(self) -> set[int]:
+        with self._lock:
+            found, self._long = self._long, set()
+        return found
 
     # -- bulk jobs ---------------------------------------------------------------------------------
 

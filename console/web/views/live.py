@@ -50,7 +50,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
             if trace.last == cursor and not over and not context["remarked"]:
                 return HttpResponse(status=204)
             context |= painted(one, trace, request.GET) | ending(one, trace)
-            context["paint"] = _paint(trace, cursor, events.types(one))
+            context["paint"] = _paint(trace, cursor, sorted(trace.types))
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in trace.changes(
                 cursor
