@@ -7,6 +7,8 @@ so nothing hangs on colour.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, islice
+from operator import sub
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
@@ -82,7 +84,8 @@ def bars(
     retried = _retried(execution, trace, shown)
     begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
     span = Span(begin, end, now)
-    if end - begin >= SHORTEST:
+    plain = len(known) == 1 and not retried
+    if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
         future = [] if past_ms is None else [(past_ms, end)]
         span = folded(span, [*_busy(trace, known, retried, now), *future])
     axis = Axis(span, known, chosen)
@@ -106,6 +109,16 @@ def _limits(
 
 
 # -- when something worked -------------------------------------------------------------------------
+
+
+def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
+    """Tell whether there is no pause to fold, as in most loops, where to look for one is long."""
+    edges = [begin, end, now]
+    for visits in trace.visits.values():
+        edges += chain.from_iterable(visits.stays(now))
+    edges.sort()
+    longest: int = max(map(sub, islice(edges, 1, None), edges))
+    return longest < SHORTEST
 
 
 def _busy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,7 @@ from console import clock
 from console.models import Execution, Gist, HistoryEvent, Timer
 from console.store import columns, gists, hints, redrive, retention
 from console.worker.upkeep import Upkeep
-from tests.console.store.helpers import PASS, create, drain, start, types
+from tests.console.store.helpers import PASS, create, drain, ended, start, types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,6 +192,16 @@ def swept(upkeep: Upkeep) -> None:
 
     upkeep.sweep(Share())
     upkeep.stop(5)
+
+
+def test_a_worker_keeps_it_by_itself(project: Project, small: None, worker: object) -> None:
+    """Whoever looks some seconds after the end finds it there."""
+    del small, worker
+    execution = ended(start(create(project, LOOP), TURNS, "x"))
+    until = time.monotonic() + 20
+    while not Gist.objects.filter(last=len(types(execution))).exists():
+        assert time.monotonic() < until, "no gist was kept"
+        time.sleep(0.05)
 
 
 def test_a_running_one_is_outlined_as_it_grows(
