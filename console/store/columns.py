@@ -65,13 +65,15 @@ def _taken_apart(
     kinds, named = types.split(","), states.split(_MARK)
     if len(kinds) != len(named):
         return None
-    back = json.loads(f"[{steps}]")
-    first, last = after + 1, after + len(back)
+    first, last = after + 1, after + len(kinds)
+    previous: Iterable[int] = range(after, last)
+    if steps != "1" + ",1" * (len(kinds) - 1):  # not one after the other, as in one line of control
+        previous = map(sub, range(first, last + 1), json.loads(f"[{steps}]"))
     said = details.split(_MARK) if details else []
     maps = (number for number, kind in enumerate(kinds, first) if kind == "MapStateStarted")
     return Portion(
         last,
-        map(sub, range(first, last + 1), back),
+        previous,
         json.loads(f"[{at_ms}]"),
         zip(kinds, named, strict=True),
         _lengths(zip(maps, said, strict=True)) if said else {},
