@@ -192,8 +192,11 @@ def counts(
 
 
 def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
-    """Return sets that an index has in order; together, what the index can narrow."""
-    rows = Execution.objects.filter(project=here.project)
+    """Return sets that an index has in order; together, what the index can narrow.
+
+    What was imported is still in them, which no index of theirs knows.
+    """
+    rows = Execution.stored.filter(project=here.project)
     one = machine or (_machine(here, wanted.machine) if wanted.machine else None)
     if wanted.children:
         rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
@@ -202,7 +205,7 @@ def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[Q
                 Q(state_machine=one) | Q(state_machine_arn__startswith=one.arn + "/")
             )
     elif one is not None:
-        rows = Execution.objects.filter(state_machine=one, map_run=None)
+        rows = Execution.stored.filter(state_machine=one, map_run=None)
     else:
         rows = rows.filter(map_run=None)
     if wanted.since is not None:
@@ -234,7 +237,7 @@ def _region(here: Yard) -> Q:
 
 def _conditions(wanted: Wanted) -> Q:
     """Return what no index knows."""
-    found = Q()
+    found = Q(imported_ms=None)
     if wanted.search:
         found &= Q(name__icontains=wanted.search)
     if wanted.error:
