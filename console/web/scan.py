@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
-from console.web import failures, sift
+from console.web import errornames, failures, sift
 from console.web.wanted import BAD_ENDS, STATUSES, Wanted
 
 if TYPE_CHECKING:
@@ -124,12 +124,12 @@ def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -
 def look(
     here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
-    """Look through one window for up to ``most`` that match, four queries whatever is asked.
+    """Look through one window for up to ``most`` that match, five queries whatever is asked.
 
     Most often a small one has enough of them, and less is read.
     """
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
-    if not streams:
+    if not streams or not errornames.possible(here.project, wanted):
         return Part((), None)
     sifted = sift.needed(here.project, wanted)
     full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
