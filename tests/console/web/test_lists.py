@@ -175,6 +175,24 @@ def test_how_far_a_page_looks_is_read_from_an_index(project: Project, client: Cl
         assert "Index Only Scan" in plan or connection.vendor == "sqlite"
 
 
+def test_the_list_of_a_machine_is_read_at_once(project: Project, client: Client) -> None:
+    """Its index has them in order, page after page, whatever other machines do meanwhile."""
+    one = start(create(project, WAIT, "Mine"), name="x")
+    copies(one, 60)
+    start(create(project, WAIT, "Other"), name="other")
+    for address in (
+        "/machines/Mine/?",
+        "/executions/?machine=Mine",
+        "/executions/?machine=Mine&q=",
+    ):
+        assert not any("OFFSET" in sql for sql in queries(client, address))
+        first = client.get(address).context["executions"]
+        second = client.get(f"{address}&before={first.before}").context["executions"]
+        names = [row.name for row in (*first.rows, *second.rows)]
+        assert names == [f"x-{number}" for number in range(60, 0, -1)] + ["x"]
+        assert (second.before, second.looked) == ("", None)
+
+
 def plan_of(sql: str) -> str:
     """Return how the database would run a query of a large table."""
     large = connection.vendor == "postgresql"
