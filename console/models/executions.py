@@ -69,10 +69,18 @@ class ImportedExecutions(models.Manager["Execution"]):
         return super().get_queryset().filter(imported_ms__isnull=False)
 
 
+NAMED = 80  # how much of an error is its name to an index, which takes no long texts
+
+
+def error_name() -> models.Func:
+    """Return the expression that the index of errors has."""
+    return models.Func(models.F("error"), template=f"SUBSTR(%(expressions)s, 1, {NAMED})")
+
+
 class Execution(models.Model):
     """What the world sees of an execution.
 
-    Status, output, error, cause and stop are written once. ``objects`` are those of this server.
+    Status, output, error, cause, stop are written once. ``objects``: our own; ``stored``: all.
     """
 
     # The indexes below begin with project and machine; nobody looks for a definition's executions.
@@ -110,6 +118,7 @@ class Execution(models.Model):
 
     objects = OwnExecutions()
     imports = ImportedExecutions()
+    stored: models.Manager[Execution] = models.Manager()
 
     class Meta:
         indexes: ClassVar = [
@@ -129,6 +138,13 @@ class Execution(models.Model):
                 fields=["project", "status", "-start_ms", "-id"],
                 name="execution_listed_by_status",
                 condition=models.Q(map_run__isnull=True),
+            ),
+            # which errors there are: only what ended badly has an entry
+            models.Index(
+                "project",
+                error_name(),
+                name="execution_by_error",
+                condition=models.Q(map_run__isnull=True, error__isnull=False),
             ),
             # what ended in a minute: the metrics
             models.Index(

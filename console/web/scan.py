@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
-from console.web import failures, sift
+from console.web import errornames, failures, sift
 from console.web.wanted import BAD_ENDS, STATUSES, Wanted
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ COUNTED, MOST_COUNTED = 2_000, 99
 """Among how many executions (of each status asked for) a count is taken, and how far it goes."""
 MOST_NEW = 200
 """Of how many new ones a list is told, where they must be looked into."""
+_OWN = Q(imported_ms=None)
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
@@ -113,7 +114,7 @@ def every(
 
 def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
-    conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+    conditions = _matching(here, machine, wanted)
     found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
     if sift.veiled(here.project, wanted):
         keys = _keys([_ordered(one)[:MOST_NEW] for one in found]) if found else []
@@ -124,14 +125,16 @@ def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -
 def look(
     here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
-    """Look through one window for up to ``most`` that match, four queries whatever is asked.
+    """Look through one window for up to ``most`` that match, five queries whatever is asked.
 
     Most often a small one has enough of them, and less is read.
     """
     streams = [_older(one, before) for one in _streams(here, machine, wanted)]
-    if not streams:
+    if not streams or not errornames.possible(here.project, wanted):
         return Part((), None)
     sifted = sift.needed(here.project, wanted)
+    if not sifted and _matching(here, machine, wanted) == _OWN:
+        return _first(streams, _OWN, None, most)
     full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
         part = _through(here, machine, wanted, streams, window, most)
@@ -151,13 +154,20 @@ def _through(
     """Look through a window of each stream, down to where the first of them ends."""
     floors = _keys([_ordered(one)[window : window + 1] for one in streams])
     floor = max(floors) if floors else None
-    conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+    conditions = _matching(here, machine, wanted)
+    if not sift.needed(here.project, wanted):
+        return _first(streams, conditions, floor, most)
     found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
-    if sift.needed(here.project, wanted):
-        every = sorted(_keys(found), reverse=True)
-        passed, looked = sift.sift(here.project, wanted, every, most)
-        return Part(tuple(passed), looked or floor)
-    keys = _keys([one[:most] for one in found])
+    every = sorted(_keys(found), reverse=True)
+    passed, looked = sift.sift(here.project, wanted, every, most)
+    return Part(tuple(passed), looked or floor)
+
+
+def _first(
+    streams: Sequence[QuerySet[Execution]], conditions: Q, floor: Key | None, most: int
+) -> Part:
+    """Return the first down to a floor that the database says match."""
+    keys = _keys([_ordered(_down_to(one, floor).filter(conditions))[:most] for one in streams])
     return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
@@ -181,7 +191,7 @@ def counts(
     found = []
     for place, rows in streams:
         machine, wanted = asked[place]
-        conditions = _conditions(wanted) if machine else _conditions(wanted) & _region(here)
+        conditions = _matching(here, machine, wanted)
         some = _down_to(rows, floors.get(place)).filter(conditions)
         found.append((place, _ordered(some)[: MOST_COUNTED + 1]))
     matches = Counter(place for place, *_ in _labelled(found)) if found else Counter()
@@ -192,8 +202,11 @@ def counts(
 
 
 def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
-    """Return sets that an index has in order; together, what the index can narrow."""
-    rows = Execution.objects.filter(project=here.project)
+    """Return sets that an index has in order; together, what the index can narrow.
+
+    What was imported is still in them, which no index of theirs knows.
+    """
+    rows = Execution.stored.filter(project=here.project)
     one = machine or (_machine(here, wanted.machine) if wanted.machine else None)
     if wanted.children:
         rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
@@ -202,7 +215,7 @@ def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[Q
                 Q(state_machine=one) | Q(state_machine_arn__startswith=one.arn + "/")
             )
     elif one is not None:
-        rows = Execution.objects.filter(state_machine=one, map_run=None)
+        rows = Execution.stored.filter(state_machine=one, map_run=None)
     else:
         rows = rows.filter(map_run=None)
     if wanted.since is not None:
@@ -228,13 +241,15 @@ def _statuses(wanted: Wanted) -> tuple[str, ...]:
     return possible
 
 
-def _region(here: Yard) -> Q:
-    return Q(arn__startswith=here.arn("execution", ""))
+def _matching(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Q:
+    """Return what no index knows; a machine's executions are where it is."""
+    if machine or wanted.machine:
+        return _conditions(wanted)
+    return _conditions(wanted) & Q(arn__startswith=here.arn("execution", ""))
 
 
 def _conditions(wanted: Wanted) -> Q:
-    """Return what no index knows."""
-    found = Q()
+    found = _OWN
     if wanted.search:
         found &= Q(name__icontains=wanted.search)
     if wanted.error:

@@ -1,12 +1,16 @@
 """Does a list of executions stay fast?  A million rows should cost what a thousand cost.
 
-``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--postgres]`` fills a database of its
-own and prints, for each question a list answers, the median time of a page.
+``python -m tests.benchmarks.list_cost [--rows 1000,1000000] [--postgres]`` fills a database for
+each size and prints, for each question a list answers, the median time of a page, and of some
+whole pages with their frame. The databases are asked in turn, each by a process of its own, so
+that whatever else the machine does meets them alike. On PostgreSQL, what the server's own
+autovacuum does after such a load is done and waited for first (VACUUM, ANALYZE, a checkpoint).
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import statistics
 import tempfile
@@ -16,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.connection import Connection
 
 ROLE = "arn:aws:iam::123456789012:role/bench"
 START = 1_767_355_200_000
@@ -25,7 +30,8 @@ QUESTIONS = {
     "one status, frequent": "status=SUCCEEDED",
     "one status, rare": "status=TIMED_OUT",
     "four statuses": "status=SUCCEEDED&status=FAILED&status=TIMED_OUT&status=RUNNING",
-    "machine": "machine=other",
+    "one machine, frequent": "machine=bench",
+    "one machine, rare": "machine=other",
     "machine, nothing matches": "machine=bench&q=nothing-has-this-name",
     "name, nothing matches": "q=nothing-has-this-name",
     "error, nothing matches": "error=NoSuchError",
@@ -37,6 +43,13 @@ QUESTIONS = {
     "inside, free text, no match": "find=nothing-says-this",
     "times in the middle": "from={middle}&q=x",
 }
+PAGES = {
+    "the whole page, newest": "",
+    "the whole page, far end": "before={far}",
+    "the whole page, one status": "status=SUCCEEDED",
+}
+"""Asked as a browser does: the frame, the saved views and the table are in it."""
+ROUNDS = 21
 
 
 def fill(rows: int, machine: Any, other: Any) -> None:
@@ -77,29 +90,21 @@ def fill(rows: int, machine: Any, other: Any) -> None:
             else f"INSERT INTO console_execution ({', '.join(names)}) "
             f"SELECT {chosen} FROM generate_series(1, {rows}) AS c(n)"
         )
+        if connection.vendor == "postgresql":
+            cursor.execute("VACUUM ANALYZE")
+            cursor.execute("CHECKPOINT")
         cursor.execute("ANALYZE")
 
 
-def timed(ask: Callable[[], Any]) -> float:
-    """Return the median of some calls, in milliseconds, after one that warms up."""
-    ask()
-    spans = []
-    for _ in range(7):
-        begun = time.perf_counter()
-        ask()
-        spans.append((time.perf_counter() - begun) * 1000)
-    return statistics.median(spans)
-
-
-def measure(rows: int) -> dict[str, float]:
-    """Fill an empty database and answer every question."""
+def questions(rows: int) -> dict[str, Callable[[], Any]]:
+    """Fill an empty database, and return what asks each question."""
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
-    from django.db import connection
     from django.http import QueryDict
+    from django.test import Client
 
     from console import access
-    from console.models import Project
+    from console.models import Membership, Project
     from console.store import machines
     from console.web import scan
     from console.web.page import Yard
@@ -115,17 +120,55 @@ def measure(rows: int) -> dict[str, float]:
     )
     fill(rows, bench, other)
     user = get_user_model().objects.create_user("bench")
+    Membership.objects.create(project=project, user=user, role="editor")
     here = Yard(access.Principal(user, project, "editor"), "us-east-1")
     places = {"some": rows - 500, "far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
+    client = Client(HTTP_HOST="localhost")
+    client.force_login(user)
 
     def ask(query: str) -> Callable[[], Any]:
         wanted = Wanted.of(QueryDict(query.format(**places)))
         assert not wanted.problems, wanted.problems
         return lambda: scan.executions(here, None, wanted)
 
-    found = {name: timed(ask(query)) for name, query in QUESTIONS.items()}
-    connection.close()
-    return found
+    def page(query: str) -> Callable[[], Any]:
+        address = f"/executions/?{query.format(**places)}"
+        answer = client.get(address)
+        assert answer.status_code == 200, answer
+        return lambda: client.get(address).content
+
+    found = {name: ask(query) for name, query in QUESTIONS.items()}
+    return found | {name: page(query) for name, query in PAGES.items()}
+
+
+def begin(rows: int, folder: str, *, postgres: bool) -> Connection:
+    """Start what answers for a database of that size, and wait until it is filled."""
+    apart = multiprocessing.get_context("spawn")
+    near, far = apart.Pipe()
+    own = Path(folder) / str(rows)
+    own.mkdir()
+    apart.Process(target=serve, args=(rows, str(own), far), kwargs={"postgres": postgres}).start()
+    near.recv()
+    return near
+
+
+def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
+    """Fill a database, then answer by name with the milliseconds of an answer, until told None."""
+    os.environ["STEPYARD_DATA"] = folder
+    os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
+    if postgres:
+        from tests.conftest import postgres_url
+
+        os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+    import django
+
+    django.setup()
+    asked = questions(rows)
+    ends.send(None)
+    while name := ends.recv():
+        begun = time.perf_counter()
+        asked[name]()
+        ends.send((time.perf_counter() - begun) * 1000)
 
 
 def main() -> None:
@@ -136,19 +179,26 @@ def main() -> None:
     given = parser.parse_args()
     sizes = [int(one) for one in given.rows.split(",")]
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["STEPYARD_DATA"] = folder
-        os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
-        if given.postgres:
-            from tests.conftest import postgres_url
+        pipes = [begin(size, folder, postgres=given.postgres) for size in sizes]
+        print(f"{'milliseconds a page':<30}" + "".join(f"{size:>12,}" for size in sizes))
+        for name in (*QUESTIONS, *PAGES):
+            spans = alternate(name, pipes)
+            print(f"{name:<30}" + "".join(f"{one:>12.1f}" for one in spans), end="")
+            print(f"{spans[-1] / spans[0]:>8.1f}x", flush=True)
+        for pipe in pipes:
+            pipe.send(None)
+        for one in multiprocessing.active_children():
+            one.join()
 
-            os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
-        import django
 
-        django.setup()
-        found = [measure(size) for size in sizes]
-    print(f"{'milliseconds a page':<30}" + "".join(f"{size:>12,}" for size in sizes))
-    for name in QUESTIONS:
-        print(f"{name:<30}" + "".join(f"{one[name]:>12.1f}" for one in found))
+def alternate(name: str, pipes: list[Connection]) -> list[float]:
+    """Return the median of each database's times, asked in turn after one that warms up."""
+    spans: list[list[float]] = [[] for _ in pipes]
+    for _ in range(ROUNDS + 1):
+        for pipe, own in zip(pipes, spans, strict=True):
+            pipe.send(name)
+            own.append(pipe.recv())
+    return [statistics.median(own[1:]) for own in spans]
 
 
 if __name__ == "__main__":

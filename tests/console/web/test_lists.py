@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from console.models import Execution
 from console.store import executions
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import text
@@ -12,6 +16,32 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project
+
+
+def copies(of: Execution, number: int, **fields: object) -> None:
+    """Store so many more like one, each a second younger than the one before."""
+    told = {field.attname: getattr(of, field.attname) for field in Execution._meta.concrete_fields}
+    told |= {"id": None, **fields}
+    begun = Execution.stored.order_by("-start_ms").values_list("start_ms", flat=True).first() or 0
+    Execution.objects.bulk_create(
+        Execution(
+            **told
+            | {
+                "arn": f"{told['arn']}-{begun + at}",
+                "name": f"{told['name']}-{at}",
+                "start_ms": begun + at * 1000,
+            }
+        )
+        for at in range(1, number + 1)
+    )
+
+
+def queries(client: Client, address: str) -> list[str]:
+    """Return the SQL of a page."""
+    client.get(address)  # what is asked only once
+    with CaptureQueriesContext(connection) as told:
+        assert client.get(address).status_code == 200
+    return [one["sql"] for one in told.captured_queries]
 
 
 def test_an_empty_yard_says_what_to_do(client: Client) -> None:
@@ -101,3 +131,76 @@ def test_executions_are_filtered(project: Project, client: Client) -> None:
     assert "beta" in shown
     assert "alpha" not in shown
     assert "Clear the filter" in text(client.get("/executions/?q=gamma"))
+
+
+def test_a_list_takes_as_many_queries_for_a_thousand(project: Project, client: Client) -> None:
+    """No more than fifteen, whatever is asked."""
+    one = start(create(project, PASS, "Many"), name="x")
+    drain(one)
+    one.refresh_from_db()
+    asked = ("", "?status=SUCCEEDED&status=FAILED", "?machine=Many", "?q=x", "?error=Oops")
+    few = [len(queries(client, f"/executions/{query}")) for query in asked]
+    copies(one, 1000)
+    many = [len(queries(client, f"/executions/{query}")) for query in asked]
+    assert many == few
+    assert max(many) <= 15
+
+
+def test_many_imports_hide_no_execution(project: Project, client: Client) -> None:
+    """They stand between the yard's own in the index, and in no list, count or page."""
+    machine = create(project, WAIT)
+    one = start(machine, name="own")
+    copies(one, 10)
+    copies(one, 300, imported_ms=1, state_machine_id=None, arn="import:x")
+    first = client.get("/executions/").context["executions"]
+    assert len(first.rows) == 11
+    assert first.looked is None
+    copies(one, 50)
+    first = client.get("/executions/").context["executions"]
+    second = client.get(f"/executions/?before={first.before}").context["executions"]
+    assert (len(first.rows), len(second.rows)) == (50, 11)
+    assert not second.before
+    asked = f"/executions/_new?newest={one.pk}&count=0"
+    assert "60 new executions" in text(client.get(asked))
+
+
+def test_how_far_a_page_looks_is_read_from_an_index(project: Project, client: Client) -> None:
+    """Of PostgreSQL's index alone: it would else read twenty thousand rows to know where to end."""
+    copies(start(create(project, WAIT), name="x"), 300)
+    for query in ("?q=nothing", "?status=FAILED&by=nobody", "?q=a&by=nobody"):
+        far = [sql for sql in queries(client, f"/executions/{query}") if "OFFSET" in sql]
+        assert far
+        plan = plan_of(far[0])
+        assert "execution_listed" in plan
+        assert "Index Only Scan" in plan or connection.vendor == "sqlite"
+
+
+def test_the_list_of_a_machine_is_read_at_once(project: Project, client: Client) -> None:
+    """Its index has them in order, page after page, whatever other machines do meanwhile."""
+    one = start(create(project, WAIT, "Mine"), name="x")
+    copies(one, 60)
+    start(create(project, WAIT, "Other"), name="other")
+    for address in (
+        "/machines/Mine/?",
+        "/executions/?machine=Mine",
+        "/executions/?machine=Mine&q=",
+    ):
+        assert not any("OFFSET" in sql for sql in queries(client, address))
+        first = client.get(address).context["executions"]
+        second = client.get(f"{address}&before={first.before}").context["executions"]
+        names = [row.name for row in (*first.rows, *second.rows)]
+        assert names == [f"x-{number}" for number in range(60, 0, -1)] + ["x"]
+        assert (second.before, second.looked) == ("", None)
+
+
+def plan_of(sql: str) -> str:
+    """Return how the database would run a query of a large table."""
+    large = connection.vendor == "postgresql"
+    with transaction.atomic(), connection.cursor() as cursor:
+        if large:
+            cursor.execute("ANALYZE console_execution")
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute(f"{'EXPLAIN' if large else 'EXPLAIN QUERY PLAN'} {sql}")
+        return " ".join(str(row[-1]) for row in cursor.fetchall())
