@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0028_audit_target"),
+        ("console", "0029_gist"),
     ]
 
     operations = [
