@@ -20,15 +20,10 @@ from console.models import Activity, Execution
 from console.store import activities, executions, writer
 from console.store.pending import Pending
 from tests.console.store.helpers import PASS, REGION, create, start
+from tests.loops import looped
 
 if TYPE_CHECKING:
     from console.models import Project
-
-
-@pytest.fixture(autouse=True)
-def loops_do_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take Django's permission away, which only these tests' browser driver needs."""
-    monkeypatch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
 
 
 def test_many_threads_answer_one_loop() -> None:
@@ -44,7 +39,7 @@ def test_many_threads_answer_one_loop() -> None:
         calls = [threads.run(work, number) for number in range(1000)]
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
-    for number, answer in enumerate(asyncio.run(ask())):
+    for number, answer in enumerate(looped(ask)):
         assert answer.args == (number,) if number % 7 == 0 else answer == number * 2
 
 
@@ -52,16 +47,17 @@ def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
     """At once, through Django; the loop goes on, also after an error."""
     execution = start(create(project, PASS))
 
-    async def ask() -> tuple[str, int]:
+    async def ask() -> tuple[str, bool]:
         with pytest.raises(SynchronousOnlyOperation):
             Execution.objects.count()
         with pytest.raises(LookupError):
             at_once(lambda: {}["x"])
+        where = at_once(threading.get_ident)
         found = at_once(executions.get, project, execution.arn)
         await asyncio.sleep(0)
-        return found.arn, threading.get_ident()
+        return found.arn, where == threading.get_ident()
 
-    assert asyncio.run(ask()) == (execution.arn, threading.get_ident())
+    assert looped(ask) == (execution.arn, True)
 
 
 def test_a_change_is_answered_after_its_commit(project: Project) -> None:
@@ -82,7 +78,7 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
         both = written(make("kept", fails=False), spare), written(make("gone", fails=True), spare)
         return tuple(await asyncio.gather(*both, return_exceptions=True))
 
-    kept, gone = asyncio.run(ask())
+    kept, gone = looped(ask)
     assert kept == Activity.objects.get().arn.upper()
     assert isinstance(gone, LookupError)
 
@@ -90,19 +86,19 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
 def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
     """On a thread, because it may take long."""
     del project
-    where: list[int] = []
+    where: list[str] = []
 
     def fails() -> None:
         raise OperationalError("disk I/O error")
 
     def rescue(error: Exception) -> str:
-        where.append(threading.get_ident())
+        where.append(threading.current_thread().name)
         return f"in spite of {error}"
 
     pending: Pending[str] = Pending(fails, str, rescue)
     spare = Threads(1, "spare")
-    assert asyncio.run(written(pending, spare)) == "in spite of disk I/O error"
-    assert where != [threading.get_ident()]
+    assert looped(lambda: written(pending, spare)) == "in spite of disk I/O error"
+    assert where == ["spare-0"]
     assert pending.now() == "in spite of disk I/O error"
 
 
@@ -163,4 +159,4 @@ def test_short_calls_hold_no_thread(
         await held
         return str(seen["status"])
 
-    assert asyncio.run(asyncio.wait_for(flow(), 20)) == "RUNNING"
+    assert looped(flow) == "RUNNING"

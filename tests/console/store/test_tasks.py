@@ -34,6 +34,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.loops import looped
 
 
 @pytest.fixture
@@ -267,7 +268,7 @@ def poll(seconds: float) -> dict[str, Any]:
         finally:
             await threads.run(lambda: connection.close())  # noqa: PLW0108 - the thread's own
 
-    return asyncio.run(answer())
+    return looped(answer)
 
 
 def test_a_poll_whose_caller_left_takes_nothing(project: Project) -> None:
@@ -299,7 +300,7 @@ def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
         return {"taskToken": "t"}
 
     later = Later(look, ("activity", ACTIVITY), 10, {}, undo)
-    assert asyncio.run(later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
+    assert looped(lambda: later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
     assert undone == [True]
 
 
@@ -335,7 +336,7 @@ def test_one_poller_is_told_of_one_task() -> None:
             hints.pass_on(("activity", "x"))
         return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
 
-    assert [one["poller"] for one in asyncio.run(polls())] == [0, 1, 2, 3]
+    assert [one["poller"] for one in looped(polls)] == [0, 1, 2, 3]
     assert len(looked) == 8
 
 
