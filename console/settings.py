@@ -10,6 +10,8 @@ show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEA
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
 PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
+
+(Above 300 lines: one place for every setting, as Django has it.)
 """
 
 from __future__ import annotations

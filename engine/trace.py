@@ -11,8 +11,6 @@ one loop without calls, and a visit is a number until somebody asks for it (``en
 (Above 300 lines: one fold, whose kinds of event share its state.)
 """
 
-# Above 300 lines: one fold and what it folds into, useless apart.
-
 from __future__ import annotations
 
 from collections import Counter

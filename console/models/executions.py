@@ -1,4 +1,7 @@
-"""How far has it come?  Executions and the rows that only their steps write."""
+"""How far has it come?  Executions and the rows that only their steps write.
+
+(Above 300 lines: one table and the rows that only its steps write.)
+"""
 
 from __future__ import annotations
 

@@ -112,17 +112,13 @@ def taking_activity_task(
             asked.append(work)
         return work
 
-    return Pending(take, _same, rescue)
+    return Pending(take, rescue=rescue)
 
 
 def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
     """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
     taking = taking_activity_task(activity_arn, worker)
     return None if taking is None else taking.now()
-
-
-def _same(work: Work | None) -> Work | None:
-    return work
 
 
 def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:

@@ -81,7 +81,7 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         if due_ms:
             hints.due(due_ms, "heartbeat", row.execution_id, row.task)
 
-    return Pending(beat, _nothing)
+    return Pending(beat)
 
 
 def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
@@ -91,11 +91,7 @@ def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
             raise _too_late()
         inbox.post(row.execution_id, message(row))
 
-    return Pending(record, _nothing)
-
-
-def _nothing(result: None) -> None:
-    del result
+    return Pending(record)
 
 
 succeed, fail, heartbeat = immediate(succeeding), immediate(failing), immediate(beating)

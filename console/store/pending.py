@@ -21,16 +21,16 @@ class Pending(Generic[T]):
     def __init__(
         self,
         change: Callable[[], Any],
-        then: Callable[[Any], T],
+        then: Callable[[Any], T] | None = None,
         rescue: Callable[[Exception], Any] | None = None,
     ) -> None:
-        """``change``: as ``write`` takes it; ``then``: called with its result after the commit.
+        """``change``: as ``write`` takes it; ``then``: makes the result of its, after the commit.
 
         ``rescue``: called with why there was no commit, returns a result in its place or raises;
         it may take a while.
         """
         self._change = change
-        self._then = then
+        self._then: Callable[[Any], T] = then or _same
         self._rescue = rescue
 
     def then(self, fn: Callable[[T], S]) -> Pending[S]:
@@ -90,3 +90,7 @@ def immediate(ready: Callable[P, Pending[T]]) -> Callable[P, T]:
 def settled(answer: T) -> T | Any:
     """Write an answer that is pending, unless it can be handed over, and return what came of it."""
     return answer.now() if isinstance(answer, Pending) and not writer.grouped() else answer
+
+
+def _same(result: Any) -> Any:
+    return result

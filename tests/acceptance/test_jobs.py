@@ -1,4 +1,7 @@
-"""Are jobs (``.sync``) begun, looked at and stopped as their services want it on the wire?"""
+"""Are jobs (``.sync``) begun, looked at and stopped as their services want it on the wire?
+
+(Above 300 lines: one table of jobs, each begun, looked at and stopped.)
+"""
 
 from __future__ import annotations
 

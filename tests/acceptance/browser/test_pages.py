@@ -1,4 +1,7 @@
-"""Pages keep what the reader did, read without a script, show names as typed, fit a phone."""
+"""Pages keep what the reader did, read without a script, show names as typed, fit a phone.
+
+(Above 300 lines: what holds for every page, over one list of pages.)
+"""
 
 from __future__ import annotations
 

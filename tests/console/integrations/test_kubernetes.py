@@ -1,4 +1,7 @@
-"""Is a cluster asked as Kubernetes and EKS want it, and only one that the operator named?"""
+"""Is a cluster asked as Kubernetes and EKS want it, and only one that the operator named?
+
+(Above 300 lines: one stand-in for a cluster, and every way to ask it.)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Is every problem of a definition told, with its code, its place, and in AWS's words?"""
+"""Is every problem of a definition told, with its code, its place, and in AWS's words?
+
+(Above 300 lines: one table of definitions and their problems.)
+"""
 
 from __future__ import annotations
 
