@@ -89,6 +89,9 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
     )
 
 
+_WIDE = 1000  # so many have no room for their word
+
+
 def _note(attempt: Attempt | None, spent: str, retries: int, visits: int) -> str:
     """Return the one or two most telling facts; there is little room in a box."""
     parts = []
@@ -97,7 +100,7 @@ def _note(attempt: Attempt | None, spent: str, retries: int, visits: int) -> str
     if retries:
         parts.append(f"attempt {retries + 1}")
     elif visits > 1:
-        parts.append(f"{visits} visits")
+        parts.append(f"{visits} visits" if visits < _WIDE else f"{visits}×")  # noqa: RUF001
     elif spent:
         parts.append(spent)
     return " · ".join(parts)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Gist, HistoryEvent
 from console.store import executions, gists
-from console.web import history, timemachine
+from console.web import history, steps, timemachine
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
 
@@ -106,3 +106,9 @@ def test_the_page_goes_on_after_its_gist(client: Client, made: dict[str, Executi
     assert "The execution has ended: Aborted." in answer
     assert json.dumps({"tone": "aborted"})[1:-1] in answer
     assert look(client, page(one))[0]["cursor"] == LONG - 1
+
+
+def test_many_visits_fit_into_their_box() -> None:
+    """From a thousand on the word has no room there."""
+    assert steps._note(None, "", 0, 999) == "999 visits"
+    assert steps._note(None, "", 0, 12_500) == "12500×"  # noqa: RUF001
