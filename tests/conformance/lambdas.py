@@ -26,6 +26,11 @@ _FRAMES = {
 }
 
 
+class _Listener(ThreadingHTTPServer):
+    # Twenty children of a Map call at once; with the default of 5 the kernel resets some of them.
+    request_queue_size = 128
+
+
 class Lambdas:
     """An HTTP server; ``behaviours``: function name -> which of the recorded functions it is."""
 
@@ -49,7 +54,7 @@ class Lambdas:
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = _Listener(("127.0.0.1", 0), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:
