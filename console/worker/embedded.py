@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.conf import settings
@@ -238,8 +238,13 @@ class Embedded:
             self._offer(execution_id, task)
 
     def _replace_hung(self) -> None:
-        """Replace the threads of calls that go on though their tasks ended a while ago."""
-        for key in tasks.closed_among(self._calls.lasting(HUNG_AFTER_S)):
+        """Replace the threads of calls that go on though their tasks ended a while ago.
+
+        A look at a job is named ("look", execution, task): it hangs as a call does.
+        """
+        lasting = {key: _task_of(key) for key in self._calls.lasting(HUNG_AFTER_S)}
+        ended = set(tasks.closed_among(lasting.values()))
+        for key in [key for key, task in lasting.items() if task in ended]:
             self._calls.replace(key)
 
 
@@ -259,6 +264,12 @@ def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     ):
         found += share.part(rows).values_list("execution_id", flat=True)[:_AT_ONCE]
     return found
+
+
+def _task_of(key: Any) -> tuple[int, int]:
+    """Return (execution, task) of the name of a call, or of a look at its job."""
+    *_, execution_id, task = key
+    return execution_id, task
 
 
 def _closing(target: Callable[[], None]) -> Callable[[], None]:
