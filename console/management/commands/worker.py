@@ -51,11 +51,15 @@ class Command(BaseCommand):
         if options["processes"] > 1:
             _Watch(options["processes"]).run()
         else:
-            _work(os.getppid())
+            _work()
 
 
-def _work(parent: int) -> None:
-    """Work until asked to end, or until the parent is gone."""
+def _work(parent: int | None = None) -> None:
+    """Work until asked to end. ``parent``: the process that forked this one, if one did.
+
+    Only a forked worker ends with its parent: nobody else would ever end it. One that was started
+    by a shell or a process manager has another parent as soon as that is gone, and works on.
+    """
     from console.worker.team import Team  # its packages have been checked for
 
     ended = threading.Event()
@@ -64,8 +68,10 @@ def _work(parent: int) -> None:
     worker = Team(on_end=ended.set)
     worker.start()
     print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
-    while not ended.wait(1.0) and os.getppid() == parent:
-        pass
+    while not ended.wait(1.0):
+        if parent is not None and os.getppid() != parent:
+            log.warning("the process that forked this worker is gone; it ends", parent=parent)
+            break
     worker.stop()
 
 
