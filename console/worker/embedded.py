@@ -85,7 +85,7 @@ class Embedded:
             hints.listen(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
-            threading.Thread(target=_closing(target), name=name, daemon=True)
+            threading.Thread(target=closing(target), name=name, daemon=True)
             for name, target in [
                 *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
                 ("clock", self._clockwork.run),
@@ -272,8 +272,8 @@ def _task_of(key: Any) -> tuple[int, int]:
     return execution_id, task
 
 
-def _closing(target: Callable[[], None]) -> Callable[[], None]:
-    """Run a thread's target and close the thread's database connection afterwards."""
+def closing(target: Callable[[], None]) -> Callable[[], None]:
+    """Return a thread's target that closes the thread's database connection afterwards."""
 
     def run() -> None:
         try:
