@@ -76,6 +76,21 @@ class _Driver(AsyncpgDriver):
             raise
 
 
+_IS_SILENT = "SELECT 1 FROM pg_trigger WHERE tgname = 'stepyard_keeps_no_log'"
+_SILENCE = """
+CREATE OR REPLACE FUNCTION stepyard_keeps_no_log() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER stepyard_keeps_no_log BEFORE INSERT ON pgqueuer_log
+FOR EACH ROW EXECUTE FUNCTION stepyard_keeps_no_log();
+TRUNCATE pgqueuer_log, pgqueuer_statistics;
+"""
+"""Switch PgQueuer's log of jobs off, which has no switch of its own.
+
+It would get three rows a job, for ever, and nobody reads them: what happened to an execution is in
+its history.
+"""
+
+
 async def connect() -> asyncpg.Connection[Any]:
     """Connect for PgQueuer, with the same measures against silence as libpq has."""
     about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
@@ -109,6 +124,8 @@ def install() -> None:
         own = await connect()
         try:
             await Queries(AsyncpgDriver(own)).apply_upgrade()
+            if not await own.fetchval(_IS_SILENT):
+                await own.execute(_SILENCE)
         finally:
             await own.close()
 
@@ -229,4 +246,5 @@ class Consumer:
             max_concurrent_tasks=2 * _BATCH,
             heartbeat_timeout=_LOST_AFTER,
             shutdown_on_listener_failure=True,
+            log_aggregation_interval=timedelta(0),  # there is no log
         )
