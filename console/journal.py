@@ -87,6 +87,7 @@ def configure(style: str) -> dict[str, Any]:
             "django": {"handlers": [], "level": "WARNING"},  # none by mail
             "django.request": {"level": "ERROR"},  # what clients got wrong they are told
             "django.security": {"level": "CRITICAL"},
+            "psycopg": {"level": "ERROR"},  # of an outage the server itself writes one line
         },
     }
 

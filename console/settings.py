@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from console import journal
+from console import journal, postgres
 from console.data_folder import data_folder, derived, derived_text, master_secret
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
@@ -107,6 +107,16 @@ def _sqlite() -> dict[str, Any]:
 
 
 _CONNECTIONS = int(os.environ.get("STEPYARD_DATABASE_CONNECTIONS", "12"))
+_POOL = {
+    "connection_class": postgres.Connection,
+    # a hundred threads may want one now and then; the server has a hundred for all processes
+    "min_size": 1,
+    "max_size": _CONNECTIONS,
+    "timeout": 10.0,  # seconds that a thread waits for one
+    # Seconds after which the pool gives up; who asks next begins anew. By default it tries for five
+    # minutes at growing intervals: after an outage of one minute the next try came a minute later.
+    "reconnect_timeout": 5.0,
+}
 
 
 def _postgres(url: str) -> dict[str, Any]:
@@ -123,8 +133,7 @@ def _postgres(url: str) -> dict[str, Any]:
         "HOST": unquote(query.get("host", parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        # a hundred threads may want one now and then; the server has a hundred for all processes
-        "OPTIONS": {} if TESTING else {"pool": {"min_size": 1, "max_size": _CONNECTIONS}},
+        "OPTIONS": {**postgres.TIMEOUTS, **({} if TESTING else {"pool": _POOL})},
     }
 
 

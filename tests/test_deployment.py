@@ -37,6 +37,14 @@ def test_what_the_containers_run_is_there() -> None:
     assert SERVICES["worker"]["deploy"]["replicas"] == 2
 
 
+def test_what_ends_is_started_again_and_its_health_can_be_asked() -> None:
+    """A process that stands still ends itself; Docker starts it again, and shows its health."""
+    for name in OURS:
+        assert SERVICES[name]["restart"] == "unless-stopped"
+        assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+    started(SERVICES["worker"]["healthcheck"]["test"][1:])
+
+
 def test_a_command_that_is_not_there_would_be_seen() -> None:
     """The check above can fail."""
     with pytest.raises(KeyError):

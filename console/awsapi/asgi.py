@@ -32,10 +32,15 @@ from console.awsapi.errors import (
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.threads import at_once, threads, written
 from console.errors import AccessDeniedException, ServiceError
-from console.store import people
+from console.store import outages, people
 from console.store.audit import Actor
 from console.store.pending import Pending, settled
-from console.store.writer import drop_broken_connection, is_embedded, release_connection
+from console.store.writer import (
+    drop_broken_connection,
+    is_embedded,
+    is_outage,
+    release_connection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -82,7 +87,9 @@ async def aws(
     except ServiceError as error:
         status, code, data = error.status, error.code, encode(_error(service, error))
     except Exception as error:
-        if not isinstance(error, _Told):
+        if is_outage(error):
+            outages.note("an AWS call", error)
+        elif not isinstance(error, _Told):
             log.exception("an AWS call failed", request_id=request_id)
         status, code = 500, InternalFailure.code
         failure = InternalFailure(f"The request processing has failed: {request_id}")
@@ -122,7 +129,10 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
     except ServiceError:
         raise
     except Exception as error:
-        log.exception("an AWS call failed")  # here, where it is known of which execution
+        if is_outage(error):
+            outages.note("an AWS call", error)
+        else:
+            log.exception("an AWS call failed")  # here, where it is known of which execution
         raise _Told from error
     finally:
         release_connection()

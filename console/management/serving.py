@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import signal
 import socket
 import warnings
 from typing import TYPE_CHECKING
@@ -22,6 +23,11 @@ from console.store.audit import Actor
 if TYPE_CHECKING:
     from console.models import Project
 
+KEEP_ALIVE_S = 65
+"""Longer than proxies keep a line that is not used (60 s by default with nginx and ALB).
+
+Who closes first must be the proxy: a request that crosses with our closing is answered with 502.
+"""
 _ROLE = "arn:aws:iam::{account}:role/stepyard-samples"
 
 
@@ -61,12 +67,15 @@ def serve(listener: socket.socket) -> None:
         server_header=False,
         date_header=True,
         timeout_graceful_shutdown=3,
+        timeout_keep_alive=KEEP_ALIVE_S,
         backlog=2048,
     )
     config.load()
     _ = get_resolver().url_patterns  # what the first page would import
     spare_collections()
     server = uvicorn.Server(config)
+    # uvicorn raises the signal again after a clean stop, which would end the process by it
+    signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after a clean stop
         server.run(sockets=[listener])
 

@@ -6,11 +6,14 @@ import importlib.util
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import psycopg
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
+from console import postgres
 from console.store import identity
+from console.worker.alone import server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +31,29 @@ def prepare() -> None:
     lacking = [name for name in ("pgqueuer", "asyncpg") if importlib.util.find_spec(name) is None]
     if lacking:
         raise CommandError(f"not installed: {', '.join(lacking)}; try pip install 'stepyard[team]'")
+    reach_database()
     from console.worker import consumer
 
     with one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)
         consumer.install()
     identity.claim()
+
+
+def reach_database() -> None:
+    """Raise CommandError, in one line, if the PostgreSQL of the settings cannot be used."""
+    if connection.vendor != "postgresql":
+        return
+    try:
+        postgres.answer(server(), "SELECT 1")
+    except psycopg.Error as error:
+        where = connection.settings_dict
+        place = where["HOST"] or "localhost"
+        place += f":{where['PORT']}" if where["PORT"] else ""
+        line = str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
+        raise CommandError(
+            f"STEPYARD_DATABASE_URL: cannot use database {where['NAME']!r} at {place}: {line}"
+        ) from None
 
 
 @contextmanager

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, connection, connections
 from django.db.models import Min, Q
 
 from console import clock
 from console.models import InboxMessage, Timer, Worker
 from console.store import hints, pace, writer
 
+ANSWER_S = 3.0
 LATE_MS = 30_000
 """Whatever can go on for so long without having done so is held up."""
 MIN_DISK = 100 * 1024 * 1024
@@ -49,13 +53,62 @@ class Health:
 
 
 def look() -> Health:
-    """Look at database, workers, clock and disk."""
-    free = shutil.disk_usage(settings.DATA_DIR if settings.DATA_DIR.exists() else "/").free
+    """Look at database, workers, clock and disk; say so if the database takes its time."""
+    if writer.is_embedded():
+        return _look()
+    found = _LOOKS.take_part(ANSWER_S)
+    if found is not None:
+        return found
+    reason = f"the database does not answer within {ANSWER_S:g} s"
+    return Health((reason,), disk_free_bytes=_free_bytes())
+
+
+def _look() -> Health:
+    free = _free_bytes()
     try:
         return _with_database(free)
     except Error as error:
         reason = f"the database does not answer: {type(error).__name__}"
         return Health((reason,), disk_free_bytes=free)
+
+
+def _free_bytes() -> int:
+    return shutil.disk_usage(settings.DATA_DIR if settings.DATA_DIR.exists() else "/").free
+
+
+class _Looks:
+    """Looks on a thread of their own, one at a time, however many ask.
+
+    Who asks whether the database answers must not wait for it, and must not be one more who does.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._current: tuple[Future[Health], float] | None = None
+
+    def take_part(self, seconds: float) -> Health | None:
+        """Return what the look under way finds, None if it takes longer than that in all."""
+        with self._lock:
+            if self._current is None or self._current[0].done():
+                self._current = (Future(), time.monotonic())
+                threading.Thread(target=self._run, args=self._current[:1], daemon=True).start()
+            current, begun = self._current
+        try:
+            return current.result(max(0.0, begun + seconds - time.monotonic()))
+        except FutureTimeout:
+            return None
+
+    @staticmethod
+    def _run(current: Future[Health]) -> None:
+        try:
+            current.set_result(_look())
+        except BaseException as error:  # noqa: BLE001 - it goes to those who asked
+            current.set_exception(error)
+        finally:
+            connections.close_all()
+
+
+_LOOKS = _Looks()
 
 
 def _with_database(free: int) -> Health:

@@ -115,7 +115,9 @@ def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
         return
     with sql.cursor() as cursor:
         if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
-            with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+            statement = f"COPY {table} ({columns}) FROM STDIN"
+            # Django does not translate the errors of COPY: an outage would be the execution's fault
+            with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in values:
                     copy.write_row(row)
         else:

@@ -26,7 +26,7 @@ from django.db import (
     transaction,
 )
 
-from console.store import hints
+from console.store import hints, outages
 from console.store.outcomes import Answer, Tell
 
 T = TypeVar("T")
@@ -58,6 +58,7 @@ def _note(failure: BaseException | None) -> None:
     global _refused  # noqa: PLW0603 - one a process
     if failure is None:
         _refused = None
+        outages.over()
     elif isinstance(failure, Error) and is_outage(failure):
         _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
 

@@ -12,11 +12,12 @@ import time
 from typing import Any
 
 import psycopg
-import structlog
 from django.core.management.base import CommandError
 from django.db import connection
 
-log = structlog.get_logger(__name__)
+from console import postgres
+from console.store import outages
+
 _LOCK = 0x5354455059415244  # "STEPYARD"
 _PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment
 
@@ -58,7 +59,7 @@ class Alone:
                     self._connection.execute("SELECT 1")
                     return True
             except psycopg.Error as error:
-                log.warning("the worker's lock was lost; taking it again", error=str(error).strip())
+                outages.note("the worker's lock, which is taken again", error)
                 self.leave()
             return self._locked()
 
@@ -74,9 +75,9 @@ class Alone:
             self._use.release()
 
     def _locked(self) -> bool:
-        """Try to take the lock on a new connection."""
-        with self._use:
-            self._connection = psycopg.connect(**server(), autocommit=True)
+        """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
+        with self._use, connection.wrap_database_errors:
+            self._connection = postgres.Connection.connect(**server(), autocommit=True)
             ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
             if not got:
                 self.leave()

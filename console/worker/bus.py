@@ -14,24 +14,23 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
-import structlog
 from django.db import connection, transaction
 from pgqueuer.queries import SyncQueries
 from psycopg.rows import dict_row
 
-from console import clock
-from console.store import hints
+from console import clock, postgres
+from console.store import hints, outages
 from console.worker.alone import server
 
 if TYPE_CHECKING:
     from console.store.hints import Topic
 
-log = structlog.get_logger(__name__)
 CHANNEL = "stepyard"
 STEP, HINT = "stepyard-step", "stepyard-hint"
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
 _RETRY_S = 0.5
+_QUIET_S = 1.0  # a line that says nothing for so long may be dead: it is asked
 
 
 class _Here:
@@ -40,7 +39,11 @@ class _Here:
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
         """Run a statement of PgQueuer's and return its rows."""
         connection.ensure_connection()
-        with psycopg.RawCursor(connection.connection, row_factory=dict_row) as cursor:
+        own = connection.connection
+        with (
+            connection.wrap_database_errors,
+            psycopg.RawCursor(own, row_factory=dict_row) as cursor,
+        ):
             cursor.execute(query, args or None)
             found: list[dict[str, object]] = cursor.fetchall()
         return found
@@ -135,14 +138,19 @@ class Ear:
     def _listen(self) -> None:
         while not self._ended.is_set():
             try:
-                with psycopg.connect(**server(), autocommit=True) as own:
+                with postgres.Connection.connect(**server(), autocommit=True) as own:
                     own.execute(f"LISTEN {CHANNEL}")
                     self._hear(own)
             except psycopg.Error as error:
-                log.warning("notifications are out of reach", error=str(error).strip())
+                outages.note("notifications", error)
                 self._ended.wait(_RETRY_S)
 
     def _hear(self, own: psycopg.Connection[Any]) -> None:
+        """Pass on what is notified; ask for a sign of life when nothing comes."""
         while not self._ended.is_set():
-            for one in own.notifies(timeout=1.0):
+            heard = False
+            for one in own.notifies(timeout=_QUIET_S):
+                heard = True
                 hints.pass_on(tuple(json.loads(one.payload)))
+            if not heard:
+                own.execute("SELECT 1")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.conf import settings
@@ -85,7 +85,7 @@ class Embedded:
             hints.listen(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
-            threading.Thread(target=_closing(target), name=name, daemon=True)
+            threading.Thread(target=closing(target), name=name, daemon=True)
             for name, target in [
                 *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
                 ("clock", self._clockwork.run),
@@ -238,8 +238,13 @@ class Embedded:
             self._offer(execution_id, task)
 
     def _replace_hung(self) -> None:
-        """Replace the threads of calls that go on though their tasks ended a while ago."""
-        for key in tasks.closed_among(self._calls.lasting(HUNG_AFTER_S)):
+        """Replace the threads of calls that go on though their tasks ended a while ago.
+
+        A look at a job is named ("look", execution, task): it hangs as a call does.
+        """
+        lasting = {key: _task_of(key) for key in self._calls.lasting(HUNG_AFTER_S)}
+        ended = set(tasks.closed_among(lasting.values()))
+        for key in [key for key, task in lasting.items() if task in ended]:
             self._calls.replace(key)
 
 
@@ -261,8 +266,14 @@ def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     return found
 
 
-def _closing(target: Callable[[], None]) -> Callable[[], None]:
-    """Run a thread's target and close the thread's database connection afterwards."""
+def _task_of(key: Any) -> tuple[int, int]:
+    """Return (execution, task) of the name of a call, or of a look at its job."""
+    *_, execution_id, task = key
+    return execution_id, task
+
+
+def closing(target: Callable[[], None]) -> Callable[[], None]:
+    """Return a thread's target that closes the thread's database connection afterwards."""
 
     def run() -> None:
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from console.store import outages
 from console.store.writer import drop_broken_connection, is_outage
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ _LONGEST_PAUSE_S = 1.0
 
 
 def survive(what: str, job: Callable[[], T], otherwise: T) -> T:
-    """Do a job; log what it raises and return ``otherwise``. The next job connects anew."""
+    """Do a job; log what it raises and return ``otherwise``. The next job connects anew.
+
+    An outage of the database is logged once (``outages``), not by everybody who meets it.
+    """
     try:
         return job()
     except Exception as error:
         if is_outage(error):
-            log.warning(what, error=str(error).strip())
+            outages.note(what, error)
         else:
             log.exception(what)
         drop_broken_connection()
@@ -41,7 +45,7 @@ def insist(job: Callable[[], T], seconds: float) -> T:
         except Exception as error:
             if not is_outage(error) or time.monotonic() > deadline:
                 raise
-            log.warning("the database is out; trying again", error=str(error).strip())
+            outages.note("trying again", error)
         drop_broken_connection()
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

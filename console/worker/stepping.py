@@ -12,7 +12,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console.store import epoch, failures, runs
+from console.store import epoch, failures, outages, runs
 from console.store.writer import drop_broken_connection, is_outage
 from console.worker.guard import survive
 from console.worker.suspects import Suspects
@@ -144,7 +144,7 @@ class Stepping:
         except Exception as error:
             drop_broken_connection()
             if is_outage(error):
-                log.warning("a step found the database out", error=str(error).strip())
+                outages.note("a step", error)
                 return False  # the sweeper comes back to it
             log.exception("a step failed", execution=self._arn(number))
             note = partial(failures.note, number, error, counted=suspected and self._counting)

@@ -6,6 +6,7 @@ come as jobs, each worker sweeps its part of the rows, and others take what a de
 
 from __future__ import annotations
 
+import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,14 +19,15 @@ from console.store import claims, epoch, failures, hints, workers
 from console.worker.alone import Alone
 from console.worker.bus import NEAR_MS, Bus
 from console.worker.consumer import Consumer
-from console.worker.embedded import ENGINE_THREADS, Embedded, runnable
-from console.worker.guard import survive
+from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
+from console.worker.guard import insist, survive
 from console.worker.witness import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger(__name__)
+_LEAVE_S = 4.0  # a process manager waits for fifteen at most
 _FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
 FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
 """Topics that a process without a worker hands to the workers."""
@@ -42,6 +44,7 @@ class Team(Embedded):
         self._on_end = on_end
         self._alone = Alone(shared=True)
         self._name = ""
+        self._holds_lease = False
         self._renewed_at = 0.0
         self._told = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
@@ -52,6 +55,11 @@ class Team(Embedded):
         """Return the name of its lease."""
         return self._name
 
+    @property
+    def renewed_at(self) -> float:
+        """Return when it renewed its lease last, by the monotonic clock; 0.0 before the first."""
+        return self._renewed_at
+
     def start(self) -> None:
         """Take a lease and work beside the others."""
         hints.carry_by(Bus("born"))
@@ -59,10 +67,26 @@ class Team(Embedded):
         self._consumer.start()
 
     def stop(self, seconds: float = 0.5) -> None:
-        """Finish the steps under way and hand the rest over, within a second."""
+        """Finish the steps under way and hand the rest over, within a second.
+
+        If the database does not answer, the lease is given back within ``_LEAVE_S`` or not at all;
+        then others take over when it has ended.
+        """
         self._consumer.stop(0.3)
         super().stop(seconds)
-        workers.leave(self._name)
+        # on a thread of its own, whose connection is a fresh one: this thread's may have been reset
+        leaving = threading.Thread(target=closing(self._leave), name="leave", daemon=True)
+        leaving.start()
+        leaving.join(_LEAVE_S)
+        if self._holds_lease:
+            log.warning("the lease could not be given back; it ends by itself", worker=self._name)
+
+    def _leave(self) -> None:
+        def leave() -> None:
+            workers.leave(self._name)
+            self._holds_lease = False
+
+        survive("giving the lease back", partial(insist, leave, _LEAVE_S), None)
 
     def _outdated(self) -> None:
         super()._outdated()
@@ -87,6 +111,7 @@ class Team(Embedded):
 
     def _enter(self) -> None:
         self._name = workers.enter()
+        self._holds_lease = True
         claims.work_as(self._name)
         log.info("a worker begins", worker=self._name)
 

@@ -17,6 +17,7 @@ from django.conf import settings
 import engine
 from console import clock
 from console.metrics import rollups
+from console.postgres import patient
 from console.store import (
     bulk,
     children,
@@ -122,8 +123,9 @@ class Upkeep:
     def _do(self, key: Hashable, job: Callable[[], None]) -> None:
         with self._lock:
             self._asked.discard(key)  # what changes from here on asks again
-        # what fails here the sweeper comes back to
-        survive("a background job failed", job, None)
+        with patient():  # what one does for all may take its time
+            # what fails here the sweeper comes back to
+            survive("a background job failed", job, None)
 
     def events(self) -> None:
         """Take events to their targets."""
@@ -153,8 +155,10 @@ class Upkeep:
         self._bulk.submit(partial(self._work, number))
 
     def _work(self, number: int) -> None:
-        # what fails here the sweeper comes back to
-        if survive("a bulk job failed", partial(bulk.work, number), False):
+        with patient():
+            # what fails here the sweeper comes back to
+            goes_on = survive("a bulk job failed", partial(bulk.work, number), False)
+        if goes_on:
             self._bulk.submit(partial(self._work, number))
             return
         with self._lock:

@@ -154,6 +154,19 @@ def test_a_job_that_takes_too_long(sfn: Any, services: Wire) -> None:
     until(lambda: services.asked("TerminateJob"))
 
 
+def test_a_look_that_hangs_is_replaced(sfn: Any, services: Wire, server: Server) -> None:
+    """A service that does not describe a job keeps its own thread only; the sweeper goes on."""
+    execution = begun(sfn, services, BATCH, GOES_ON, TimeoutSeconds=2)
+    services.held["DescribeJobs"] = threading.Event()
+    until(lambda: services.asked("DescribeJobs"))
+    try:
+        assert wait_for_end(sfn, execution)["error"] == "States.Timeout"
+        until(lambda: "a call hangs though its task has ended" in server.log())
+    finally:
+        services.held["DescribeJobs"].set()
+    assert "a sweep failed" not in server.log()
+
+
 def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) -> None:
     """Its sibling fails while the job goes on."""
     services.begin({"SubmitJob": BATCH.first, "DescribeJobs": BATCH.told[GOES_ON]})

@@ -39,6 +39,10 @@ class Postgres:
     def restart(self, mode: str = "immediate") -> None:
         """Stop it as a crash would (``immediate``) and start it again."""
         self.stop(mode)
+        self.start()
+
+    def start(self) -> None:
+        """Start it again after ``stop``."""
         self._server.ensure_postgres_running()
 
     def stop(self, mode: str = "immediate") -> None:

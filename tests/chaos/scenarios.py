@@ -21,6 +21,7 @@ from tests.chaos.life import restore, sigterm, upgrade
 from tests.chaos.load import Load, Report
 from tests.chaos.races import callbacks, stops
 from tests.chaos.shapes import DEADLY, SHAPES
+from tests.chaos.silence import blackholed, frozen, half_closed
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
@@ -194,6 +195,9 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "database": database,
     "kill-web": kill_web,
     "sessions": sessions,
+    "blackholed": blackholed,
+    "half-closed": half_closed,
+    "frozen": frozen,
     "callbacks": callbacks,
     "stops": stops,
     "sigterm": sigterm,

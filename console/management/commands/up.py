@@ -14,6 +14,7 @@ from console import access
 from console.data_folder import write_private
 from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
+from console.management.team import reach_database
 from console.store import identity
 from console.worker import Embedded
 
@@ -53,6 +54,7 @@ class Command(BaseCommand):
         listener = listen(options["host"], options["port"])
         host, port = options["host"], listener.getsockname()[1]
         allow(host)
+        reach_database()
         call_command("migrate", verbosity=0, interactive=False)
         identity.claim()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104

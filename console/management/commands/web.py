@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
-from console import access
+from console import access, postgres
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import one_at_a_time, prepare
+from console.management.watchdog import Pulse
 from console.store import hints
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Command(BaseCommand):
         """Prepare, serve, stop."""
         del args
         prepare()
+        postgres.limit_statements()
         from console.worker.bus import Bus, Ear  # its packages are checked for above
         from console.worker.team import FROM_OUTSIDE
 
@@ -44,6 +47,7 @@ class Command(BaseCommand):
         hints.carry_by(Bus(*FROM_OUTSIDE))
         ear = Ear()
         ear.start()
+        Pulse().start()
         port = listener.getsockname()[1]
         self.stdout.write(f"Stepyard serves at http://{options['host']}:{port}")
         self.stdout.flush()
@@ -52,6 +56,8 @@ class Command(BaseCommand):
         finally:
             ear.stop()
         self.stdout.write("stopped")
+        self.stdout.flush()
+        os._exit(0)  # threads that wait for a database that does not answer would be waited for
 
     def _first_start(self, *, samples: bool) -> None:
         """Make the owner, and say how to get in the first time."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
-from django.core.management.base import BaseCommand
-from django.db import connection, connections
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error, connection, connections
 
+from console import postgres
 from console.management.memory import spare_collections
 from console.management.team import prepare
+from console.management.watchdog import Watchdog
+from console.worker import health_file
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -21,6 +26,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AGAIN_S = 0.05  # between the death of a process and its successor
+_YOUNG_S = 10.0
+_LONGEST_S = 5.0
+_LOOK_S = 0.2
+_WATCH_S = 1.0
 _GRACE_S = 5.0
 
 
@@ -48,25 +57,49 @@ class Command(BaseCommand):
         from console.worker import team  # noqa: F401 - its packages have been checked for
 
         spare_collections()
+        postgres.limit_statements()
         if options["processes"] > 1:
             _Watch(options["processes"]).run()
         else:
-            _work(os.getppid())
+            _work()
+            _exit(0)
 
 
-def _work(parent: int) -> None:
-    """Work until asked to end, or until the parent is gone."""
+def _work(parent: int | None = None) -> None:
+    """Work until asked to end. ``parent``: the process that forked this one, if one did.
+
+    Only a forked worker ends with its parent: nobody else would ever end it. One that was started
+    by a shell or a process manager has another parent as soon as that is gone, and works on.
+    """
     from console.worker.team import Team  # its packages have been checked for
 
     ended = threading.Event()
+    asked: list[int] = []  # not the event: its lock may be held by what the signal interrupts
     for name in _SIGNALS:
-        signal.signal(name, lambda *_: ended.set())
+        signal.signal(name, lambda number, _: asked.append(number))
     worker = Team(on_end=ended.set)
     worker.start()
     print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
-    while not ended.wait(1.0) and os.getppid() == parent:
-        pass
+    watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease")
+    health_file.touch()
+    looked_at = time.monotonic()
+    while not asked and not ended.wait(_LOOK_S):
+        if parent is not None and os.getppid() != parent:
+            log.warning("the process that forked this worker is gone; it ends", parent=parent)
+            break
+        if time.monotonic() - looked_at >= _WATCH_S:
+            looked_at = time.monotonic()
+            if watchdog.look():
+                health_file.touch()
     worker.stop()
+    health_file.remove()
+
+
+def _exit(status: int) -> NoReturn:
+    """End now: threads that wait for a database that does not answer would be waited for."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(status)
 
 
 class _Watch:
@@ -74,6 +107,8 @@ class _Watch:
 
     def __init__(self, processes: int) -> None:
         self._wanted = processes
+        self._pause_s = _AGAIN_S
+        self._forked_at: dict[int, float] = {}
         self._children: set[int] = set()
         self._ending = False
 
@@ -101,11 +136,14 @@ class _Watch:
             try:
                 _work(parent)
                 status = 0
+            except (CommandError, Error) as error:
+                log.error("a worker could not start", why=str(error).partition("\n")[0])  # noqa: TRY400
             except BaseException:
                 log.exception("a worker ended")
             finally:
                 os._exit(status)
         self._children.add(child)
+        self._forked_at[child] = time.monotonic()
 
     def _reap(self, options: int = 0) -> None:
         try:
@@ -113,8 +151,20 @@ class _Watch:
         except (ChildProcessError, InterruptedError):
             return
         self._children.discard(child)
-        if child and not self._ending:
+        if not child:
+            return
+        lived_s = time.monotonic() - self._forked_at.pop(child, 0.0)
+        if not self._ending:
             log.warning("a worker died and is replaced", pid=child, status=status)
+            # one that cannot even start, as while the database is out, is not started all the time
+            hopeless = os.WIFEXITED(status) and lived_s < _YOUNG_S
+            self._pause_s = min(2 * self._pause_s, _LONGEST_S) if hopeless else _AGAIN_S
+            self._wait(self._pause_s)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait, until the end at most."""
+        until = time.monotonic() + seconds
+        while not self._ending and time.monotonic() < until:
             time.sleep(_AGAIN_S)
 
     def _end(self, *_: object) -> None:

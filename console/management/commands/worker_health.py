@@ -1,0 +1,32 @@
+"""``manage.py worker_health``: are the workers of this machine or container well?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from console.worker import health_file
+
+
+class Command(BaseCommand):
+    """Exits with 0 if every worker process here has renewed its lease within the lease's time."""
+
+    help = "Exit with 0 if the workers of this machine or container are well, else with 1."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Look at the files of the workers; say what is wrong."""
+        del args, options
+        ages = health_file.ages_s()
+        if not ages:
+            raise CommandError("no worker runs here, or none has taken its first lease yet")
+        late = {pid: age for pid, age in ages.items() if age > settings.STEPYARD_LEASE_S}
+        if late:
+            told = ", ".join(f"process {pid} for {age:.0f} s" for pid, age in sorted(late.items()))
+            raise CommandError(
+                f"a worker has not renewed its lease of {settings.STEPYARD_LEASE_S:g} s: {told}"
+            )
+        self.stdout.write(f"{len(ages)} well")

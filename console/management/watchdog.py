@@ -1,0 +1,97 @@
+"""End a process that stands still though its database answers; who watches over it starts another.
+
+What stands still waits for something that will not come: no code in the process can help it. While
+the database is out of reach nothing can move, and another process would do no better: then the
+process stays.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import psycopg
+import structlog
+from django.conf import settings
+from django.db import Error, connection
+
+from console import postgres
+from console.store import outages
+from console.worker.alone import server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+EXIT_CODE = 70
+"""EX_SOFTWARE: the process ended itself; a process manager starts it again."""
+_TICK_S = 1.0
+
+
+class Watchdog:
+    """Call ``look`` about once a second.
+
+    The time is counted in looks: that in which the process was stopped or the machine slept is no
+    fault of the process.
+    """
+
+    def __init__(self, moved_at: Callable[[], float], what: str) -> None:
+        """``moved_at``: a number that changes whenever the process moves. ``what``: for people."""
+        self._moved_at = moved_at
+        self._what = what
+        self._seen = moved_at()
+        self._stood_s = 0.0
+
+    def look(self) -> bool:
+        """Return whether the process has moved; end it if it has not for twice its lease."""
+        seen = self._moved_at()
+        if seen != self._seen:
+            self._seen, self._stood_s = seen, 0.0
+            return True
+        self._stood_s += _TICK_S
+        if self._stood_s >= 2 * settings.STEPYARD_LEASE_S:
+            self._end()
+        return False
+
+    def _end(self) -> None:
+        stood_s, self._stood_s = self._stood_s, 0.0
+        try:
+            postgres.answer(server(), "SELECT 1")
+        except psycopg.Error as error:
+            outages.note(self._what, error)
+            return
+        log.error("this process stands still and ends", what=self._what, for_s=stood_s)
+        os._exit(EXIT_CODE)
+
+
+class Pulse:
+    """Uses the connections of a process that serves now and then, and watches that this works."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._moved_at = 0.0
+
+    def start(self) -> None:
+        """Begin to use them and to watch."""
+        for name, target in (("pulse", self._beat), ("watchdog", self._watch)):
+            threading.Thread(target=target, name=name, daemon=True).start()
+
+    def _beat(self) -> None:
+        while True:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+                self._moved_at = time.monotonic()
+                outages.over()
+            except Error as error:
+                outages.note("the pool of connections", error)
+            connection.close()
+            time.sleep(_TICK_S)
+
+    def _watch(self) -> None:
+        dog = Watchdog(lambda: self._moved_at, "the pool of connections")
+        while True:
+            time.sleep(_TICK_S)
+            dog.look()

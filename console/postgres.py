@@ -1,0 +1,237 @@
+"""Connections to PostgreSQL that end when nobody answers any more.
+
+A connection can die without a word: a failover, a NAT or a frozen pooler drops its packets. Who
+waits for a reply then waits for the kernel's quarter of an hour, or for ever where a proxy on the
+way still acknowledges. So every wait of a ``Connection`` is watched by the thread that waits, which
+wakes up ten times a second anyway:
+
+1. After ``QUIET_S`` without a byte it asks the server on a new connection whether that works on the
+   statement. If so, the wait goes on: a slow statement is no dead connection.
+2. If the server does not, or does not answer either, the wait goes on for ``GRACE_S``, because the
+   reply may have left the server just before the question came. Then the connection is cut and
+   ``Silent`` is raised, an outage as any other.
+3. The server may not know that its client is gone, and would keep the locks of an open transaction
+   for hours. So whoever cuts a connection tells the server to end its session.
+4. Whatever made one connection silent has done the same to others. Those that are idle in the pool
+   are replaced, and who waits on one of which nothing was heard since then asks at once.
+
+A process that serves also bounds each statement (``limit_statements``), because a session that is
+frozen in the server looks as if it worked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import socket
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from psycopg.abc import PQGen
+
+T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+QUIET_S = 4.0
+SUSPECT_S = 0.5
+GRACE_S = 0.5
+STATEMENT_S = 20.0
+"""The longest statement of a process that serves, but for those of ``patient`` threads."""
+CONNECT_S = 5
+TIMEOUTS: dict[str, int] = {
+    "connect_timeout": CONNECT_S,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""What libpq does against silence, in seconds; the last one in milliseconds."""
+SERVER_TIMEOUTS = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "idle_in_transaction_session_timeout": "300000",
+}
+"""What the server does in a session against a client that is gone."""
+_SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SERVER_TIMEOUTS)
+_WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
+_END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+_ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
+_names = itertools.count()
+_own = threading.local()
+_asking = threading.Lock()
+_unreachable_at = float("-inf")
+_cut_at = float("-inf")
+_drained_at = float("-inf")
+_limit_s: float | None = None
+
+
+class Silent(psycopg.OperationalError):
+    """Nobody answers on a connection, which is closed."""
+
+
+def limit_statements(seconds: float | None = STATEMENT_S) -> None:
+    """Cut every connection of this process whose statement lasts longer; None: no limit."""
+    global _limit_s  # noqa: PLW0603 - one a process
+    _limit_s = seconds
+
+
+@contextlib.contextmanager
+def patient() -> Iterator[None]:
+    """Let the statements of this thread last as long as the server says that it works on them."""
+    before = getattr(_own, "patient", False)
+    _own.patient = True
+    try:
+        yield
+    finally:
+        _own.patient = before
+
+
+def new_name() -> str:
+    """Return the name of a new connection: by it the server knows it among all others."""
+    return f"stepyard {socket.gethostname()[:24]} {os.getpid()} {next(_names)}"
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection whose every wait is watched."""
+
+    name = ""
+    begun = 0.0
+    heard_at = 0.0
+    address: dict[str, Any]
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **parameters: Any) -> Connection:
+        """Connect within ``CONNECT_S``; see ``psycopg.Connection.connect``."""
+        name = new_name()
+        given = {**TIMEOUTS, **parameters, "application_name": name}
+        found = super().connect(conninfo, **given)
+        found.name, found.begun = name, monotonic()
+        found.heard_at = found.begun
+        known = ("dbname", "user", "password", "host", "port")
+        found.address = {key: given[key] for key in known if key in given}
+        if given.get("autocommit"):  # else it would begin a transaction
+            found.execute(_SET, [text for pair in SERVER_TIMEOUTS.items() for text in pair])
+        return found
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for the server; raise ``Silent`` when it is clear that it will not answer.
+
+        A wait with a ``timeout`` of its own ends anyway: that for notifications is quiet by nature.
+        """
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(self._watched(gen), interval)
+        except Silent:
+            self.pgconn.finish()
+            self._suspect_others()
+            self._end_session()
+            raise
+
+    def _watched(self, gen: PQGen[T]) -> Generator[Any, Any, T]:
+        """Pass on what the generator and the socket have for each other, and mind the silence."""
+        silence = _Silence(self)
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                silence.note(heard=bool(ready))
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+    def _end_session(self) -> None:
+        """Tell the server to end its side, which may hold locks."""
+        with contextlib.suppress(psycopg.Error):
+            _ask(self, _END)
+
+    def _suspect_others(self) -> None:
+        """Doubt all that was not heard of since, and replace what is idle in the pool, once."""
+        global _cut_at, _drained_at  # noqa: PLW0603 - one server a process
+        _cut_at = monotonic()
+        pool = getattr(self, "_pool", None)  # psycopg's own note of where a connection belongs
+        if isinstance(pool, ConnectionPool) and self.begun > _drained_at:
+            _drained_at = monotonic()
+            pool.drain()
+
+
+class _Silence:
+    """How long a wait has been quiet, and what the server says to that."""
+
+    def __init__(self, on: Connection) -> None:
+        self._on = on
+        self._doubted = False
+        self._since = monotonic()
+        self._ask_at = self._since + (SUSPECT_S if on.heard_at < _cut_at else QUIET_S)
+
+    def note(self, *, heard: bool) -> None:
+        """Take note of a byte or of none; raise ``Silent`` when there will be none any more."""
+        now = monotonic()
+        if heard:
+            self._since, self._ask_at, self._doubted = now, now + QUIET_S, False
+            self._on.heard_at = now
+        elif now >= self._ask_at:
+            if self._doubted:
+                raise Silent(f"the server has not answered for {now - self._since:.1f} s")
+            self._doubted = not _works(self._on)
+            self._ask_at = monotonic() + (GRACE_S if self._doubted else QUIET_S)
+        elif _limit_s is not None and now - self._since > _limit_s and not _is_patient():
+            raise Silent(f"a statement has lasted for {now - self._since:.1f} s")
+
+
+def _is_patient() -> bool:
+    return bool(getattr(_own, "patient", False))
+
+
+def _works(on: Connection) -> bool:
+    """Ask the server on a new connection whether it works on the statement of another one."""
+    try:
+        return bool(_ask(on, _WORKS))
+    except psycopg.Error:
+        return False
+
+
+def _ask(about: Connection, question: str) -> Rows:
+    """Ask the server about a connection; raise ``psycopg.Error`` if nobody answers."""
+    global _unreachable_at  # noqa: PLW0603 - one server a process
+    with _asking:
+        if monotonic() - _unreachable_at < _ASK_AGAIN_S:
+            raise psycopg.OperationalError("the server did not answer a moment ago")
+        try:
+            return answer(about.address, question, [about.name])
+        except psycopg.Error:
+            _unreachable_at = monotonic()
+            raise
+
+
+class _Brief(psycopg.Connection[Any]):
+    """A connection for one question: every wait ends after ``CONNECT_S``."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for the server, for no longer than that."""
+        return super().wait(gen, interval, CONNECT_S if timeout is None else timeout)
+
+
+def answer(address: dict[str, Any], question: str, values: list[Any] | None = None) -> Rows:
+    """Return the rows of a statement, asked on a connection of its own.
+
+    ``address``: parameters of psycopg. Raise ``psycopg.Error`` if the server cannot be reached or
+    does not answer, after twice ``CONNECT_S`` at the latest.
+    """
+    given = {**TIMEOUTS, **address, "application_name": new_name(), "autocommit": True}
+    own = _Brief.connect(**given)
+    try:
+        return own.execute(question, values).fetchall()
+    finally:
+        own.close()

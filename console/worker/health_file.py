@@ -1,0 +1,49 @@
+"""Is each worker of this machine well?  A file that it touches whenever it has renewed its lease.
+
+Who watches over the processes - Docker, systemd, a person - asks by ``manage.py worker_health``,
+which needs neither the database nor the worker's attention: a worker that hangs touches nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from django.conf import settings
+
+from console.store.workers import host, runs
+
+
+def _folder() -> Path:
+    return Path(settings.DATA_DIR) / "worker-health"
+
+
+def _prefix() -> str:
+    return host().replace("/", "_") + "-"
+
+
+def touch() -> None:
+    """Say that the worker in this process is well."""
+    _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+    (_folder() / f"{_prefix()}{os.getpid()}").touch()
+
+
+def remove() -> None:
+    """Say that there is no worker in this process any more."""
+    (_folder() / f"{_prefix()}{os.getpid()}").unlink(missing_ok=True)
+
+
+def ages_s() -> dict[int, float]:
+    """Return, for each worker process of this machine, how long ago it was well, in seconds.
+
+    Files of processes that are gone are removed.
+    """
+    found: dict[int, float] = {}
+    for path in _folder().glob(f"{_prefix()}*"):
+        pid = int(path.name.removeprefix(_prefix()))
+        if not runs(pid):
+            path.unlink(missing_ok=True)
+            continue
+        found[pid] = max(0.0, time.time() - path.stat().st_mtime)
+    return found
