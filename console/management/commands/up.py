@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
+from console.client_profile import UnreadableProfileError, complete_profile, profile_text
 from console.data_folder import write_private
 from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
@@ -71,8 +72,10 @@ class Command(BaseCommand):
         """Make owner, key and samples at the first start; print how to get in."""
         user, project, _ = access.first_owner()
         credentials = folder / "credentials"
-        if not credentials.exists():
-            write_private(credentials, _profile(access.new_key(user, project)))
+        if credentials.exists():
+            self._complete(credentials, address)
+        else:
+            write_private(credentials, _profile(access.new_key(user, project), address))
         if not (folder / "samples-loaded").exists():
             load_samples(project)
             (folder / "samples-loaded").touch()
@@ -87,6 +90,16 @@ class Command(BaseCommand):
             "Ctrl-C stops; nothing is lost.\n"
         )
         self.stdout.flush()
+
+    def _complete(self, credentials: Path, address: str) -> None:
+        """Bring the profile of an earlier start up to date; what cannot be read is left alone."""
+        last = credentials.with_name("address")
+        before = last.read_text(encoding="utf-8").strip() if last.exists() else ""
+        region = settings.STEPYARD_REGION
+        try:
+            complete_profile(credentials, address=address, before=before, region=region)
+        except UnreadableProfileError as error:
+            self.stderr.write(f"{credentials}: left as it is, for it cannot be read: {error}")
 
 
 def _accept_any_key(host: str, *, wanted: bool) -> None:
@@ -112,9 +125,6 @@ def _lock(folder: Path) -> int:
     return handle
 
 
-def _profile(key: AccessKey) -> str:
-    return (
-        "[stepyard]\n"
-        f"aws_access_key_id = {key.key_id}\n"
-        f"aws_secret_access_key = {access.secret_for(key.key_id)}\n"
-    )
+def _profile(key: AccessKey, address: str) -> str:
+    secret, region = access.secret_for(key.key_id), settings.STEPYARD_REGION
+    return profile_text(key.key_id, secret, address=address, region=region)
