@@ -206,19 +206,15 @@ STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _functions() -> dict[str, str]:
-    """Functions of the samples, of ``DATA/functions.json`` and of the environment.
-
-    Later ones win.
-    """
-    functions = dict(SAMPLE_FUNCTIONS)
+    """Functions of ``DATA/functions.json`` and of the environment, which wins."""
     path = DATA_DIR / "functions.json"
-    if not TESTING and path.exists():
-        functions |= json.loads(path.read_text(encoding="utf-8"))
+    kept = json.loads(path.read_text("utf-8")) if not TESTING and path.exists() else {}
     given: dict[str, str] = json.loads(os.environ.get("STEPYARD_FUNCTIONS", "{}"))
-    return functions | given
+    return kept | given
 
 
 STEPYARD_FUNCTIONS = _functions()
+STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 
 def _quotas() -> dict[str, Any]:

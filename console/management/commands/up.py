@@ -38,6 +38,11 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
         parser.add_argument("--data", metavar="DIR", help="where everything is kept")
         parser.add_argument(
+            "--empty",
+            action="store_true",
+            help="without samples and their functions; at the first start, for good",
+        )
+        parser.add_argument(
             "--insecure-accept-any-key",
             action="store_true",
             help="throw-away use: take calls with any key or none as the owner's; loopback only",
@@ -47,6 +52,8 @@ class Command(BaseCommand):
         """Start, serve, stop."""
         del args
         folder = settings.DATA_DIR
+        if options["empty"]:
+            settings.STEPYARD_SAMPLE_FUNCTIONS = {}
         _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
@@ -58,7 +65,7 @@ class Command(BaseCommand):
         identity.claim()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
         settings.STEPYARD_URL = settings.STEPYARD_URL or address
-        self._prepare(folder, address)
+        self._prepare(folder, address, empty=options["empty"])
         worker = Embedded()
         worker.start()
         try:
@@ -68,7 +75,7 @@ class Command(BaseCommand):
             os.close(lock)
         self.stdout.write("stopped")
 
-    def _prepare(self, folder: Path, address: str) -> None:
+    def _prepare(self, folder: Path, address: str, *, empty: bool) -> None:
         """Make owner, key and samples at the first start; print how to get in."""
         user, project, _ = access.first_owner()
         credentials = folder / "credentials"
@@ -76,9 +83,11 @@ class Command(BaseCommand):
             self._complete(credentials, address)
         else:
             write_private(credentials, _profile(access.new_key(user, project), address))
-        if not (folder / "samples-loaded").exists():
-            load_samples(project)
-            (folder / "samples-loaded").touch()
+        decided = folder / "samples-loaded"
+        if not decided.exists():
+            if not empty:
+                load_samples(project)
+            decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.new_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
