@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -17,6 +18,10 @@ def main() -> None:
             os.environ["STEPYARD_DATA"] = argument.partition("=")[2]
     from django.core.management import execute_from_command_line
 
+    try:
+        importlib.import_module(os.environ["DJANGO_SETTINGS_MODULE"])
+    except (ValueError, OSError) as error:  # a variable or a file with a value that cannot be
+        sys.exit(str(error))
     execute_from_command_line(sys.argv)
 
 

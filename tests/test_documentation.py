@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "console")
-_READ = re.compile(r"environ(?:\.get\(|\[)\s*[\"'](\w+)[\"']")
+_READ = re.compile(r"environ(?:\.get\(|\[|ment\.\w+\()\s*[\"'](\w+)[\"']")
 _BLOCK = re.compile(r"manage\.py (\w+)((?: [^\n`|&;>]*)?)")
 OWN = ("STEPYARD_", "SFN_")
 # only tests and their commands read these
