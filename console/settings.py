@@ -163,6 +163,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS 
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
+# stepyard.W001 says once, by the variable to set, what these say of four settings that follow it.
 SILENCED_SYSTEM_CHECKS = (
     [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
 )

@@ -46,6 +46,14 @@ def test_no_variable_is_invented() -> None:
     assert named - TESTS_ONLY <= variables()
 
 
+def test_every_check_is_documented() -> None:
+    """What ``check --deploy`` says can be looked up by its id."""
+    source = (ROOT / "console/checks.py").read_text(encoding="utf-8")
+    ids = set(re.findall(r'id="(stepyard\.\w+)"', source))
+    assert len(ids) >= 5
+    assert ids == set(re.findall(r"`(stepyard\.W\d+)`", TEXT))
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_documented(name: str) -> None:
     """README or docs show how it is called."""

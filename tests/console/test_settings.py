@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,11 +36,58 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
     )
 
 
+TEAM = {
+    "STEPYARD_HTTPS": "1",
+    "STEPYARD_SECRET": "5" * 64,
+    "STEPYARD_URL": "http://web:8083",
+    "STEPYARD_DATABASE_URL": "postgres://stepyard:password@postgres/stepyard",
+}
+
+
 def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
-    """With HTTPS no warning is left, and none is silenced."""
-    done = check(tmp_path, STEPYARD_HTTPS="1")
+    """With what Compose sets no warning is left, and none is silenced."""
+    path = tmp_path / "targets.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0o600)
+    done = check(tmp_path, **TEAM)
     assert done.returncode == 0, done.stderr
     assert "no issues (0 silenced)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("lacking", "ids"),
+    [
+        ("STEPYARD_HTTPS", {"W001"}),
+        ("STEPYARD_SECRET", {"W002"}),
+        ("STEPYARD_URL", {"W003"}),
+        ("STEPYARD_DATABASE_URL", {"W004"}),
+    ],
+)
+def test_what_a_team_s_host_lacks_is_told(tmp_path: Path, lacking: str, ids: set[str]) -> None:
+    """Each by an id of its own and by its name; nothing else is said."""
+    done = check(tmp_path, **{name: value for name, value in TEAM.items() if name != lacking})
+    assert done.returncode != 0
+    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == ids
+    assert lacking in done.stderr
+
+
+def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
+    """By path and mode, those alone; the URL of the API is not missed where one process is all."""
+    modes = {
+        "secret": 0o640,
+        "credentials": 0o600,
+        "stepyard.sqlite3-wal": 0o604,
+        "quotas.json": 0o644,
+    }
+    for name, mode in modes.items():
+        path = tmp_path / name
+        path.write_text("{}" if name == "quotas.json" else "x" * 64, encoding="utf-8")
+        path.chmod(mode)
+    done = check(tmp_path, STEPYARD_HTTPS="1")
+    told = {"W002", "W004", "W005"}
+    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == told
+    listed = f"{tmp_path / 'secret'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
+    assert f"may read or change: {listed}" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -53,12 +101,7 @@ def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
 def test_a_worse_setting_would_be_told(tmp_path: Path, setting: str, name: str) -> None:
     """The check looks at what is set, so it can fail."""
     (tmp_path / "worse.py").write_text(f"from console.settings import *\n{setting}\n")
-    done = check(
-        tmp_path,
-        STEPYARD_HTTPS="1",
-        DJANGO_SETTINGS_MODULE="worse",
-        PYTHONPATH=str(tmp_path),
-    )
+    done = check(tmp_path, **TEAM, DJANGO_SETTINGS_MODULE="worse", PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     assert f"security.{name}" in done.stderr
 
