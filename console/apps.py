@@ -16,7 +16,9 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Use the limits the operator chose."""
+        """Use the limits the operator chose, and register the checks for a deployment."""
+        from console import checks  # noqa: F401 - importing them registers them
+
         profile = settings.STEPYARD_LIMITS
         if profile not in engine.LIMITS:
             known = ", ".join(engine.LIMITS)

@@ -8,6 +8,8 @@ import os
 import secrets
 from pathlib import Path
 
+from console.environment import SettingError
+
 PRIVATE = 0o600
 SHORTEST = 32
 """Characters of a secret that somebody chose."""
@@ -17,7 +19,10 @@ def data_folder() -> Path:
     """Return the data folder: ``STEPYARD_DATA``, else the user's own data folder."""
     chosen = os.environ.get("STEPYARD_DATA")
     if chosen:
-        return Path(chosen).expanduser().resolve()
+        try:
+            return Path(chosen).expanduser().resolve()
+        except RuntimeError:  # ~somebody who is nobody
+            raise SettingError("STEPYARD_DATA", repr(chosen), "a folder") from None
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(home) / "stepyard"
 
@@ -26,21 +31,29 @@ def master_secret(folder: Path) -> bytes:
     """Return the one secret all others are derived from, made at the first start.
 
     ``STEPYARD_SECRET`` (for many machines of a team) comes before the file ``secret`` (mode 0600).
-    Raise ``ValueError`` on one that can be guessed: all access keys follow from it.
+    Raise ``SettingError`` on one that can be guessed: all access keys follow from it.
     """
     given = os.environ.get("STEPYARD_SECRET")
     if given:
         if len(given) < SHORTEST:
-            raise ValueError(
-                f"STEPYARD_SECRET: got {len(given)} characters, wanted {SHORTEST} or more: make one"
-                " with openssl rand -hex 32"
+            raise SettingError(
+                "STEPYARD_SECRET",
+                f"{len(given)} characters",
+                f"{SHORTEST} or more: make one with openssl rand -hex 32",
             )
         return given.encode()
     path = folder / "secret"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, secrets.token_hex(32) + "\n")
-    return path.read_text(encoding="ascii").strip().encode()
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_private(path, secrets.token_hex(32) + "\n")
+        kept = path.read_bytes().strip()
+    except OSError as error:
+        wanted = "a folder that can be written, by --data or STEPYARD_DATA"
+        raise SettingError(error.filename or folder, error.strerror, wanted) from None
+    if len(kept) < SHORTEST:
+        raise SettingError(path, f"{len(kept)} bytes", f"{SHORTEST} or more, as in a backup")
+    return kept
 
 
 def write_private(path: Path, text: str) -> None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from structlog.contextvars import merge_contextvars
 
+from console.environment import SettingError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
@@ -59,8 +61,7 @@ _OURS = "console"
 def configure(style: str) -> dict[str, Any]:
     """Set structlog up and return the configuration of Python's own logging."""
     if style not in STYLES:
-        msg = f"STEPYARD_LOG: got {style!r}, wanted one of: {', '.join(STYLES)}"
-        raise ValueError(msg)
+        raise SettingError("STEPYARD_LOG", repr(style), f"one of: {', '.join(STYLES)}")
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -6,12 +6,14 @@ members of ``Quotas``, and under ``projects`` by name what differs for one. No r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+
+from console.environment import SettingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Quotas:
 
 
 _RATES = {"start_execution", "state_transition"}
+_PROJECTS = "projects"
 
 
 def of(project: str) -> Quotas:
@@ -52,9 +55,27 @@ _AWS = Quotas()
 @lru_cache(maxsize=256)
 def _quotas(project: str) -> Quotas:
     given: dict[str, Any] = settings.STEPYARD_QUOTAS
-    everybody = {name: value for name, value in given.items() if name != "projects"}
-    own = given.get("projects", {}).get(project, {})
-    return replace(_AWS, **_checked(everybody, "") | _checked(own, f"projects.{project}."))
+    own = given.get(_PROJECTS, {}).get(project, {})
+    place = f"quotas: {_PROJECTS}: {project}"
+    return replace(_AWS, **_checked(_of_all(given), "quotas") | _checked(own, place))
+
+
+def check(given: dict[str, Any], where: str) -> None:
+    """Raise ``SettingError`` unless an object says quotas. ``where``: the file or variable."""
+    _checked(_of_all(given), where)
+    projects = given.get(_PROJECTS, {})
+    if not isinstance(projects, dict):
+        raise SettingError(f"{where}: {_PROJECTS}", repr(projects), "an object of project names")
+    for name, own in projects.items():
+        place = f"{where}: {_PROJECTS}: {name}"
+        if not isinstance(own, dict):
+            raise SettingError(place, repr(own), "an object of quotas")
+        _checked(own, place)
+
+
+def _of_all(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what counts for every project."""
+    return {name: value for name, value in given.items() if name != _PROJECTS}
 
 
 def forget() -> None:
@@ -66,8 +87,7 @@ def _checked(given: dict[str, Any], place: str) -> dict[str, Any]:
     known = [field.name for field in fields(Quotas)]
     for name in given:
         if name not in known:
-            msg = f"quotas: {place}{name}: got an unknown name, wanted one of {', '.join(known)}"
-            raise ImproperlyConfigured(msg)
+            raise SettingError(f"{place}: {name}", "an unknown name", f"one of {', '.join(known)}")
     return {name: _value(name, value, place) for name, value in given.items()}
 
 
@@ -76,17 +96,13 @@ def _value(name: str, value: Any, place: str) -> Any:
         return None
     if name not in _RATES:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            msg = f"quotas: {place}{name}: got {value!r}, wanted a whole number from 0"
-            raise ImproperlyConfigured(msg)
+            raise SettingError(f"{place}: {name}", repr(value), "a whole number from 0")
         return value
     try:
         rate = Rate(float(value["bucket"]), float(value["refill"]))
     except (TypeError, KeyError, ValueError):
         rate = Rate(0, 0)
-    if rate.bucket < 1 or rate.refill <= 0:
-        msg = (
-            f"quotas: {place}{name}: got {value!r}, "
-            'wanted {"bucket": at least 1, "refill": a second, above 0}'
-        )
-        raise ImproperlyConfigured(msg)
+    if not (1 <= rate.bucket < math.inf and 0 < rate.refill < math.inf):
+        wanted = '{"bucket": at least 1, "refill": a second, above 0}'
+        raise SettingError(f"{place}: {name}", repr(value), wanted)
     return rate

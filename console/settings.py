@@ -16,17 +16,20 @@ PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
 
-from console import journal, postgres
+from console import environment, journal, postgres, quotas, setting_shapes
 from console.data_folder import data_folder, derived, derived_text, master_secret
+from console.environment import SettingError
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
@@ -40,9 +43,9 @@ STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
 STEPYARD_PAGING_KEY = derived(_MASTER, "paging")
 
 DEBUG = False
-STEPYARD_HTTPS = os.environ.get("STEPYARD_HTTPS", "") == "1"
+STEPYARD_HTTPS = environment.switch("STEPYARD_HTTPS")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
-ALLOWED_HOSTS += [host for host in os.environ.get("STEPYARD_HOSTS", "").split(",") if host]
+ALLOWED_HOSTS += environment.hosts("STEPYARD_HOSTS")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -106,7 +109,7 @@ def _sqlite() -> dict[str, Any]:
     }
 
 
-_CONNECTIONS = int(os.environ.get("STEPYARD_DATABASE_CONNECTIONS", "12"))
+_CONNECTIONS = environment.whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
     "connection_class": postgres.Connection,
     # a hundred threads may want one now and then; the server has a hundred for all processes
@@ -120,10 +123,10 @@ _POOL = {
 
 
 def _postgres(url: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    if parts.scheme not in ("postgres", "postgresql"):
-        msg = f"STEPYARD_DATABASE_URL: got {parts.scheme}://, wanted postgres://user:pw@host/name"
-        raise ValueError(msg)
+    name, wanted = "STEPYARD_DATABASE_URL", "postgres://user:password@host:port/name"
+    parts = environment.address_with(name, url, ("postgres", "postgresql"), wanted)
+    if parts.path in ("", "/"):
+        raise SettingError(name, "an address without the name of a database", wanted)
     query = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -137,7 +140,7 @@ def _postgres(url: str) -> dict[str, Any]:
     }
 
 
-_URL = os.environ.get("STEPYARD_DATABASE_URL")
+_URL = environment.text("STEPYARD_DATABASE_URL")
 DATABASES = {"default": _postgres(_URL) if _URL else _sqlite()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -169,6 +172,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if STEPYARD_HTTPS 
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
+# stepyard.W001 says once, by the variable to set, what these say of four settings that follow it.
 SILENCED_SYSTEM_CHECKS = (
     [] if STEPYARD_HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
 )
@@ -200,41 +204,42 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = journal.configure(os.environ.get("STEPYARD_LOG") or "text")
+LOGGING = journal.configure(environment.text("STEPYARD_LOG", "text"))
 
 # -- Stepyard --------------------------------------------------------------------------------------
 
-STEPYARD_REGION = os.environ.get("STEPYARD_REGION", "us-east-1")
+STEPYARD_REGION = environment.region("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
-STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
+STEPYARD_LIMITS = environment.choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
+environment.choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
-STEPYARD_LEASE_S = float(os.environ.get("STEPYARD_LEASE_S", "10"))  # of a worker of a team
+STEPYARD_LEASE_S = environment.number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")  # of a worker
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
-def _functions() -> dict[str, str]:
-    """Functions of the samples, of ``DATA/functions.json`` and of the environment.
+def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return the object in a file of the data folder, {} if there is none; tests have none."""
+    return {} if TESTING else environment.json_file(DATA_DIR / name, shape)
 
-    Later ones win.
-    """
-    functions = dict(SAMPLE_FUNCTIONS)
-    path = DATA_DIR / "functions.json"
-    if not TESTING and path.exists():
-        functions |= json.loads(path.read_text(encoding="utf-8"))
-    given: dict[str, str] = json.loads(os.environ.get("STEPYARD_FUNCTIONS", "{}"))
-    return functions | given
+
+def _functions() -> dict[str, str]:
+    """Functions of ``DATA/functions.json`` and of the environment, which wins."""
+    shape = setting_shapes.FUNCTIONS
+    return _kept("functions.json", shape) | environment.json_variable("STEPYARD_FUNCTIONS", shape)
 
 
 STEPYARD_FUNCTIONS = _functions()
+STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up --empty``: none
 
 
 def _quotas() -> dict[str, Any]:
     """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
-    path = DATA_DIR / "quotas.json"
-    kept = json.loads(path.read_text("utf-8")) if not TESTING and path.exists() else {}
-    given: dict[str, Any] = json.loads(os.environ.get("STEPYARD_QUOTAS", "{}"))
+    kept = _kept("quotas.json", setting_shapes.OBJECT)
+    given = environment.json_variable("STEPYARD_QUOTAS", setting_shapes.OBJECT)
+    quotas.check(kept, str(DATA_DIR / "quotas.json"))
+    quotas.check(given, "STEPYARD_QUOTAS")
     return kept | given
 
 
@@ -243,10 +248,8 @@ STEPYARD_QUOTAS = _quotas()
 
 def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
-    path = DATA_DIR / "targets.json"
-    kept = json.loads(path.read_text("utf-8")) if not TESTING and path.exists() else {}
-    given: dict[str, dict[str, Any]] = json.loads(os.environ.get("STEPYARD_TARGETS", "{}"))
-    return kept | given
+    shape = setting_shapes.TARGETS
+    return _kept("targets.json", shape) | environment.json_variable("STEPYARD_TARGETS", shape)
 
 
 STEPYARD_TARGETS = _targets()
@@ -254,24 +257,22 @@ STEPYARD_TARGETS = _targets()
 
 def _mocks() -> dict[str, Any]:
     """The mock configuration of Step Functions Local, from where it says or the data folder."""
-    named = os.environ.get("SFN_MOCK_CONFIG")
-    path = Path(named) if named else DATA_DIR / "MockConfigFile.json"
-    if TESTING or not (named or path.exists()):
-        return {}
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
+    named = environment.text("SFN_MOCK_CONFIG")
+    if TESTING or not named:
+        return _kept("MockConfigFile.json", setting_shapes.MOCKS)
+    return environment.json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
 
 
 STEPYARD_MOCKS = _mocks()
-STEPYARD_EXPRESS_EVENTS = os.environ.get("STEPYARD_EXPRESS_EVENTS") == "1"  # AWS tells none
+STEPYARD_EXPRESS_EVENTS = environment.switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
 
 
 def _mail(url: str) -> dict[str, Any]:
     """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
-        msg = f"STEPYARD_MAIL: got {parts.scheme}://, wanted smtp://user:pw@host:port/?from=address"
-        raise ValueError(msg)
+    name, wanted = "STEPYARD_MAIL", "smtp://user:password@host:port/?from=address"
+    parts = environment.address_with(name, url, ("smtp", "smtps"), wanted)
+    if not parts.hostname:
+        raise SettingError(name, "an address without a host", wanted)
     return {
         "host": parts.hostname,
         "port": parts.port or (465 if parts.scheme == "smtps" else 587),
@@ -282,7 +283,7 @@ def _mail(url: str) -> dict[str, Any]:
     }
 
 
-STEPYARD_MAIL = os.environ.get("STEPYARD_MAIL", "")
+STEPYARD_MAIL = environment.text("STEPYARD_MAIL")
 if STEPYARD_MAIL:
     _SMTP = _mail(STEPYARD_MAIL)
     EMAIL_HOST, EMAIL_PORT = _SMTP["host"], _SMTP["port"]
@@ -291,24 +292,10 @@ if STEPYARD_MAIL:
     EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
     DEFAULT_FROM_EMAIL = _SMTP["sender"]
     EMAIL_TIMEOUT = 15
-STEPYARD_METRICS_TOKEN = os.environ.get("STEPYARD_METRICS_TOKEN", "")
-
-
-def _retention_days() -> float | None:
-    """Return after how many days ended executions are removed; None: they are kept."""
-    text = os.environ.get("STEPYARD_RETENTION_DAYS", "")
-    if not text:
-        return None
-    try:
-        days = float(text)
-    except ValueError:
-        days = 0.0
-    if not 0 < days < _MOST_DAYS:
-        msg = f"STEPYARD_RETENTION_DAYS: got {text!r}, wanted a number of days above 0"
-        raise ValueError(msg)
-    return days
-
-
-_MOST_DAYS = 36_500
-STEPYARD_RETENTION_DAYS = _retention_days()
-STEPYARD_URL = os.environ.get("STEPYARD_URL", "")  # of the API, for nested executions; ``up`` knows
+STEPYARD_METRICS_TOKEN = environment.text("STEPYARD_METRICS_TOKEN")
+STEPYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
+if environment.text("STEPYARD_RETENTION_DAYS"):
+    STEPYARD_RETENTION_DAYS = environment.number(
+        "STEPYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
+    )
+STEPYARD_URL = environment.web_address("STEPYARD_URL")  # of the API; ``up`` knows its own

@@ -114,3 +114,10 @@ def test_only_sources_go_into_the_image() -> None:
         copied |= set(sources.split())
     assert copied == allowed
     assert all((ROOT / one).exists() for one in copied)
+
+
+def test_checks_of_a_deployment_miss_nothing_in_the_containers() -> None:
+    """Compose sets every variable that ``check --deploy`` asks for."""
+    given = SERVICES["web"]["environment"]
+    names = ("DATABASE_URL", "HTTPS", "SECRET", "URL")
+    assert not [name for name in names if not given[f"STEPYARD_{name}"]]

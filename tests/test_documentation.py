@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "console")
-_READ = re.compile(r"environ(?:\.get\(|\[)\s*[\"'](\w+)[\"']")
+_READ = re.compile(r"environ(?:\.get\(|\[|ment\.\w+\()\s*[\"'](\w+)[\"']")
 _BLOCK = re.compile(r"manage\.py (\w+)((?: [^\n`|&;>]*)?)")
 OWN = ("STEPYARD_", "SFN_")
 # only tests and their commands read these
@@ -44,6 +44,14 @@ def test_no_variable_is_invented() -> None:
     """What the pages name is read by the code."""
     named = set(re.findall(r"\bSTEPYARD_[A-Z_]+\b", TEXT))
     assert named - TESTS_ONLY <= variables()
+
+
+def test_every_check_is_documented() -> None:
+    """What ``check --deploy`` says can be looked up by its id."""
+    source = (ROOT / "console/checks.py").read_text(encoding="utf-8")
+    ids = set(re.findall(r'id="(stepyard\.\w+)"', source))
+    assert len(ids) >= 5
+    assert ids == set(re.findall(r"`(stepyard\.W\d+)`", TEXT))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -37,15 +37,19 @@ class Plan:
     then: str = ""
 
 
-def plan(resource: Resource, given: Any, machine: str) -> Plan:
-    """Return what a Task of a state machine calls. ``given``: its Parameters or Arguments."""
+def plan(resource: Resource, given: Any, machine: str, *, sample: bool = False) -> Plan:
+    """Return what a Task of a state machine calls.
+
+    ``given``: its Parameters or Arguments; ``sample``: it is of a sample machine.
+    """
     if resource.kind == "activity":
-        return _activity(resource.arn)
+        return _activity(resource.arn, sample=sample)
     if resource.kind == "lambda":
-        return _function(function.function_name(resource.arn), resource.arn, machine)
+        name = function.function_name(resource.arn)
+        return _function(name, resource.arn, machine, sample=sample)
     then = _then(resource)
     if resource.service == "lambda" and resource.action == "invoke":
-        return _with(_invoke(given, machine), then)
+        return _with(_invoke(given, machine, sample=sample), then)
     if resource.service in ("http", "apigateway"):
         return _with(_web(resource.service, given, machine), then)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
@@ -94,17 +98,17 @@ def _then(resource: Resource) -> str:
     return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
 
 
-def _activity(arn: str) -> Plan:
+def _activity(arn: str, *, sample: bool) -> Plan:
     name = arn.rpartition(":")[2]
-    target = settings.STEPYARD_FUNCTIONS.get(f"activity:{name}")
-    if target:
-        return Plan(f"activity {name}", f"{_HERE}: {target}", entry=f"functions: activity:{name}")
+    found = targets.activity(name, sample=sample)
+    if found is not None:
+        return Plan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
     return Plan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
-def _function(name: str, arn: str, machine: str) -> Plan:
+def _function(name: str, arn: str, machine: str, *, sample: bool) -> Plan:
     what = f"function {name}"
-    found = targets.function(name, arn, machine)
+    found = targets.registered(name, arn, machine, sample=sample)
     if found is not None:
         target, where = found
         shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
@@ -115,12 +119,12 @@ def _function(name: str, arn: str, machine: str) -> Plan:
     return _at(f"{what}, Lambda Invoke", remote)
 
 
-def _invoke(given: Any, machine: str) -> Plan:
+def _invoke(given: Any, machine: str, *, sample: bool) -> Plan:
     named = given.get("FunctionName") if isinstance(given, dict) else None
     if not isinstance(named, str) or named.startswith("{%"):
         return Plan("the function that FunctionName names at run time", "as functions.json says")
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
-    return _function(name, invoke.arn(name), machine)
+    return _function(name, invoke.arn(name), machine, sample=sample)
 
 
 def _web(service: str, given: Any, machine: str) -> Plan:

@@ -43,7 +43,7 @@ class Context:
 def call(task: Task) -> Outcome:
     """Call the function of a task."""
     name = function_name(task.resource)
-    found = targets.function(name, task.resource, task.machine)
+    found = targets.registered(name, task.resource, task.machine, sample=task.sample)
     if found is None:
         request = uuid.uuid4()
         return Failed(
@@ -66,7 +66,8 @@ def runs_here(task: Task) -> bool:
     """Tell whether a task is a Python callable: it can take this process with it."""
     if task.kind != "lambda":
         return False
-    found = targets.function(function_name(task.resource), task.resource, task.machine)
+    name = function_name(task.resource)
+    found = targets.registered(name, task.resource, task.machine, sample=task.sample)
     return found is not None and not is_url(found[0])
 
 

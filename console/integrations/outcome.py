@@ -23,7 +23,8 @@ class Task:
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
-    ``losses``: how many processes have died while it ran in them.
+    ``losses``: how many processes have died while it ran in them; ``sample``: the execution is of a
+    sample machine, which may call the samples' own functions.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Task:
     pattern: str = ""
     losses: int = 0
     home: Home | None = None
+    sample: bool = False
 
     @property
     def region(self) -> str:

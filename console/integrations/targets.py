@@ -91,6 +91,30 @@ def function(name: str, arn: str, machine: str) -> tuple[str, str] | None:
     return None
 
 
+def registered(name: str, arn: str, machine: str, *, sample: bool) -> tuple[str, str] | None:
+    """Return what stands for a function and where that is said.
+
+    What the operator registered comes first, then a target for ``lambda`` (None: the function is
+    there), and for a ``sample`` machine alone the function that came with it. A target for all
+    services, ``"*"``, was hardly made for the samples' functions and does not take their place.
+    """
+    found = function(name, arn, machine)
+    if found is None and sample and exact("lambda", machine) is None:
+        target = settings.STEPYARD_SAMPLE_FUNCTIONS.get(name)
+        return None if target is None else (target, f"samples: {name}")
+    return found
+
+
+def activity(name: str, *, sample: bool) -> tuple[str, str] | None:
+    """Return the callable that works an activity in this server, and where that is said."""
+    key = f"activity:{name}"
+    if key in settings.STEPYARD_FUNCTIONS:
+        return settings.STEPYARD_FUNCTIONS[key], f"functions: {key}"
+    if sample and key in settings.STEPYARD_SAMPLE_FUNCTIONS:
+        return settings.STEPYARD_SAMPLE_FUNCTIONS[key], f"samples: {key}"
+    return None
+
+
 def _places(machine: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections to look in: the state machine's own first."""
     yield f"machines: {machine}: ", _own(machine)

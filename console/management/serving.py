@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from django.urls import get_resolver
 
 from console.management.memory import spare_collections
-from console.samples import MACHINES
+from console.samples import MACHINES, sample_role
 from console.store import activities, machines
 from console.store.audit import Actor
 
@@ -28,7 +28,6 @@ KEEP_ALIVE_S = 65
 
 Who closes first must be the proxy: a request that crosses with our closing is answered with 502.
 """
-_ROLE = "arn:aws:iam::{account}:role/stepyard-samples"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -84,7 +83,7 @@ def load_samples(project: Project) -> None:
     """Make the sample state machines and the activities they use."""
     actor = Actor("stepyard")
     region = settings.STEPYARD_REGION
-    for name in settings.STEPYARD_FUNCTIONS:
+    for name in settings.STEPYARD_FUNCTIONS | settings.STEPYARD_SAMPLE_FUNCTIONS:
         if name.startswith("activity:"):
             activities.create(project, region, name.removeprefix("activity:"), actor)
     for sample in MACHINES:
@@ -93,6 +92,6 @@ def load_samples(project: Project) -> None:
             region,
             name=sample.name,
             definition=sample.definition,
-            role_arn=_ROLE.format(account=project.account_id),
+            role_arn=sample_role(project.account_id),
             actor=actor,
         )

@@ -2,6 +2,7 @@
 
 The definitions are files beside this one; ``MACHINES`` says what each is called, what it shows in
 one line, and with which input to try it. Their functions are in ``console.samples.functions``.
+They serve executions under the role of the samples only, so that no team's own machine calls one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,23 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
+
+ROLE_END = ":role/stepyard-samples"
+"""How the ARN of the role ends that marks state machines as samples."""
+
+
+def sample_role(account: str) -> str:
+    """Return the ARN of the role that marks state machines as samples."""
+    return f"arn:aws:iam::{account}{ROLE_END}"
+
+
+def is_sample(role_arn: str) -> bool:
+    """Tell whether a state machine or execution of this role is a sample's.
+
+    It is from the start until somebody gives the machine another role; a changed definition does
+    not matter.
+    """
+    return role_arn.endswith(ROLE_END)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ _TAKE = (
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
     " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
-    " t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock, t.heartbeat_due_ms"
-    " FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
+    " e.role_arn, t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock,"
+    " t.heartbeat_due_ms FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
     " WHERE t.execution_id = %s AND t.task = %s"
 )
 _DISPATCHES = 8  # its place among what a row tells of a task, behind entry and attempt
@@ -71,6 +71,7 @@ class Work:
     losses: int
     state: str
     test_case: str
+    role_arn: str
     scheduled_ms: int
     close_due_ms: int | None
     started_ms: int | None

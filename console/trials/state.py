@@ -19,6 +19,7 @@ from console.errors import (
     ValidationException,
 )
 from console.integrations import Exchange, Failed, Outcome, Task, parameters
+from console.samples import is_sample
 from console.trials import mocks
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _tried(
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,
             variables=params.get("variables") or "",
-            call=partial(_call, exchange),
+            call=partial(_call, exchange, is_sample(params.get("roleArn") or "")),
         )
     except engine.TrialError as error:
         raise ValidationException(str(error)) from None
@@ -162,7 +163,7 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
     return about
 
 
-def _call(exchange: Exchange, command: engine.RunTask) -> engine.Message:
+def _call(exchange: Exchange, sample: bool, command: engine.RunTask) -> engine.Message:
     """Call what the Task names and return its outcome, or that it took too long."""
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
     task = Task(
@@ -175,6 +176,7 @@ def _call(exchange: Exchange, command: engine.RunTask) -> engine.Message:
         execution_arn="",
         token="",
         timeout_s=limit,
+        sample=sample,
     )
     future: Future[Outcome] = Future()
     work = partial(_work, future, task, exchange)

@@ -10,12 +10,14 @@ from django.conf import settings
 
 import engine
 from console.integrations import explain, function, targets
+from console.models import StateMachine
+from console.samples import ROLE_END, is_sample
 from console.web import jsonview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from console.models import StateMachine
+    from console.models import Project
 
 EVERY = "every state machine"
 
@@ -31,13 +33,17 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A registered function or activity. ``where``: a URL, or a Python callable in this server."""
+    """A registered function or activity. ``where``: a URL, or a Python callable in this server.
+
+    ``sample``: it serves sample machines only.
+    """
 
     machine: str
     kind: str
     name: str
     where: str
     python: bool
+    sample: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,19 @@ def functions() -> list[Function]:
     ]
 
 
-def _function(machine: str, name: str, target: str) -> Function:
+def sample_functions(project: Project) -> list[Function]:
+    """Return what the sample machines of a project may call, if it has any."""
+    if not StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END).exists():
+        return []
+    said = {
+        name: target
+        for name, target in settings.STEPYARD_SAMPLE_FUNCTIONS.items()
+        if name not in settings.STEPYARD_FUNCTIONS
+    }
+    return [_function("", name, said[name], sample=True) for name in sorted(said)]
+
+
+def _function(machine: str, name: str, target: str, *, sample: bool = False) -> Function:
     activity = name.startswith("activity:")
     url = function.is_url(target)
     return Function(
@@ -97,6 +115,7 @@ def _function(machine: str, name: str, target: str) -> Function:
         name.removeprefix("activity:"),
         explain.without_secrets(target) if url else target,
         python=not url,
+        sample=sample,
     )
 
 
@@ -118,6 +137,7 @@ def of_machine(machine: StateMachine) -> list[Call]:
             continue
         given = state.get("Arguments", state.get("Parameters"))
         shown = None if given is None else jsonview.payload(json.dumps(given, ensure_ascii=False))
-        plan = explain.plan(resource, given, machine.name)
+        sample = is_sample(machine.role_arn)
+        plan = explain.plan(resource, given, machine.name, sample=sample)
         found.append(Call(node.name, resource.arn, plan, shown))
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
 from console import clock
+from console.integrations import targets
 from console.models import Activity, TaskRow
 from console.store import hints
 from console.web import words
@@ -39,7 +39,12 @@ class Work:
     @property
     def builtin(self) -> bool:
         """Tell whether a registered callable works it."""
-        return f"activity:{self.activity.name}" in settings.STEPYARD_FUNCTIONS
+        return targets.activity(self.activity.name, sample=False) is not None
+
+    @property
+    def of_samples(self) -> bool:
+        """Tell whether a callable works those of its tasks that sample machines schedule."""
+        return targets.activity(self.activity.name, sample=True) is not None
 
     @property
     def pollers(self) -> int:
@@ -48,6 +53,7 @@ class Work:
 
     alarm = words.Status("caught", "Nobody polls")
     own_status = words.Status("running", "This server")
+    samples_status = words.Status("running", "This server, for samples")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 from console import access, integrations
-from console.integrations import function, mocks
+from console.integrations import function, mocks, targets
 from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
+from console.models import Execution
+from console.samples import is_sample
 from console.store import children, claims, endings, jobs, tasks
 from console.store.writer import release_connection
 from console.worker.guard import insist
@@ -20,6 +22,7 @@ from console.worker.witness import SEEN
 import engine  # isort: skip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
 log = structlog.get_logger(__name__)
@@ -40,6 +43,13 @@ def deliver(execution_id: int, number: int) -> None:
 def _known(work: claims.Work) -> AbstractContextManager[None]:
     """Let every line that is logged meanwhile say for which task."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
+
+
+def deliver_of_sample(execution_id: int, number: int) -> None:
+    """Do so if the execution is of a sample machine: only those have these activities worked."""
+    roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
+    if is_sample(roles.first() or ""):
+        deliver(execution_id, number)
 
 
 def look(execution_id: int, number: int) -> None:
@@ -97,14 +107,15 @@ def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
         _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
-def builtin_activities() -> dict[str, str]:
-    """Return name -> target of the activities that registered callables work."""
-    found = {}
-    for name, target in settings.STEPYARD_FUNCTIONS.items():
-        kind, _, activity = name.partition(":")
-        if kind == "activity" and activity:
-            found[activity] = target
-    return found
+def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the activities that callables work: always, and for samples alone."""
+    own = _activities(settings.STEPYARD_FUNCTIONS)
+    return own, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS) - own
+
+
+def _activities(functions: Iterable[str]) -> frozenset[str]:
+    split = (name.partition(":") for name in functions)
+    return frozenset(activity for kind, _, activity in split if kind == "activity" and activity)
 
 
 def activity_name(arn: str) -> str:
@@ -118,9 +129,7 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
         task, mocked = _task(work), _mocked(work)
         release_connection()  # the call may take its time
         if work.kind == "activity":
-            name = activity_name(work.resource)
-            with SEEN.of(work.execution_id, work.task):
-                return function.call_python(builtin_activities()[name], name, task)
+            return _worked(work, task)
         if mocked:
             return mocked
         here = function.runs_here(task)
@@ -129,6 +138,16 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
     except BaseException as error:
         log.exception("a call raised")
         return Failed(type(error).__name__, str(error))
+
+
+def _worked(work: claims.Work, task: Task) -> integrations.Outcome:
+    """Let the callable of an activity work a task of it."""
+    name = activity_name(work.resource)
+    found = targets.activity(name, sample=task.sample)
+    if found is None:  # it was when the task was offered
+        return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
+    with SEEN.of(work.execution_id, work.task):
+        return function.call_python(found[0], name, task)
 
 
 def _mocked(work: claims.Work) -> integrations.Outcome | None:
@@ -154,6 +173,7 @@ def _task(work: claims.Work) -> Task:
         pattern=work.pattern,
         losses=work.losses,
         home=_home(work) if work.service in tasks.NESTED else None,
+        sample=is_sample(work.role_arn),
     )
 
 

@@ -17,6 +17,7 @@ from django.db.models import Q
 
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
+from console.samples import ROLE_END
 from console.store import claims, epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
 from console.worker import delivery
 from console.worker.alone import Alone
@@ -55,7 +56,7 @@ class Embedded:
         self._alone = Alone()
         self._offered: set[tuple[int, int]] = set()
         self._looking: set[tuple[str, int, int]] = set()
-        self._activities = delivery.builtin_activities()
+        self._activities, self._sample_activities = delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
@@ -134,23 +135,28 @@ class Embedded:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _offer(self, execution_id: int, task: int) -> None:
+    def _offer(
+        self, execution_id: int, task: int, deliver: Callable[[int, int], None] = delivery.deliver
+    ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
             self._offered.add((execution_id, task))
-        job = partial(self._deliver, execution_id, task)
+        job = partial(self._deliver, execution_id, task, deliver)
         self._calls.submit(job, key=(execution_id, task))
 
-    def _deliver(self, execution_id: int, task: int) -> None:
-        job = partial(delivery.deliver, execution_id, task)
+    def _deliver(self, execution_id: int, task: int, deliver: Callable[[int, int], None]) -> None:
+        job = partial(deliver, execution_id, task)
         survive("delivering a task failed", job, None)  # the sweeper offers it again
         with self._lock:
             self._offered.discard((execution_id, task))
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        if delivery.activity_name(arn) in self._activities:
+        name = delivery.activity_name(arn)
+        if name in self._activities:
             self._offer(execution_id, task)
+        elif name in self._sample_activities:
+            self._offer(execution_id, task, delivery.deliver_of_sample)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 
@@ -233,9 +239,16 @@ class Embedded:
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
-        scheduled = share.part(TaskRow.objects.filter(worked, status="scheduled"))
-        for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
-            self._offer(execution_id, task)
+        for found in (worked, self._of_samples()):
+            scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))
+            for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
+                self._offer(execution_id, task)
+
+    def _of_samples(self) -> Q:
+        """Return which tasks of activities are worked here for sample machines alone."""
+        named = Activity.objects.filter(name__in=self._sample_activities)
+        arns = list(named.values_list("arn", flat=True))
+        return Q(kind="activity", resource__in=arns, execution__role_arn__endswith=ROLE_END)
 
     def _replace_hung(self) -> None:
         """Replace the threads of calls that go on though their tasks ended a while ago.

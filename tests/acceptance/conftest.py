@@ -10,6 +10,7 @@ from tests.acceptance.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +25,14 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def sfn(up: Server) -> Any:
     """A boto3 client with the owner's key."""
     return up.client()
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the home of somebody whose server keeps its data where ``up`` does by itself."""
+    folder = tmp_path_factory.mktemp("home")
+    server = Server(folder / ".local/share/stepyard")
+    server.data.parent.mkdir(parents=True)
+    server.start()
+    yield folder
+    server.stop()

@@ -61,7 +61,9 @@ def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     data = tmp_path_factory.mktemp("targets") / "data"
     data.parent.joinpath("mocks.json").write_text(json.dumps(MOCKS), encoding="utf-8")
     mocks = str(data.parent / "mocks.json")
-    running = Server(data, STEPYARD_TARGETS=targets, SFN_MOCK_CONFIG=mocks).start()
+    functions = json.dumps({"AddressFinder": "console.samples.functions:find_address"})
+    told = {"STEPYARD_TARGETS": targets, "STEPYARD_FUNCTIONS": functions, "SFN_MOCK_CONFIG": mocks}
+    running = Server(data, **told).start()
     yield running
     running.stop()
 

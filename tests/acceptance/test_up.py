@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.samples import MACHINES
-from tests.acceptance.server import ROOT, Server, free_port
+from tests.acceptance.server import ROOT, Server, free_port, wait_for_end
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,32 @@ def test_samples_are_loaded(sfn: Any) -> None:
     """Every sample is there, by its name."""
     names = {one["name"] for one in sfn.list_state_machines()["stateMachines"]}
     assert {sample.name for sample in MACHINES} <= names
+
+
+def test_an_empty_server_has_no_samples_and_stays_so(tmp_path: Path) -> None:
+    """No machines and no activities with ``--empty``, and none at later starts without it."""
+    server = Server(tmp_path / "data", options=("--empty",))
+    for options in ((), ("--empty",)):
+        server.start()
+        client = server.client()
+        assert client.list_state_machines()["stateMachines"] == []
+        assert client.list_activities()["activities"] == []
+        server.stop()
+        server.options = options
+
+
+def test_empty_takes_the_functions_of_samples_away_that_are_there(tmp_path: Path) -> None:
+    """Machines of an earlier start stay, and call what is registered: here nothing."""
+    server = Server(tmp_path / "data").start()
+    server.stop()
+    server.options = ("--empty",)
+    server.start()
+    client = server.client()
+    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:PutMessage"
+    started = client.start_execution(stateMachineArn=arn)
+    ended = wait_for_end(client, started["executionArn"])
+    server.stop()
+    assert ended["error"] == "Lambda.ResourceNotFoundException"
 
 
 def open_link(url: str) -> tuple[int, str]:

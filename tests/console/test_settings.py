@@ -1,26 +1,32 @@
-"""Are the settings that a team's host gets fit for it?"""
+"""Are the settings that a team's host gets fit for it, and is a bad one named at the start?"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.test_documentation import variables
+
 ROOT = Path(__file__).parents[2]
+OWN = ("STEPYARD_", "DJANGO_", "SFN_")
 
 
 def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run Django's check for deployment in a process of its own."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("STEPYARD_", "DJANGO_"))
-    }
+    return run(folder, "check", "--deploy", "--fail-level", "WARNING", **env)
+
+
+def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with a data folder and nothing else that the shell of the tests sets."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     return subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env={**kept, "STEPYARD_DATA": str(folder), **env},
         capture_output=True,
@@ -30,11 +36,58 @@ def check(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+TEAM = {
+    "STEPYARD_HTTPS": "1",
+    "STEPYARD_SECRET": "5" * 64,
+    "STEPYARD_URL": "http://web:8083",
+    "STEPYARD_DATABASE_URL": "postgres://stepyard:password@postgres/stepyard",
+}
+
+
 def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
-    """With HTTPS no warning is left, and none is silenced."""
-    done = check(tmp_path, STEPYARD_HTTPS="1")
+    """With what Compose sets no warning is left, and none is silenced."""
+    path = tmp_path / "targets.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0o600)
+    done = check(tmp_path, **TEAM)
     assert done.returncode == 0, done.stderr
     assert "no issues (0 silenced)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("lacking", "ids"),
+    [
+        ("STEPYARD_HTTPS", {"W001"}),
+        ("STEPYARD_SECRET", {"W002"}),
+        ("STEPYARD_URL", {"W003"}),
+        ("STEPYARD_DATABASE_URL", {"W004"}),
+    ],
+)
+def test_what_a_team_s_host_lacks_is_told(tmp_path: Path, lacking: str, ids: set[str]) -> None:
+    """Each by an id of its own and by its name; nothing else is said."""
+    done = check(tmp_path, **{name: value for name, value in TEAM.items() if name != lacking})
+    assert done.returncode != 0
+    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == ids
+    assert lacking in done.stderr
+
+
+def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
+    """By path and mode, those alone; the URL of the API is not missed where one process is all."""
+    modes = {
+        "secret": 0o640,
+        "credentials": 0o600,
+        "stepyard.sqlite3-wal": 0o604,
+        "quotas.json": 0o644,
+    }
+    for name, mode in modes.items():
+        path = tmp_path / name
+        path.write_text("{}" if name == "quotas.json" else "x" * 64, encoding="utf-8")
+        path.chmod(mode)
+    done = check(tmp_path, STEPYARD_HTTPS="1")
+    told = {"W002", "W004", "W005"}
+    assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == told
+    listed = f"{tmp_path / 'secret'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
+    assert f"may read or change: {listed}" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -48,32 +101,319 @@ def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
 def test_a_worse_setting_would_be_told(tmp_path: Path, setting: str, name: str) -> None:
     """The check looks at what is set, so it can fail."""
     (tmp_path / "worse.py").write_text(f"from console.settings import *\n{setting}\n")
-    done = check(
-        tmp_path,
-        STEPYARD_HTTPS="1",
-        DJANGO_SETTINGS_MODULE="worse",
-        PYTHONPATH=str(tmp_path),
-    )
+    done = check(tmp_path, **TEAM, DJANGO_SETTINGS_MODULE="worse", PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     assert f"security.{name}" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("STEPYARD_LOG", "xml"),
-        ("STEPYARD_RETENTION_DAYS", "soon"),
-        ("STEPYARD_RETENTION_DAYS", "0"),
-        ("STEPYARD_RETENTION_DAYS", "-1"),
-        ("STEPYARD_RETENTION_DAYS", "nan"),
-        ("STEPYARD_DATABASE_URL", "mysql://x"),
-        ("STEPYARD_SECRET", "guess me"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
-    """The variable, what it was, and what it should be, in one line."""
-    done = check(tmp_path, **{name: value})
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"{name}: got ")
-    assert len(done.stderr.splitlines()) == 1
-    assert ", wanted " in done.stderr
+def refused(done: subprocess.CompletedProcess[str], where: str, got: str, wanted: str) -> None:
+    """Check that a command ended with one line that says where, got and wanted."""
+    assert done.returncode != 0
+    assert done.stdout == ""
+    named(done.stderr, where, got, wanted)
+
+
+def named(message: str, where: str, got: str, wanted: str) -> None:
+    """Check that a message is one line that says where, got and wanted."""
+    line, *more = message.splitlines()
+    assert more == []
+    assert line.startswith(f"{where}: got {got}"), line
+    assert wanted in line.partition(", wanted ")[2], line
+
+
+# As manage.py reads the settings, once for each of many environments: a process each takes long.
+READ = """
+import importlib, json, os, sys
+found = []
+for given in json.load(sys.stdin):
+    kept = dict(os.environ)
+    os.environ.update(given)
+    sys.modules.pop("console.settings", None)
+    try:
+        importlib.import_module("console.settings")
+        found.append("")
+    except (ValueError, OSError) as error:
+        found.append(str(error))
+    os.environ.clear()
+    os.environ.update(kept)
+json.dump(found, sys.stdout)
+"""
+
+
+def read(cases: list[dict[str, str]]) -> list[str]:
+    """Return what manage.py says of each environment, "" if it has nothing to say."""
+    kept = {name: one for name, one in os.environ.items() if not name.startswith(OWN)}
+    done = subprocess.run(
+        [sys.executable, "-c", READ],
+        cwd=ROOT,
+        env=kept,
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
+def test_no_command_starts_with_a_bad_variable(tmp_path: Path, command: str) -> None:
+    """One line and no traceback, whatever is started."""
+    done = run(tmp_path, command, STEPYARD_LEASE_S="ten")
+    refused(done, "STEPYARD_LEASE_S", "'ten'", "a number of seconds from 1 to 3600")
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker", "check"])
+def test_no_command_starts_with_a_bad_file(tmp_path: Path, command: str) -> None:
+    """The line has the place in the file."""
+    path = tmp_path / "functions.json"
+    path.write_text('{\n  "add": "shop:add",\n  "sub" "shop:sub"\n}\n', encoding="utf-8")
+    done = run(tmp_path, command)
+    refused(done, f"{path}: line 3, column 9", "no JSON (Expecting ':' delimiter)", "a JSON object")
+
+
+def test_good_values_are_taken(tmp_path: Path) -> None:
+    """Every variable and file at once, in the ways they may be written."""
+    files = {
+        "functions.json": {
+            "add": "shop.math:add",
+            "b-*": "https://127.0.0.1/x",
+            "projects": {"web": {"add": "web:add"}},
+        },
+        "targets.json": {
+            "*": {"endpoint_url": "http://127.0.0.1:5000", "access_key_id": "x", "region": None},
+            "s3": {},
+            "http": {
+                "endpoints": ["https://api.example.com"],
+                "connections": {
+                    "shop": {"name": "X-Key", "value": "v"},
+                    "old": {"type": "BASIC", "username": "u", "password": "p"},
+                },
+            },
+            "kubernetes": {"endpoints": ["https://kube:6443"], "token": "t"},
+            "machines": {"Orders": {"functions": {"add": "a:b"}, "sqs": {"profile": "p"}}},
+            "projects": {"web": {"*": {}, "machines": {"Orders": {"functions": {"x": "y:z"}}}}},
+        },
+        "quotas.json": {
+            "start_execution": {"bucket": 800, "refill": 0.5},
+            "open_executions": None,
+            "projects": {"load": {"activities": 3}},
+        },
+        "MockConfigFile.json": {
+            "StateMachines": {"M": {"TestCases": {"Good": {"Call": "Answer"}}}},
+            "MockedResponses": {"Answer": {"0": {"Return": 1}, "1-2": {"Throw": {"Error": "E"}}}},
+        },
+    }
+    for name, value in files.items():
+        (tmp_path / name).write_text(json.dumps(value), encoding="utf-8")
+    variables = {
+        "DATABASE_CONNECTIONS": "3",
+        "HOSTS": "yard.example.com, .example.org,[::1],web",
+        "HTTPS": "true",
+        "EXPRESS_EVENTS": "",
+        "REGION": "us-gov-west-1",
+        "LIMITS": "2019",
+        "LOG": "json",
+        "RETENTION_DAYS": "0.5",
+        "LEASE_S": "2.5",
+        "PROCESSORS": "all",
+        "URL": "http://web:8083",
+        "MAIL": "smtp://u:p@mail.example.com:587/?from=a@b",
+        "FUNCTIONS": "{}",
+        "TARGETS": "{}",
+        "QUOTAS": "{}",
+        "METRICS_TOKEN": "t",
+        "SECRET": "x" * 32,
+        "DATABASE_URL": "postgres://u:p%40@127.0.0.1:5433/name?host=/tmp",
+    }
+    done = run(tmp_path, "check", **{f"STEPYARD_{name}": one for name, one in variables.items()})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+VARIABLES = [
+    ("STEPYARD_DATABASE_CONNECTIONS", "ten", "'ten'", "a whole number from 1 to 1000"),
+    ("STEPYARD_DATABASE_CONNECTIONS", "0", "'0'", "a whole number from 1 to 1000"),
+    ("STEPYARD_DATABASE_CONNECTIONS", "-1", "'-1'", "a whole number"),
+    ("STEPYARD_DATABASE_CONNECTIONS", "9" * 5000, "'999", "a whole number"),
+    ("STEPYARD_DATABASE_CONNECTIONS", "٣", "'٣'", "a whole number"),
+    ("STEPYARD_DATABASE_URL", "mysql://u:hush@x/y", "mysql://,", "postgres://user:password@"),
+    ("STEPYARD_DATABASE_URL", "host=x password=hush", "something without a", "postgres://user"),
+    ("STEPYARD_DATABASE_URL", "postgres://u:hush@x", "an address without the name", "postgres://"),
+    ("STEPYARD_DATABASE_URL", "postgres://u:hush@x:port/y", "an address whose port", "postgres://"),
+    ("STEPYARD_EXPRESS_EVENTS", "2", "'2'", "1 (on) or 0 (off)"),
+    ("STEPYARD_FUNCTIONS", "[" * 100_000, "no JSON", "a JSON object"),
+    ("STEPYARD_FUNCTIONS", "[]", "an array", "a JSON object"),
+    ("STEPYARD_HOSTS", "a.example,https://b.example", "'https://b.example'", "host names by comma"),
+    ("STEPYARD_HOSTS", "yard.example.com:8083", "'yard.example.com:8083'", "without scheme and"),
+    ("STEPYARD_HTTPS", "maybe", "'maybe'", "1 (on) or 0 (off)"),
+    ("STEPYARD_LEASE_S", "0", "'0'", "a number of seconds"),
+    ("STEPYARD_LEASE_S", "nan", "'nan'", "a number of seconds"),
+    ("STEPYARD_LEASE_S", "inf", "'inf'", "a number of seconds"),
+    ("STEPYARD_LIMITS", "2018", "'2018'", "one of: aws, 2019"),
+    ("STEPYARD_LOG", "xml", "'xml'", "one of: text, json"),
+    ("STEPYARD_MAIL", "mail.example.com", "something without a scheme", "smtp://user:password@"),
+    ("STEPYARD_MAIL", "http://mail.example.com", "http://,", "smtp://user:password@host"),
+    ("STEPYARD_MAIL", "smtp://", "an address without a host", "smtp://"),
+    ("STEPYARD_MAIL", "smtp://u:hush@x:port", "an address whose port is none", "smtp://"),
+    ("STEPYARD_PROCESSORS", "two", "'two'", "one of: one, all"),
+    ("STEPYARD_QUOTAS", '{"open_executions": NaN}', "no JSON (NaN", "a JSON object"),
+    ("STEPYARD_REGION", "Frankfurt", "'Frankfurt'", "a region, as us-east-1"),
+    ("STEPYARD_RETENTION_DAYS", "soon", "'soon'", "a number of days"),
+    ("STEPYARD_RETENTION_DAYS", "0", "'0'", "a number of days"),
+    ("STEPYARD_RETENTION_DAYS", "-1", "'-1'", "a number of days"),
+    ("STEPYARD_RETENTION_DAYS", "nan", "'nan'", "a number of days"),
+    ("STEPYARD_SECRET", "guess me", "8 characters", "32 or more"),
+    ("STEPYARD_TARGETS", "null", "null", "a JSON object"),
+    ("STEPYARD_URL", "web:8083", "'web:8083'", "http://host:port or https://host"),
+    ("STEPYARD_URL", "http://u:hush@web:x", "'http://...@web:x'", "http://host:port"),
+    ("STEPYARD_URL", "http://u:hu/sh@web", "'http://...@web'", "http://host:port"),
+    ("SFN_MOCK_CONFIG", "/nowhere/mocks.json", "'/nowhere/mocks.json'", "a file that is there"),
+    ("STEPYARD_DATA", "~nobody-of-this-name/x", "'~nobody-of-this-name/x'", "a folder"),
+]
+
+
+@pytest.fixture(scope="module")
+def said_of_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
+    """Return what is said of each value above."""
+    folder = str(tmp_path_factory.mktemp("data"))
+    messages = read([{"STEPYARD_DATA": folder, name: value} for name, value, *_ in VARIABLES])
+    return {(case[0], case[1]): one for case, one in zip(VARIABLES, messages, strict=True)}
+
+
+@pytest.mark.parametrize(("name", "value", "got", "wanted"), VARIABLES)
+def test_a_bad_variable_is_named(
+    said_of_variables: dict[tuple[str, str], str], name: str, value: str, got: str, wanted: str
+) -> None:
+    """With what it was and what it should be; no password is in the line."""
+    message = said_of_variables[name, value]
+    named(message, name, got, wanted)
+    assert "hush" not in message
+
+
+def test_every_variable_has_a_bad_value_above() -> None:
+    """But those in which everything is good."""
+    free = {"STEPYARD_METRICS_TOKEN"}
+    assert variables() - free == {name for name, *_ in VARIABLES}
+
+
+FILES = [
+    (
+        "targets.json",
+        '{"projects": {"web": {"machines": {"M": {"sqs": {"regon": "x"}}}}}}',
+        ": projects: web: machines: M: sqs: regon",
+        "an unknown name",
+        "region",
+    ),
+    (
+        "functions.json",
+        '{"projects": {"web": {"add": 1}}}',
+        ": projects: web: add",
+        "a number",
+        "a text",
+    ),
+    ("functions.json", '{"add": 1}', ": add", "a number", "a text"),
+    ("functions.json", '{"add": "http://h:x/f?k=hush"}', ": add", "'http://h:x/f?...'", "module:"),
+    ("functions.json", '{"add": "shop"}', ": add", "'shop'", "module:callable"),
+    ("functions.json", '{"add": "http://u:hush@h:x"}', ": add", "'http://...@h:x'", "module:"),
+    ("functions.json", "add: shop:add", ": line 1, column 1", "no JSON", "a JSON object"),
+    ("functions.json", "", ": line 1, column 1", "no JSON", "a JSON object"),
+    ("functions.json", "[" * 100_000, "", "no JSON", "a JSON object"),
+    ("functions.json", "\ufeff{}", ": line 1, column 1", "no JSON", "a JSON object"),
+    ("targets.json", "[]", "", "an array", "a JSON object"),
+    ("targets.json", '{\n"s3": {},\n}', ": line 3, column 1", "no JSON", "a JSON object"),
+    ("targets.json", '{"s3": "http://x"}', ": s3", "a text", "an object"),
+    ("targets.json", '{"s3": {"endpoint": "x"}}', ": s3: endpoint", "an unknown", "endpoint_url"),
+    ("targets.json", '{"*": {"endpoint_url": "x"}}', ": *: endpoint_url", "'x'", "http://host"),
+    ("targets.json", '{"*": {"access_key_id": 7}}', ": *: access_key_id", "a number", "a text"),
+    ("targets.json", '{"http": {"endpoints": "x"}}', ": http: endpoints", "a text", "an array"),
+    ("targets.json", '{"http": {"endpoints": ["x"]}}', ": http: endpoints: 0", "'x'", "http://"),
+    (
+        "targets.json",
+        '{"http": {"connections": {"a": {"type": "BASIC", "value": "hush"}}}}',
+        ": http: connections: a",
+        "an object",
+        "username and password",
+    ),
+    (
+        "targets.json",
+        '{"http": {"connections": {"a": {"name": "X-Key"}}}}',
+        ": http: connections: a",
+        "an object",
+        "a value for a connection",
+    ),
+    (
+        "targets.json",
+        '{"machines": {"M": {"functions": {"f": "nobody"}}}}',
+        ": machines: M: functions: f",
+        "'",
+        "module:callable",
+    ),
+    (
+        "targets.json",
+        '{"machines": {"M": {"sqs": []}}}',
+        ": machines: M: sqs",
+        "an array",
+        "an obj",
+    ),
+    (
+        "targets.json",
+        '{"kubernetes": {"tokn": "hush"}}',
+        ": kubernetes: tokn",
+        "an unknown",
+        "token",
+    ),
+    ("quotas.json", '{"open_executions": "many"}', ": open_executions", "'many'", "a whole number"),
+    ("quotas.json", '{"start_execution": {"bucket": 0}}', ": start_execution", "{", "at least 1"),
+    ("quotas.json", '{"starts": 1}', ": starts", "an unknown name", "start_execution"),
+    ("quotas.json", '{"projects": {"p": 1}}', ": projects: p", "1", "an object of quotas"),
+    (
+        "quotas.json",
+        '{"projects": {"p": {"activities": -1}}}',
+        ": projects: p: activities",
+        "-1",
+        "a whole number",
+    ),
+    ("MockConfigFile.json", '{"StateMachines": []}', ": StateMachines", "an array", "an object"),
+    (
+        "MockConfigFile.json",
+        '{"StateMachines": {"M": {"TestCases": {"T": {"S": 1}}}}}',
+        ": StateMachines: M: TestCases: T: S",
+        "a number",
+        "a text",
+    ),
+    ("secret", "short", "", "5 bytes", "32 or more"),
+]
+
+
+@pytest.fixture(scope="module")
+def said_of_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, str]]:
+    """Return path and message of each file above, in their order."""
+    paths = [tmp_path_factory.mktemp("data") / name for name, *_ in FILES]
+    for path, (_, text, *_) in zip(paths, FILES, strict=True):
+        path.write_text(text, encoding="utf-8")
+    messages = read([{"STEPYARD_DATA": str(path.parent)} for path in paths])
+    return list(zip(paths, messages, strict=True))
+
+
+@pytest.mark.parametrize("number", range(len(FILES)), ids=[f"{one[0]}-{one[2]}" for one in FILES])
+def test_a_bad_file_is_named(said_of_files: list[tuple[Path, str]], number: int) -> None:
+    """With the place in it; what may be a secret is told by its kind."""
+    _, _, place, got, wanted = FILES[number]
+    path, message = said_of_files[number]
+    named(message, f"{path}{place}", got, wanted)
+    assert "hush" not in message
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A folder in its place, bytes that are no text, and a data folder that is a file."""
+    path = tmp_path / "targets.json"
+    path.mkdir()
+    refused(check(tmp_path), str(path), "Is a directory", "a file that can be read")
+    path.rmdir()
+    path.write_bytes(b'{"a": "\xff"}')
+    refused(check(tmp_path), str(path), "a byte at 7 that is no UTF-8", "JSON")
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    refused(check(file), str(file), "File exists", "a folder that can be written")

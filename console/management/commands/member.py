@@ -49,5 +49,6 @@ class Command(BaseCommand):
                 key, secret = people.new_key(member.user, project, _ACTOR)
                 self.stdout.write(f"aws_access_key_id = {key.key_id}")
                 self.stdout.write(f"aws_secret_access_key = {secret}")
+                self.stdout.write("disable_host_prefix_injection = true")
         except ServiceError as error:
             raise CommandError(error.message) from None

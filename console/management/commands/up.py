@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
+from console.client_profile import UnreadableProfileError, complete_profile, profile_text
 from console.data_folder import write_private
 from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
@@ -38,6 +39,11 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="loopback unless said otherwise")
         parser.add_argument("--data", metavar="DIR", help="where everything is kept")
         parser.add_argument(
+            "--empty",
+            action="store_true",
+            help="without samples and their functions; at the first start, for good",
+        )
+        parser.add_argument(
             "--insecure-accept-any-key",
             action="store_true",
             help="throw-away use: take calls with any key or none as the owner's; loopback only",
@@ -47,6 +53,8 @@ class Command(BaseCommand):
         """Start, serve, stop."""
         del args
         folder = settings.DATA_DIR
+        if options["empty"]:
+            settings.STEPYARD_SAMPLE_FUNCTIONS = {}
         _accept_any_key(options["host"], wanted=options["insecure_accept_any_key"])
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder)
@@ -59,7 +67,7 @@ class Command(BaseCommand):
         identity.claim()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
         settings.STEPYARD_URL = settings.STEPYARD_URL or address
-        self._prepare(folder, address)
+        self._prepare(folder, address, empty=options["empty"])
         worker = Embedded()
         worker.start()
         try:
@@ -69,15 +77,19 @@ class Command(BaseCommand):
             os.close(lock)
         self.stdout.write("stopped")
 
-    def _prepare(self, folder: Path, address: str) -> None:
+    def _prepare(self, folder: Path, address: str, *, empty: bool) -> None:
         """Make owner, key and samples at the first start; print how to get in."""
         user, project, _ = access.first_owner()
         credentials = folder / "credentials"
-        if not credentials.exists():
-            write_private(credentials, _profile(access.new_key(user, project)))
-        if not (folder / "samples-loaded").exists():
-            load_samples(project)
-            (folder / "samples-loaded").touch()
+        if credentials.exists():
+            self._complete(credentials, address)
+        else:
+            write_private(credentials, _profile(access.new_key(user, project), address))
+        decided = folder / "samples-loaded"
+        if not decided.exists():
+            if not empty:
+                load_samples(project)
+            decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.new_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
@@ -89,6 +101,16 @@ class Command(BaseCommand):
             "Ctrl-C stops; nothing is lost.\n"
         )
         self.stdout.flush()
+
+    def _complete(self, credentials: Path, address: str) -> None:
+        """Bring the profile of an earlier start up to date; what cannot be read is left alone."""
+        last = credentials.with_name("address")
+        before = last.read_text(encoding="utf-8").strip() if last.exists() else ""
+        region = settings.STEPYARD_REGION
+        try:
+            complete_profile(credentials, address=address, before=before, region=region)
+        except UnreadableProfileError as error:
+            self.stderr.write(f"{credentials}: left as it is, for it cannot be read: {error}")
 
 
 def _accept_any_key(host: str, *, wanted: bool) -> None:
@@ -114,9 +136,6 @@ def _lock(folder: Path) -> int:
     return handle
 
 
-def _profile(key: AccessKey) -> str:
-    return (
-        "[stepyard]\n"
-        f"aws_access_key_id = {key.key_id}\n"
-        f"aws_secret_access_key = {access.secret_for(key.key_id)}\n"
-    )
+def _profile(key: AccessKey, address: str) -> str:
+    secret, region = access.secret_for(key.key_id), settings.STEPYARD_REGION
+    return profile_text(key.key_id, secret, address=address, region=region)

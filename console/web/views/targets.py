@@ -27,11 +27,12 @@ _LABELS = {
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
+    project = yard(request).project
     context = {
         "here": "tasks",
         "tab": "targets",
         "services": calls.services(),
-        "functions": calls.functions(),
+        "functions": calls.functions() + calls.sample_functions(project),
         "origins": calls.origins(),
     }
     return render(request, "target/list.html", context)

@@ -25,6 +25,8 @@ from tests.console.store.helpers import (
 )
 
 if TYPE_CHECKING:
+    from pytest_django.fixtures import SettingsWrapper
+
     from console.models import Project
 
 FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No", "Cause": "why"}}}
@@ -149,9 +151,12 @@ def test_one_machine_has_its_own_numbers(project: Project) -> None:
     assert got == {"ExecutionsFailed": 2, "ExecutionsSucceeded": 0}
 
 
-def test_functions_are_counted_by_how_they_ended(project: Project, worker: Any) -> None:
+def test_functions_are_counted_by_how_they_ended(
+    project: Project, worker: Any, settings: SettingsWrapper
+) -> None:
     """Calls that succeed and that fail, with retries: each call counts once."""
     del worker
+    settings.STEPYARD_FUNCTIONS = {"AddressFinder": "console.samples.functions:find_address"}
     retry = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]
     calls = {
         "StartAt": "Good",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,15 @@ def test_a_new_key_shows_its_secret_once(project: Project, signed_in: SignIn) ->
     key = AccessKey.objects.get(user__username="viewer")
     secret = access.secret_for(key.key_id)
     assert re.search(rf"aws_secret_access_key = {re.escape(secret)}\n?<", made)
+    profile = configparser.ConfigParser()
+    profile.read_string("".join(re.findall(r"<pre[^>]*>(.*?)</pre>", made, re.DOTALL)))
+    assert dict(profile["stepyard"]) == {
+        "aws_access_key_id": key.key_id,
+        "aws_secret_access_key": secret,
+        "region": "us-east-1",
+        "endpoint_url": "http://testserver",
+        "disable_host_prefix_injection": "true",
+    }
     assert secret not in text(viewer.get("/keys/"))
     assert "never" in text(viewer.get("/keys/"))
 

@@ -29,7 +29,9 @@ def test_every_function_of_a_sample_exists(sample: Sample) -> None:
         if node.type != "Task":
             continue
         kind, _, name = node.detail.partition(": ")
-        place = settings.STEPYARD_FUNCTIONS[f"activity:{name}" if kind == "activity" else name]
+        place = settings.STEPYARD_SAMPLE_FUNCTIONS[
+            f"activity:{name}" if kind == "activity" else name
+        ]
         module, _, function = place.partition(":")
         assert callable(getattr(importlib.import_module(module), function))
 

@@ -1,0 +1,73 @@
+"""The profile with which AWS's own clients reach this server.
+
+It stands in a shared credentials file: the key, the region, the address, and
+``disable_host_prefix_injection``. Without the last a client puts ``sync-`` before the host of
+StartSyncExecution and TestState, as AWS has it, and finds nobody at ``sync-127.0.0.1``. boto3, the
+AWS CLI and other SDKs read region and address of a profile from the credentials file as they do
+from the config file, so one file is enough. ``docs/clients.md`` says what each SDK needs beside it.
+"""
+
+from __future__ import annotations
+
+from configparser import Error
+from typing import TYPE_CHECKING
+
+from configupdater import ConfigUpdater
+
+from console.data_folder import write_private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROFILE = "stepyard"
+"""Name of the profile, in the file and in every example."""
+_ADDRESS = "endpoint_url"
+_SECRET = "aws_secret_access_key"
+
+
+class UnreadableProfileError(Exception):
+    """A credentials file is none. The message has the line."""
+
+
+def profile_text(key_id: str, secret: str, *, address: str, region: str) -> str:
+    """Return the profile as a section of a credentials file.
+
+    ``address``: the URL of the server, without a slash at its end.
+    """
+    options = {"aws_access_key_id": key_id, _SECRET: secret, **_client_options(address, region)}
+    lines = [f"{name} = {value}" for name, value in options.items()]
+    return "\n".join([f"[{PROFILE}]", *lines, ""])
+
+
+def complete_profile(path: Path, *, address: str, before: str, region: str) -> None:
+    """Add to the profile in ``path`` what it lacks, and nothing else.
+
+    Comments, other profiles and whatever a person set stay as they are. The address follows the
+    server: if it is the one of the last start (``before``, "" for none), it becomes ``address``. A
+    file without the profile is left alone. Raise ``UnreadableProfileError``, with the file as it
+    was.
+    """
+    text = path.read_text(encoding="utf-8")
+    file = ConfigUpdater()
+    try:
+        file.read_string(text)
+    except Error as error:
+        raise UnreadableProfileError(" ".join(str(error).split())) from None
+    if not file.has_section(PROFILE):
+        return
+    section = file[PROFILE]
+    for name, value in reversed(_client_options(address, region).items()):
+        if name not in section:
+            if _SECRET in section:  # not behind the comments that belong to the next profile
+                section[_SECRET].add_after.option(name, value)
+            else:
+                section[name] = value
+        elif name == _ADDRESS and before and section[name].value == before:
+            section[name] = value
+    if str(file) != text:
+        write_private(path.resolve(), str(file))
+
+
+def _client_options(address: str, region: str) -> dict[str, str]:
+    """Return what a client must know beside its key."""
+    return {"region": region, _ADDRESS: address, "disable_host_prefix_injection": "true"}

@@ -1,0 +1,220 @@
+"""What operators set: environment variables, and files of the data folder.
+
+Each reader returns a value that can be used, or raises ``SettingError``. Its message is one line:
+the variable, or the file with line and column or the place in it, then what was got and what was
+wanted. ``manage.py`` ends with that line. An empty variable is one that is not set. No message has
+a secret: of what may hold one only the kind is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import TypeAdapter, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+_SHOWN = 80
+_KINDS = {
+    dict: "an object",
+    list: "an array",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+_TYPES = {
+    "string_type": "a text",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "list_type": "an array",
+}
+UNKNOWN = "unknown_name"
+"""The type of error that shapes raise for a member they do not know: ``name`` in its context."""
+
+
+class SettingError(ImproperlyConfigured, ValueError):
+    """A variable or a file has a value that cannot be. The message is one line."""
+
+    def __init__(self, where: object, got: object, wanted: str) -> None:
+        line = " ".join(f"{where}: got {got}, wanted {wanted}".split())
+        super().__init__(line)
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+
+def text(name: str, default: str = "") -> str:
+    """Return a variable as it is."""
+    return os.environ.get(name) or default
+
+
+def choice(name: str, known: Iterable[str], default: str) -> str:
+    """Return a variable that has one of a few values."""
+    given = text(name, default)
+    if given not in known:
+        raise SettingError(name, _quoted(given), f"one of: {', '.join(known)}")
+    return given
+
+
+def switch(name: str) -> bool:
+    """Tell whether a variable switches something on."""
+    given = text(name, "0").strip().lower()
+    if given not in (*_ON, *_OFF):
+        raise SettingError(name, _quoted(given), "1 (on) or 0 (off)")
+    return given in _ON
+
+
+def number(name: str, default: float, least: float, most: float, unit: str) -> float:
+    """Return a variable that is a number, with both limits allowed. ``unit``: of what."""
+    given = text(name, str(default))
+    try:
+        found = float(given)
+    except ValueError:
+        found = math.nan
+    if not least <= found <= most:
+        wanted = f"a number of {unit} from {least:g} to {most:g}"
+        raise SettingError(name, _quoted(given), wanted)
+    return found
+
+
+def whole_number(name: str, default: int, least: int, most: int) -> int:
+    """Return a variable that is a whole number, with both limits allowed."""
+    given = text(name, str(default)).strip()
+    if not given.isascii() or not given.isdecimal() or not least <= int(given[:19]) <= most:
+        raise SettingError(name, _quoted(given), f"a whole number from {least} to {most}")
+    return int(given)
+
+
+def region(name: str, default: str) -> str:
+    """Return a variable that names a region of AWS."""
+    given = text(name, default)
+    if not _REGION.fullmatch(given):
+        raise SettingError(name, _quoted(given), "a region, as us-east-1")
+    return given
+
+
+def hosts(name: str) -> list[str]:
+    """Return a variable that lists host names by comma."""
+    found = [host.strip() for host in text(name).split(",") if host.strip()]
+    for host in found:
+        if not _HOST.fullmatch(host):
+            wanted = "host names by comma, without scheme and port, as yard.example.com"
+            raise SettingError(name, _quoted(host), wanted)
+    return found
+
+
+def web_address(name: str) -> str:
+    """Return a variable that is the address of a server, "" if it is not set."""
+    given = text(name)
+    if given and not is_web_address(given):
+        raise SettingError(name, _quoted(given), "http://host:port or https://host")
+    return given
+
+
+def is_web_address(given: str) -> bool:
+    """Tell whether a text begins as the address of something in the web: scheme, host, port."""
+    parts = split_address(given)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def address_with(name: str, given: str, schemes: Iterable[str], wanted: str) -> SplitResult:
+    """Return the parts of an address that has one of these schemes; it may have a password."""
+    parts = split_address(given)
+    if parts is None:
+        raise SettingError(name, "an address whose port is none", wanted)
+    if parts.scheme not in schemes:
+        got = f"{parts.scheme}://" if parts.scheme else "something without a scheme"
+        raise SettingError(name, got, wanted)
+    return parts
+
+
+def split_address(given: str) -> SplitResult | None:
+    """Return the parts of an address; None if it has a port that is none, or is no address."""
+    try:
+        parts = urlsplit(given)
+        port = parts.port
+    except ValueError:
+        return None
+    return None if port == 0 else parts
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def json_variable(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return the object in a variable, {} if it is not set."""
+    return _object(text(name, "{}"), name, shape)
+
+
+def json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[str, Any]:
+    """Return the object in a file, {} if there is none. ``name``: of the variable that names it.
+
+    A file that a variable names must be there.
+    """
+    where = f"{name}: {path}" if name else str(path)
+    try:
+        given = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if name:
+            raise SettingError(name, _quoted(str(path)), "a file that is there") from None
+        return {}
+    except UnicodeDecodeError as error:
+        raise SettingError(where, f"a byte at {error.start} that is no UTF-8", "JSON") from None
+    except OSError as error:
+        raise SettingError(where, error.strerror, "a file that can be read") from None
+    return _object(given, where, shape)
+
+
+def _object(given: str, where: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return a JSON object as it is written, once it has the shape."""
+    try:
+        found = json.loads(given, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        place = f"{where}: line {error.lineno}, column {error.colno}"
+        raise SettingError(place, f"no JSON ({error.msg})", "a JSON object") from None
+    except (ValueError, RecursionError) as error:
+        raise SettingError(where, f"no JSON ({error})", "a JSON object") from None
+    if not isinstance(found, dict):
+        raise SettingError(where, _KINDS[type(found)], "a JSON object")
+    try:
+        shape.validate_python(found, strict=True)
+    except ValidationError as error:
+        raise _misshapen(where, error) from None
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _misshapen(where: str, error: ValidationError) -> SettingError:
+    """Return the first thing that is wrong with an object, by its place in it."""
+    first = error.errors(include_url=False)[0]
+    kind, given = first["type"], first["input"]
+    place = ": ".join([where, *(str(part) for part in first["loc"])])
+    if kind == UNKNOWN:
+        return SettingError(f"{place}: {first['ctx']['name']}", "an unknown name", first["msg"])
+    if kind == "value_error":  # our own validators say what they want
+        got = _quoted(given) if isinstance(given, str) else _KINDS[type(given)]
+        return SettingError(place, got, str(first["ctx"]["error"]))
+    wanted = _TYPES.get(kind, first["msg"].removeprefix("Input should be "))
+    return SettingError(place, _KINDS[type(given)], wanted)
+
+
+def _quoted(given: str) -> str:
+    """Return a value as a message shows it: short, without user, password and query."""
+    bare = re.sub(r"\?.*", "?...", re.sub(r"//.*@", "//...@", given))
+    return repr(bare if len(bare) <= _SHOWN else f"{bare[:_SHOWN]}...")

@@ -1,0 +1,159 @@
+"""The shapes of what operators write as JSON: functions, targets, and mock configurations.
+
+They check only: what was written is used as it is. Values that may be secrets are told by their
+kind alone (``console.environment``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, model_validator
+from pydantic_core import PydanticCustomError
+
+from console import environment
+
+_CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def _web_address(given: str) -> str:
+    if not environment.is_web_address(given):
+        raise ValueError("http://host:port or https://host")
+    return given
+
+
+def _function(given: str) -> str:
+    if not environment.is_web_address(given) and not _CALLABLE.fullmatch(given):
+        raise ValueError("module:callable, or the http:// or https:// address of a function")
+    return given
+
+
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+Function = Annotated[str, AfterValidator(_function)]
+
+
+class _Exact(BaseModel):
+    """An object without unknown members: a name that is mistyped would lead calls elsewhere."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
+        """Refuse a member that has no field here."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                known = {"name": name, "known": ", ".join(cls.model_fields)}
+                raise PydanticCustomError(environment.UNKNOWN, "one of: {known}", known)
+        return given
+
+
+class Service(_Exact):
+    """Where calls to a service go."""
+
+    endpoint_url: WebAddress | None = None
+    region: str | None = None
+    profile: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+
+
+class Connection(_Exact):
+    """How HTTP Tasks that name a connection authenticate."""
+
+    type: Literal["API_KEY", "BASIC"] = "API_KEY"
+    name: str | None = None
+    value: str | None = None
+    username: str | None = None
+    password: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Connection:
+        lacking = (
+            self.username is None or self.password is None
+            if self.type == "BASIC"
+            else self.value is None
+        )
+        if lacking:
+            names = "username and password" if self.type == "BASIC" else "a value"
+            raise ValueError(f"{names} for a connection of type {self.type}")
+        return self
+
+
+class Http(_Exact):
+    """Which addresses HTTP Tasks may call."""
+
+    endpoints: list[WebAddress] = []
+    connections: dict[str, Connection] = {}
+
+
+class Kubernetes(_Exact):
+    """Which clusters may be called, and how their token is made."""
+
+    endpoints: list[WebAddress] = []
+    token: str | None = None
+    profile: str | None = None
+    region: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = None
+
+
+class Section(BaseModel):
+    """Services by name, and what is no service."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, Service]
+
+    http: Http | None = None
+    kubernetes: Kubernetes | None = None
+
+
+class Machine(Section):
+    """What counts for one state machine."""
+
+    functions: dict[str, Function] = {}
+
+
+class Project(Section):
+    """What counts for one project."""
+
+    machines: dict[str, Machine] = {}
+
+
+class Targets(Project):
+    """``targets.json``."""
+
+    projects: dict[str, Project] = {}
+
+
+class Functions(BaseModel):
+    """``functions.json``: functions by name, and those of one project."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, Function]
+
+    projects: dict[str, dict[str, Function]] = {}
+
+
+class MockedMachine(BaseModel):
+    """The test cases of a state machine: name -> state -> name of a response."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    TestCases: dict[str, dict[str, str]] = {}
+
+
+class Mocks(BaseModel):
+    """``MockConfigFile.json``, as Step Functions Local has it."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    StateMachines: dict[str, MockedMachine] = {}
+    MockedResponses: dict[str, dict[str, dict[str, Any]]] = {}
+
+
+FUNCTIONS: TypeAdapter[Any] = TypeAdapter(Functions)
+TARGETS: TypeAdapter[Any] = TypeAdapter(Targets)
+MOCKS: TypeAdapter[Any] = TypeAdapter(Mocks)
+OBJECT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
