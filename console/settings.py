@@ -6,7 +6,8 @@ instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of t
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
 executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
 smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
+show at ``/metrics``, which without it answers direct connections from this machine only, and nobody
+with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
 PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
