@@ -77,13 +77,17 @@ class SavedView(models.Model):
 
 
 class AccessKey(models.Model):
-    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
+    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere.
+
+    ``disabled_by``: the name of the person who disabled it; "" if nobody did or it is not known.
+    """
 
     key_id = models.CharField(max_length=32, primary_key=True)
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     created_ms = models.BigIntegerField()
     disabled_ms = models.BigIntegerField(null=True)
+    disabled_by = models.CharField(max_length=150, default="", db_default="")
     last_used_ms = models.BigIntegerField(null=True)
 
 

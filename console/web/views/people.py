@@ -29,7 +29,7 @@ def members(request: HttpRequest) -> HttpResponse:
         require(here, "PutMember")
         name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
         try:
-            store.put_member(here.project, name, role, actor(here))
+            store.put_member(here.project, name, role, actor(here), here.principal.user)
         except ServiceError as refused:
             problem = refused.message
         else:
@@ -57,11 +57,11 @@ def remove(request: HttpRequest) -> HttpResponse:
     require(here, "RemoveMember")
     name = request.POST.get("name", "")
     try:
-        store.remove_member(here.project, name, actor(here))
+        store.remove_member(here.project, name, actor(here), here.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"{name} was removed, and their keys are disabled.")
+        messages.success(request, f"{name} was removed; their keys are deleted.")
     return redirect("team")
 
 
@@ -99,11 +99,12 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         if found.user_id != here.principal.user.pk:
             require(here, "PutMember")
         if request.POST.get("act") == "delete":
-            store.delete_key(here.project, key, actor(here))
+            store.delete_key(here.project, key, actor(here), here.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
             on = request.POST.get("act") == "enable"
-            store.switch_key(here.project, key, on=on, actor=actor(here))
+            who = here.principal.user
+            store.switch_key(here.project, key, on=on, actor=actor(here), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)
