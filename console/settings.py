@@ -2,7 +2,8 @@
 
 ``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
-``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
+``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_PROXIES`` addresses or networks of the
+proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
 executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
 smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
@@ -17,6 +18,7 @@ PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import sys
@@ -44,6 +46,24 @@ DEBUG = False
 STEPYARD_HTTPS = os.environ.get("STEPYARD_HTTPS", "") == "1"
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
 ALLOWED_HOSTS += [host for host in os.environ.get("STEPYARD_HOSTS", "").split(",") if host]
+
+
+def _proxies(text: str) -> list[str]:
+    """Return the addresses and networks of proxies that say truly where a request comes from."""
+    given = [one.strip() for one in text.split(",") if one.strip()]
+    for one in given:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError:
+            msg = (
+                f"STEPYARD_PROXIES: got {one!r}, wanted IP addresses or networks by comma, "
+                "as 127.0.0.1,10.0.0.0/8"
+            )
+            raise ValueError(msg) from None
+    return given
+
+
+STEPYARD_PROXIES = _proxies(os.environ.get("STEPYARD_PROXIES", ""))
 
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -46,6 +46,7 @@ from console.models.metrics import (
 from console.models.people import (
     AccessKey,
     AuditEntry,
+    LoginAttempts,
     LoginLink,
     Membership,
     Project,
@@ -76,6 +77,7 @@ __all__ = [
     "InboxMessage",
     "LogGroup",
     "LogRoute",
+    "LoginAttempts",
     "LoginLink",
     "MapItem",
     "MapRun",

@@ -100,6 +100,17 @@ class LoginLink(models.Model):
     used_ms = models.BigIntegerField(null=True)
 
 
+class LoginAttempts(models.Model):
+    """How many passwords were tried lately for a name or from an address.
+
+    ``key``: HMAC of what is counted. ``until_ms``: the row counts for nothing after that.
+    """
+
+    key = models.CharField(max_length=64, primary_key=True)
+    count = models.IntegerField()
+    until_ms = models.BigIntegerField(db_index=True)
+
+
 class AuditEntry(models.Model):
     """Who did what to what, append-only; never a payload."""
 

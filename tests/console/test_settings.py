@@ -76,3 +76,11 @@ def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, name: str, value
     assert done.returncode != 0
     assert f"ValueError: {name}: got " in done.stderr
     assert ", wanted " in done.stderr
+
+
+def test_a_proxy_that_is_no_address_is_named(tmp_path: Path) -> None:
+    """Nothing starts, and the message says which one and what is wanted."""
+    done = check(tmp_path, STEPYARD_PROXIES="127.0.0.1, proxy.example.com")
+    assert done.returncode != 0
+    wanted = "STEPYARD_PROXIES: got 'proxy.example.com', wanted IP addresses or networks"
+    assert wanted in done.stderr
