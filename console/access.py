@@ -80,6 +80,8 @@ _WANTS = {
     ),
     "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
+    "CreateInvitation": Role.OWNER,
+    "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
 }
 

@@ -46,6 +46,7 @@ from console.models.metrics import (
 from console.models.people import (
     AccessKey,
     AuditEntry,
+    Invitation,
     LoginAttempts,
     LoginLink,
     Membership,
@@ -75,6 +76,7 @@ __all__ = [
     "Gist",
     "HistoryEvent",
     "InboxMessage",
+    "Invitation",
     "LogGroup",
     "LogRoute",
     "LoginAttempts",

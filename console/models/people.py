@@ -100,6 +100,22 @@ class LoginLink(models.Model):
     used_ms = models.BigIntegerField(null=True)
 
 
+class Invitation(models.Model):
+    """A one-time link by which a person joins a project; only the SHA-256 of its token is stored.
+
+    ``name``: what the person will be called. ``made_by``: the owner's name.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    token_hash = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=150)
+    role = models.CharField(max_length=10, choices=Role)
+    made_by = models.CharField(max_length=150)
+    made_ms = models.BigIntegerField()
+    expires_ms = models.BigIntegerField()
+    used_ms = models.BigIntegerField(null=True)
+
+
 class LoginAttempts(models.Model):
     """How many passwords were tried lately for a name or from an address.
 

@@ -8,8 +8,9 @@ their rights away or would leave no owner:
 2. Ana's change has the lock, finds Ben as the other owner, and commits.
 3. Ben's change gets the lock, finds that Ben is no owner any more, and is refused.
 
-Removal takes everything away that would let the person in again: the project's access keys, and,
-if they belong to no other project, the password and the login links. A new password, also an
+Removal takes everything away that would let the person in again: the project's access keys, the
+invitations that they made or that were made for them, and, if they belong to no other project, the
+password and the login links. A new password, also an
 unusable one, ends every session, because a session carries a hash of it (Django's
 ``get_session_auth_hash``). Adding the person again therefore starts from nothing.
 """
@@ -23,10 +24,11 @@ from typing import TYPE_CHECKING
 import structlog
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError
+from django.db.models import Q
 
 from console import access, clock
 from console.errors import AccessDeniedException, ResourceNotFound, ValidationException
-from console.models import AccessKey, LoginLink, Membership, Project, Role
+from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
 from console.store import audit, hints
 from console.store.writer import write
 
@@ -53,21 +55,18 @@ def put_member(
     ValidationException for a name or role that is none, or if no owner would be left,
     AccessDeniedException if ``by`` is no owner any more.
     """
-    if not _NAME.fullmatch(name):
-        msg = f"name: got {name!r}, wanted 1 to 64 letters, digits and . @ + - _"
-        raise ValidationException(msg)
-    if role not in Role.values:
-        msg = f"role: got {role!r}, wanted one of {', '.join(Role.values)}"
-        raise ValidationException(msg)
+    check_name_and_role(name, role)
 
     def store() -> Membership:
-        _lock_team(project, by)
-        user = _locked_user(name)
+        lock_team(project, by)
+        user = locked_user(name)
         found = Membership.objects.filter(project=project, user=user).first()
         if found is not None and found.role == Role.OWNER and role != Role.OWNER:
             _check_owner_stays(project, found)
         if found is None:
-            _begin_anew(project, user)
+            begin_anew(project, user)
+        elif role != Role.OWNER:
+            _end_invitations(project, user)
         made, _ = Membership.objects.update_or_create(
             project=project, user=user, defaults={"role": role}
         )
@@ -78,6 +77,16 @@ def put_member(
     return write(store)
 
 
+def check_name_and_role(name: str, role: str) -> None:
+    """Raise ValidationException for a name nobody can have, or a role that is none."""
+    if not _NAME.fullmatch(name):
+        msg = f"name: got {name!r}, wanted 1 to 64 letters, digits and . @ + - _"
+        raise ValidationException(msg)
+    if role not in Role.values:
+        msg = f"role: got {role!r}, wanted one of {', '.join(Role.values)}"
+        raise ValidationException(msg)
+
+
 def remove_member(project: Project, name: str, actor: audit.Actor, by: User | None = None) -> None:
     """End a membership, and with it everything that would let the person in again.
 
@@ -86,22 +95,22 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
     """
 
     def store() -> None:
-        _lock_team(project, by)
+        lock_team(project, by)
         found = Membership.objects.filter(project=project, user__username=name).first()
         if found is None:
             raise ResourceNotFound(f"{name!r} is no member of {project.name!r}")
         if found.role == Role.OWNER:
             _check_owner_stays(project, found)
-        user = _locked_user(name)
+        user = locked_user(name)
         found.delete()
-        _begin_anew(project, user)
+        begin_anew(project, user)
         audit.record(project, actor, "RemoveMember", name)
         hints.tell(RIGHTS)
 
     write(store)
 
 
-def _lock_team(project: Project, by: User | None = None) -> None:
+def lock_team(project: Project, by: User | None = None) -> None:
     """Let nobody else change the project's team or keys in this transaction.
 
     Raise AccessDeniedException if ``by`` is given and no owner of the project any more.
@@ -117,7 +126,7 @@ def _is_owner(project: Project, user: User) -> bool:
     return rows.filter(user=user, user__is_active=True).exists()
 
 
-def _locked_user(name: str) -> User:
+def locked_user(name: str) -> User:
     """Return a person of a name, made if they are new; nobody else changes them meanwhile.
 
     Two projects may remove somebody at once: each would take the other one's membership for one
@@ -128,11 +137,12 @@ def _locked_user(name: str) -> User:
     return found or users.create_user(name)
 
 
-def _begin_anew(project: Project, user: User) -> None:
+def begin_anew(project: Project, user: User) -> None:
     """Take away what a person, who is no member of the project, has left of a membership.
 
     If they belong to no project at all, that is the whole account: sessions, password and links.
     """
+    _end_invitations(project, user)
     AccessKey.objects.filter(project=project, user=user).delete()
     if Membership.objects.filter(user=user).exists():
         return
@@ -140,6 +150,34 @@ def _begin_anew(project: Project, user: User) -> None:
     LoginLink.objects.filter(user=user).delete()
     user.set_unusable_password()
     user.save(update_fields=["password"])
+
+
+def _end_invitations(project: Project, user: User) -> None:
+    """End the open invitations that a person made, and those that were made for them.
+
+    An owner who is to be removed could otherwise invite themself, and come back later.
+    """
+    name = user.get_username()
+    found = Invitation.objects.filter(project=project, used_ms=None)
+    found.filter(Q(made_by=name) | Q(name=name)).delete()
+
+
+def set_password(project: Project, user: User, encoded: str, actor: audit.Actor) -> bool:
+    """Set a person's password; every session ends that has a hash of the one before.
+
+    ``user``: as it was when the current password was checked. ``encoded``: from ``make_password``,
+    which takes too long to be called here. Return False, and change nothing, if the password is
+    another one by now: the person changed it elsewhere, or was removed.
+    """
+
+    def store() -> bool:
+        before = get_user_model().objects.filter(pk=user.pk, password=user.password)
+        if before.update(password=encoded) != 1:
+            return False
+        audit.record(project, actor, "ChangePassword", user.get_username())
+        return True
+
+    return write(store)
 
 
 def choose_columns(project: Project, user: User, chosen: str) -> None:
@@ -164,7 +202,7 @@ def new_key(user: User, project: Project, actor: audit.Actor) -> tuple[AccessKey
     def store() -> AccessKey:
         # 1. a removal deletes the keys, 2. this one is inserted, 3. both commit: without the lock
         # the key would stay, and work again as soon as the person is added again
-        _lock_team(project)
+        lock_team(project)
         if not Membership.objects.filter(project=project, user=user).exists():
             raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
         if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:
@@ -189,7 +227,7 @@ def switch_key(
     """
 
     def store() -> AccessKey:
-        _lock_team(project)
+        lock_team(project)
         key = get_key(project, key_id)
         as_owner = _check_may_change(key, by)
         if on and not as_owner and key.disabled_ms and key.disabled_by != actor.name:
@@ -210,7 +248,7 @@ def delete_key(project: Project, key_id: str, actor: audit.Actor, by: User | Non
     """Delete a key for ever. ``by`` and what is raised: as for ``switch_key``."""
 
     def store() -> None:
-        _lock_team(project)
+        lock_team(project)
         key = get_key(project, key_id)
         _check_may_change(key, by)
         key.delete()

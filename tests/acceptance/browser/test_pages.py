@@ -89,6 +89,8 @@ def paths(server: Server) -> dict[str, str]:
         "stop": f"{running}stop/",
         "replay": f"{running}replay/?step=Before",
         "share": f"{running}share/",
+        "team": "/team/",
+        "password": "/password/",
         "missing": "/machines/nowhere/",
     }
 
@@ -306,10 +308,10 @@ def test_a_link_works_once(browser: Browser, server: Server) -> None:
     late.goto(link)
     assert Axe().run(late).response["violations"] == []
     scanner.goto(link)
-    expect(scanner.get_by_role("button", name="Log in")).to_be_focused()
+    expect(scanner.get_by_role("button", name="Sign in")).to_be_focused()
     scanner.keyboard.press("Enter")
     expect(scanner.locator("h1")).to_contain_text("Overview")
-    late.get_by_role("button", name="Log in").click()
+    late.get_by_role("button", name="Sign in").click()
     expect(late.locator("h1")).to_contain_text("no longer works")
     late.goto(f"{server.url}/machines/")
     assert "/login/" in late.url

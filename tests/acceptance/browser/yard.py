@@ -78,7 +78,7 @@ def map_run(server: Server, path: str, seconds: float = 30) -> str:
 def log_in(page: Page, link: str) -> None:
     """Log in by a one-time link: it opens a page with a button."""
     page.goto(link)
-    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(re.compile(r"://[^/]+/$"))
 
 

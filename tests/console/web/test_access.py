@@ -91,7 +91,7 @@ def test_a_login_link_works_once(project: Project, django_user_model: Any) -> No
     token = access.new_login_link(user)
     first, second = Anybody(), Anybody()
     for scanner in (first, second):
-        assert "Log in as" in text(scanner.get(f"/login/{token}/"))
+        assert "Sign in as" in text(scanner.get(f"/login/{token}/"))
         assert scanner.head(f"/login/{token}/").status_code == 200
         assert scanner.get("/").status_code == 302
     assert LoginLink.objects.get().used_ms is None
