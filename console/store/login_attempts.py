@@ -7,9 +7,10 @@ password was right. So a hundred requests at once get no more guesses than one a
    is locked by that; the others are refused before they check anything.
 2. The tenth password is right: the account's count is deleted. It is wrong: the lock stays.
 
-An account that anybody can lock is one that its owner can be kept out of. Two ways in stay open: a
-login link is not limited, and a browser that the person logged in with before (it has a signed
-cookie that says so) has a count of its own. So does the form that changes a password.
+An account that anybody can lock is one that its owner can be kept out of, and so is an address that
+many people share. Two ways in stay open: a login link is not limited, and a browser that the person
+logged in with before (it has a signed cookie that says so) has a count of its own, and no other. So
+has the form that changes a password.
 
 django-axes was considered. It counts after the check, so parallel guesses pass; it keeps what was
 typed as a name, which sometimes is a password; and it has no count for a known browser.
@@ -51,21 +52,21 @@ class TooManyAttempts(Exception):
 class Attempt:
     """A password that may be checked now; ``succeeded`` or ``failed`` says what came of it.
 
-    ``locks``: it was the last one for the account or the address.
+    ``keys``: what it is counted under, the account first. ``locks``: it was the last one of a key.
     """
 
     name: str
     address: str
-    account: str
-    source: str
+    keys: tuple[str, ...]
     locks: bool
 
     def succeeded(self) -> None:
         """Count the account anew; the address has one attempt more."""
 
         def store() -> None:
-            LoginAttempts.objects.filter(key=self.account).delete()
-            found = LoginAttempts.objects.filter(key=self.source, count__gt=0)
+            account, *others = self.keys
+            LoginAttempts.objects.filter(key=account).delete()
+            found = LoginAttempts.objects.filter(key__in=others, count__gt=0)
             found.update(count=F("count") - 1)
 
         write(store)
@@ -91,16 +92,16 @@ def begin(name: str, address: str, own: str = "") -> Attempt:
     """Count an attempt to log in; raise TooManyAttempts if its password must not be checked.
 
     ``name``: of the account, whether there is one or not. ``address``: where it comes from, as
-    ``limited_address`` returns it. ``own``: names what has a count of its own for this account, ""
-    for the one of everybody.
+    ``limited_address`` returns it. ``own``: names what has a count of its own for this account, and
+    none for the address; "" for what everybody can try.
     """
-    account = _key("own" if own else "account", name, own)
-    source = _key("address", address)
-    most = {account: MOST_OF_ACCOUNT, source: MOST_OF_ADDRESS}
+    most = {_key("own" if own else "account", name, own): MOST_OF_ACCOUNT}
+    if not own:
+        most[_key("address", address)] = MOST_OF_ADDRESS
     wait_ms, locks = write(lambda: _count(most))
     if wait_ms:
         raise TooManyAttempts(-(-wait_ms // 1000))
-    return Attempt(name, address, account, source, locks)
+    return Attempt(name, address, tuple(most), locks)
 
 
 def _count(most: Mapping[str, int]) -> tuple[int, bool]:
