@@ -80,6 +80,8 @@ _WANTS = {
     ),
     "RevealSecrets": Role.OWNER,  # of connections, by TestState
     "PutMember": Role.OWNER,
+    "CreateInvitation": Role.OWNER,
+    "RevokeInvitation": Role.OWNER,
     "RemoveMember": Role.OWNER,
 }
 
@@ -152,8 +154,10 @@ def key_of_execution(execution_id: int) -> str | None:
     return None
 
 
-_KEPT_S = 5.0  # a disabled key or removed member is out within this time
+_KEPT_S = 5.0  # a change of rights counts within this time where no signal of it arrives
 _principals: dict[str, tuple[float, Principal | None]] = {}
+_changes = 0
+"""How often ``forget_principals`` was called."""
 
 
 def principal_of_key(key_id: str) -> Principal | None:
@@ -167,9 +171,20 @@ def principal_of_key(key_id: str) -> Principal | None:
         return kept[1]
     if len(_principals) > 1000:  # noqa: PLR2004 - made-up keys must not fill the memory
         _principals.clear()
+    before = _changes
     found = _find_principal(key_id)
-    _principals[key_id] = (now + _KEPT_S, found)
+    if before == _changes:
+        # Otherwise this thread read the rows, and then another one committed a removal and forgot
+        # all principals: what was read would let the removed person in for five seconds.
+        _principals[key_id] = (now + _KEPT_S, found)
     return found
+
+
+def forget_principals() -> None:
+    """Read the rights of every access key anew: somebody's have changed."""
+    global _changes  # noqa: PLW0603 - one a process
+    _changes += 1
+    _principals.clear()
 
 
 def _find_principal(key_id: str) -> Principal | None:

@@ -8,6 +8,7 @@ a secret: of what may hold one only the kind is told.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import os
@@ -113,6 +114,18 @@ def hosts(name: str) -> list[str]:
         if not _HOST.fullmatch(host):
             wanted = "host names by comma, without scheme and port, as yard.example.com"
             raise SettingError(name, _quoted(host), wanted)
+    return found
+
+
+def proxies(name: str) -> list[str]:
+    """Return a variable that lists the addresses and networks of trusted proxies by comma."""
+    found = [one.strip() for one in text(name).split(",") if one.strip()]
+    for one in found:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError:
+            wanted = "IP addresses or networks by comma, as 127.0.0.1,10.0.0.0/8"
+            raise SettingError(name, _quoted(one), wanted) from None
     return found
 
 

@@ -2,11 +2,13 @@
 
 ``STEPYARD_DATA`` data folder; ``STEPYARD_DATABASE_URL`` postgres://user:password@host:port/name
 instead of the SQLite file in it; ``STEPYARD_SECRET`` master secret instead of the file;
-``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_REGION`` the region pages work in;
+``STEPYARD_HOSTS`` further host names, by comma; ``STEPYARD_PROXIES`` addresses or networks of the
+proxies whose X-Forwarded-For is believed, by comma; ``STEPYARD_REGION`` the region pages work in;
 ``STEPYARD_FUNCTIONS`` functions as a JSON object; ``STEPYARD_EXPRESS_EVENTS`` 1: Express
 executions are told to event rules, too; ``STEPYARD_MAIL`` the mail server for notifications,
 smtp://user:password@host:port/?from=address; ``STEPYARD_METRICS_TOKEN`` what Prometheus must
-show at ``/metrics``, which without it answers this machine only; ``STEPYARD_LEASE_S`` seconds after
+show at ``/metrics``, which without it answers direct connections from this machine only, and nobody
+with ``STEPYARD_HTTPS=1``; ``STEPYARD_LEASE_S`` seconds after
 which a worker of a team that is not heard of is taken for dead; ``STEPYARD_RETENTION_DAYS`` days
 after which ended executions are removed; ``STEPYARD_DATABASE_CONNECTIONS`` of one process to
 PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
@@ -46,6 +48,7 @@ DEBUG = False
 STEPYARD_HTTPS = environment.switch("STEPYARD_HTTPS")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
 ALLOWED_HOSTS += environment.hosts("STEPYARD_HOSTS")
+STEPYARD_PROXIES = environment.proxies("STEPYARD_PROXIES")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -150,6 +153,10 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
 AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ("username",)},
+    },
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},

@@ -149,17 +149,32 @@ def _answer(scope: dict[str, Any], headers: Headers, body: bytes, request_id: st
     drop_broken_connection()
     principal, region = _caller(service, scope["path"], headers, body)
     operation, handler = service.operation(name), service.handler(name)
-    try:
-        access.authorize(principal, service.permission(name))
-    except access.Denied as error:
-        raise AccessDeniedException(str(error)) from None
+    _authorize(principal, service.permission(name))
     params = _params(headers, body)
     shapes.check(operation, params)
     bind_contextvars(operation=name)
     if params.get("executionArn"):
         bind_contextvars(execution=params["executionArn"])
     actor = Actor(principal.user.get_username(), principal.key_id, request_id)
-    return settled(handler(Call(name, params, principal, region, actor)))
+    answer = settled(handler(Call(name, params, principal, region, actor)))
+    if isinstance(answer, Later) and not settings.STEPYARD_ACCEPT_ANY_KEY:
+        return answer.checked(partial(_check_still_allowed, principal, service.permission(name)))
+    return answer
+
+
+def _check_still_allowed(principal: access.Principal, permission: str) -> None:
+    """Raise if a caller who waits for an answer may not have it any more."""
+    now = access.principal_of_key(principal.key_id)
+    if now is None:
+        raise UnrecognizedClient("The security token included in the request is invalid.")
+    _authorize(now, permission)
+
+
+def _authorize(principal: access.Principal, permission: str) -> None:
+    try:
+        access.authorize(principal, permission)
+    except access.Denied as error:
+        raise AccessDeniedException(str(error)) from None
 
 
 def _caller(

@@ -65,6 +65,9 @@ def serve(listener: socket.socket) -> None:
         lifespan="off",
         server_header=False,
         date_header=True,
+        # without this, uvicorn believes everybody on this machine
+        proxy_headers=bool(settings.STEPYARD_PROXIES),
+        forwarded_allow_ips=settings.STEPYARD_PROXIES,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
         backlog=2048,

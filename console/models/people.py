@@ -77,13 +77,17 @@ class SavedView(models.Model):
 
 
 class AccessKey(models.Model):
-    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere."""
+    """An AWS access key. The secret is derived (HMAC of a master key) and stored nowhere.
+
+    ``disabled_by``: the name of the person who disabled it; "" if nobody did or it is not known.
+    """
 
     key_id = models.CharField(max_length=32, primary_key=True)
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     created_ms = models.BigIntegerField()
     disabled_ms = models.BigIntegerField(null=True)
+    disabled_by = models.CharField(max_length=150, default="", db_default="")
     last_used_ms = models.BigIntegerField(null=True)
 
 
@@ -94,6 +98,33 @@ class LoginLink(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     expires_ms = models.BigIntegerField()
     used_ms = models.BigIntegerField(null=True)
+
+
+class Invitation(models.Model):
+    """A one-time link by which a person joins a project; only the SHA-256 of its token is stored.
+
+    ``name``: what the person will be called. ``made_by``: the owner's name.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    token_hash = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=150)
+    role = models.CharField(max_length=10, choices=Role)
+    made_by = models.CharField(max_length=150)
+    made_ms = models.BigIntegerField()
+    expires_ms = models.BigIntegerField()
+    used_ms = models.BigIntegerField(null=True)
+
+
+class LoginAttempts(models.Model):
+    """How many passwords were tried lately for a name or from an address.
+
+    ``key``: HMAC of what is counted. ``until_ms``: the row counts for nothing after that.
+    """
+
+    key = models.CharField(max_length=64, primary_key=True)
+    count = models.IntegerField()
+    until_ms = models.BigIntegerField(db_index=True)
 
 
 class AuditEntry(models.Model):

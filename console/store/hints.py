@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Topics: ("wake",) and ("born",) with an execution id, ("task",) and ("map",) with (execution id,
 # task), ("due",) with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with
 # an execution id, ("long",) with that of one whose history is, ("offered",) with an activity's ARN;
-# ("activity", arn), ("execution", id) and ("event",) with nothing.
+# ("activity", arn), ("execution", id), ("event",) and ("rights",) with nothing.
 Topic = tuple[object, ...]
 
 

@@ -52,7 +52,7 @@ class _Here:
 class Bus:
     """Carries hints to other processes (``hints.Carrier``)."""
 
-    _SHOUTED: ClassVar = frozenset({"activity", "answered"})
+    _SHOUTED: ClassVar = frozenset({"activity", "answered", "rights"})
 
     def __init__(self, *topics: str) -> None:
         """``topics``: those which become jobs."""

@@ -288,11 +288,11 @@ def test_prometheus_reads_them(up: Server, mixed: str) -> None:
     assert below == len(quick)
 
 
-def test_prometheus_behind_a_proxy_needs_the_token(up: Server) -> None:
+@pytest.mark.parametrize("header", ["X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https"])
+def test_prometheus_behind_a_proxy_needs_the_token(up: Server, header: str) -> None:
     """A request that was forwarded is not from this machine, wherever its connection comes from."""
-    request = urllib.request.Request(
-        f"{up.url}/metrics", headers={"X-Forwarded-For": "203.0.113.9"}
-    )
+    name, _, value = header.partition(": ")
+    request = urllib.request.Request(f"{up.url}/metrics", headers={name: value})
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=10)
     assert refused.value.code == 401

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.cookiejar
+import re
 import stat
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -61,24 +63,41 @@ def test_empty_takes_the_functions_of_samples_away_that_are_there(tmp_path: Path
     assert ended["error"] == "Lambda.ResourceNotFoundException"
 
 
-def open_link(url: str) -> tuple[int, str]:
-    """Open a link as a fresh browser would; return status and final address."""
-    jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+def open_link(url: str, *, press: bool = False) -> tuple[int, str]:
+    """Open a link as a fresh browser would, and press its button if ``press``.
+
+    Return status and final address.
+    """
+    browser = urllib.request.build_opener(
+        urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+    )
     try:
-        with urllib.request.build_opener(jar).open(url, timeout=10) as answer:
+        with browser.open(url, timeout=10) as answer:
+            page, seen = answer.read().decode(), (answer.status, answer.url)
+        if not press:
+            return seen
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+        assert token is not None
+        form = urllib.parse.urlencode({"csrfmiddlewaretoken": token[1]}).encode()
+        with browser.open(url, data=form, timeout=10) as answer:
             return answer.status, answer.url
     except urllib.error.HTTPError as error:
+        error.close()
         return error.code, error.url
 
 
 def test_login_link_works_once(up: Server) -> None:
-    """The first use opens the console, the second does not; login_url makes another."""
+    """Who opens it uses nothing up; the first press of its button opens the console, and no other.
+
+    ``login_url`` makes another link.
+    """
     command = [sys.executable, "manage.py", "login_url", "--data", str(up.data)]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     url = made.stdout.strip()
     assert url.startswith(up.url)
     assert up.login_url() == url
-    assert open_link(url) == (200, f"{up.url}/")
+    assert open_link(url) == (200, url)
+    assert open_link(url, press=True) == (200, f"{up.url}/")
     assert open_link(url)[0] == 410
     assert open_link(f"{up.url}/login/made-up/")[0] == 410
 

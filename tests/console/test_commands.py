@@ -34,7 +34,7 @@ def test_a_member_gets_a_role_and_a_key(project: Project) -> None:
     assert f"aws_secret_access_key = {access.secret_for(key.key_id)}" in printed
     assert Membership.objects.get(user__username="robot").role == "operator"
     said("member", "robot", remove=True, project=project.name)
-    assert AccessKey.objects.get(pk=key.pk).disabled_ms is not None
+    assert not AccessKey.objects.filter(pk=key.pk).exists()
 
 
 def test_a_project_that_is_none_is_told(project: Project) -> None:

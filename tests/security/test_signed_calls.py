@@ -5,10 +5,13 @@ Each request is signed by botocore and goes through the edge as a server hands i
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,11 +25,12 @@ from console import access, data_folder
 from console.awsapi import asgi, errors
 from console.errors import TaskTimedOut
 from console.models import Execution, Membership, Role
-from console.store import activities, claims, people
+from console.store import activities, claims, hints, people
 from console.store.audit import Actor
 from console.store.pending import Pending
 from tests.acceptance.server import Server
 from tests.console.store.helpers import ACTIVITY, WAIT, WORK, create, drain, start, types
+from tests.loops import looped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,13 +93,11 @@ def test_a_key_is_good_until_it_is_disabled_or_deleted(project: Project, key: Ac
         send(signed("AKIAMADEUP", access.secret_for("AKIAMADEUP")))
     for on in (False, True):
         people.switch_key(project, key.key_id, on=on, actor=SIGNER)
-        access._principals.clear()
         if on:
             assert send(signed(key.key_id, secret))
         else:
             refused(key.key_id, secret)
     people.delete_key(project, key.key_id, SIGNER)
-    access._principals.clear()
     refused(key.key_id, secret)
 
 
@@ -116,6 +118,56 @@ def test_a_key_goes_with_its_owner(project: Project, key: AccessKey) -> None:
     Membership.objects.filter(user=key.user).delete()
     access._principals.clear()
     refused(key.key_id, access.secret_for(key.key_id))
+
+
+def through_the_edge(made: AWSRequest) -> tuple[int, dict[str, Any]]:
+    """Send a call as a server does, wait as long as it does, and return status and answer."""
+    sent: list[dict[str, Any]] = []
+    asked = iter([{"type": "http.request", "body": made.data}])
+
+    async def receive() -> dict[str, Any]:
+        message = next(asked, None)
+        if message is None:
+            await asyncio.Event().wait()  # the caller stays
+        return message or {}
+
+    async def keep(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(name.lower().encode(), str(value).encode()) for name, value in made.headers.items()]
+    scope = {"path": "/", "query_string": b"", "headers": headers}
+    looped(lambda: asgi.aws(scope, receive, keep), 30)
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+@pytest.mark.parametrize("how", ["removed", "disabled", "demoted"])
+def test_who_waits_for_work_and_loses_the_right_gets_none(
+    project: Project, key: AccessKey, django_user_model: Any, how: str
+) -> None:
+    """A long poll that was open at the removal ends, and takes no task with it."""
+    activities.create(project, "us-east-1", "work")
+    machine = create(project, WORK)
+    robot = people.put_member(project, "robot", Role.OPERATOR, SIGNER).user
+    its, secret = people.new_key(robot, project, SIGNER)
+    poll = signed(its.key_id, secret, "GetActivityTask", activityArn=ACTIVITY)
+    answers: list[tuple[int, dict[str, Any]]] = []
+    waiting = threading.Thread(target=lambda: answers.append(through_the_edge(poll)))
+    waiting.start()
+    while not hints.listening(("activity", ACTIVITY)):
+        time.sleep(0.01)
+    if how == "removed":
+        people.remove_member(project, "robot", SIGNER)
+    elif how == "disabled":
+        people.switch_key(project, its.key_id, on=False, actor=SIGNER)
+    else:
+        people.put_member(project, "robot", Role.VIEWER, SIGNER)
+    execution = start(machine, {"secret": 1})
+    drain(execution)
+    waiting.join()
+    wanted = "AccessDeniedException" if how == "demoted" else "UnrecognizedClientException"
+    assert "taskToken" not in answers[0][1]
+    assert answers[0][1]["__type"].endswith(wanted)
+    assert claims.take_activity_task(ACTIVITY, "another") is not None
 
 
 def test_a_presigned_query_is_refused(key: AccessKey) -> None:

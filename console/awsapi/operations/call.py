@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.threads import at_once, written
@@ -58,6 +58,18 @@ class Later:
     undo: Callable[[], object] | None = None
     one_each: bool = False
     short: bool = False
+
+    def checked(self, check: Callable[[], object]) -> Later:
+        """Return the same, which calls ``check`` before every look; what it raises ends the wait.
+
+        Who waits for a minute may be removed meanwhile, and must get nothing after that.
+        """
+
+        def look() -> Found | Pending[Found]:
+            check()
+            return self.look()
+
+        return replace(self, look=look)
 
     async def wait(self, threads: Threads, receive: Receive | None = None) -> dict[str, Any]:
         """Wait for the answer. ``receive``: tells when the caller goes away; nobody waits then."""

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.db.models import Count, Max, Q
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.errors import ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Role
+from console.store import invitations
 from console.store import people as store
 from console.web.page import Yard, actor, render, require, yard
 
@@ -18,25 +20,66 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _ROWS = 50
+_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 @require_http_methods(["GET", "POST"])
 def members(request: HttpRequest) -> HttpResponse:
     """Answer ``/team/``: the members; an owner adds them and changes roles."""
     here = yard(request)
-    problem = ""
-    if request.method == "POST":
-        require(here, "PutMember")
-        name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
-        try:
-            store.put_member(here.project, name, role, actor(here))
-        except ServiceError as refused:
-            problem = refused.message
-        else:
-            messages.success(request, f"{name} is {role} now.")
-            return redirect("team")
-    context = {"here": "team", "members": _members(here), "roles": Role.choices, "problem": problem}
-    return render(request, "people/team.html", context, status=422 if problem else 200)
+    if request.method != "POST":
+        return _team(request, here)
+    require(here, "PutMember")
+    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+    try:
+        store.put_member(here.project, name, role, actor(here), here.principal.user)
+    except ServiceError as refused:
+        return _team(request, here, 422, problem=refused.message)
+    messages.success(request, f"{name} is {role} now.")
+    return redirect("team")
+
+
+def _team(request: HttpRequest, here: Yard, status: int = 200, **more: Any) -> HttpResponse:
+    context = {
+        "here": "team",
+        "members": _members(here),
+        "roles": Role.choices,
+        "hours": _HOURS,
+        "invitations": invitations.open_ones(here.project) if here.may("PutMember") else (),
+    }
+    return render(request, "people/team.html", {**context, **more}, status=status)
+
+
+@require_POST
+def invite(request: HttpRequest) -> HttpResponse:
+    """Make an invitation, and show its link this once."""
+    here = yard(request)
+    require(here, "CreateInvitation")
+    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+    hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
+    asked = {"invited": {"name": name, "role": role, "hours": hours}}
+    try:
+        made, token = invitations.make(
+            here.project, name, role, hours, actor(here), here.principal.user
+        )
+    except ServiceError as refused:
+        return _team(request, here, 422, refused=refused.message, **asked)
+    link = request.build_absolute_uri(reverse("invitation", args=[token]))
+    return _team(request, here, made=made, link=link, lasts=_HOURS[hours])
+
+
+@require_POST
+def revoke(request: HttpRequest, number: int) -> HttpResponse:
+    """Revoke an open invitation."""
+    here = yard(request)
+    require(here, "RevokeInvitation")
+    try:
+        found = invitations.revoke(here.project, number, actor(here), here.principal.user)
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, f"The invitation of {found.name} is revoked.")
+    return redirect("team")
 
 
 def _members(here: Yard) -> list[Any]:
@@ -57,11 +100,11 @@ def remove(request: HttpRequest) -> HttpResponse:
     require(here, "RemoveMember")
     name = request.POST.get("name", "")
     try:
-        store.remove_member(here.project, name, actor(here))
+        store.remove_member(here.project, name, actor(here), here.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"{name} was removed, and their keys are disabled.")
+        messages.success(request, f"{name} was removed; their keys are deleted.")
     return redirect("team")
 
 
@@ -99,11 +142,12 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         if found.user_id != here.principal.user.pk:
             require(here, "PutMember")
         if request.POST.get("act") == "delete":
-            store.delete_key(here.project, key, actor(here))
+            store.delete_key(here.project, key, actor(here), here.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
             on = request.POST.get("act") == "enable"
-            store.switch_key(here.project, key, on=on, actor=actor(here))
+            who = here.principal.user
+            store.switch_key(here.project, key, on=on, actor=actor(here), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)

@@ -1,4 +1,9 @@
-"""Who may scrape the metrics?  This machine, or who knows ``STEPYARD_METRICS_TOKEN``."""
+"""Answer Prometheus: to this machine, or to a request with ``STEPYARD_METRICS_TOKEN``.
+
+Without a token only a direct connection from this machine is answered. A proxy on this machine
+connects from this machine, too, and the visitors whose requests it forwards do not. Two things tell
+that there is a proxy: a forwarding header, whichever it sets, and ``STEPYARD_HTTPS=1``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,8 @@ from console.metrics import openmetrics
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+_FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "via")
+"""How the names of headers begin that proxies add."""
 
 
 @login_not_required  # its own rule, below
@@ -25,8 +31,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """Answer ``/metrics``."""
     if not allowed(request):
         return HttpResponse(
-            "metrics: from this machine only, or with Authorization: Bearer and the token of "
-            "STEPYARD_METRICS_TOKEN\n",
+            "metrics: got no right token, wanted the header Authorization: Bearer TOKEN with the "
+            "value of STEPYARD_METRICS_TOKEN; without one set, only direct connections from this "
+            "machine are answered, and none with STEPYARD_HTTPS=1\n",
             status=401,
             content_type="text/plain",
             headers={"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"},
@@ -44,11 +51,15 @@ def allowed(request: HttpRequest) -> bool:
     if token:
         given = request.headers.get("Authorization", "")
         return secrets.compare_digest(given.encode(), f"Bearer {token}".encode())
-    # what a proxy on this machine forwards is not from this machine
-    return not any(name in request.headers for name in _FORWARDED) and _here(request)
+    return not settings.STEPYARD_HTTPS and not is_forwarded(request) and _is_local(request)
 
 
-def _here(request: HttpRequest) -> bool:
+def is_forwarded(request: HttpRequest) -> bool:
+    """Tell whether a proxy says that it forwards this request."""
+    return any(name.lower().startswith(_FORWARDED) for name in request.headers)
+
+
+def _is_local(request: HttpRequest) -> bool:
     try:
         return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
     except ValueError:

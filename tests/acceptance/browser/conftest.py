@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.acceptance.browser.yard import log_in, manage
 from tests.acceptance.server import Server
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def signed_in(browser: Browser, server: Server, tmp_path_factory: pytest.TempPat
     state = tmp_path_factory.mktemp("browser") / "state.json"
     context = browser.new_context()
     page = context.new_page()
-    page.goto(server.login_url())
+    # not the link in the file: a test may have made one for somebody else meanwhile
+    log_in(page, manage(server, "login_url", "--address", server.url).strip())
     assert page.url.rstrip("/") == server.url
     context.storage_state(path=state)
     context.close()

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, login_of, start, unique, waits
+from tests.acceptance.browser.yard import create, log_in, login_of, start, unique, waits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,7 +237,7 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
 
     reader = browser.new_context(base_url=server.url)
     ben = reader.new_page()
-    ben.goto(login_of(server, "ben", "viewer"))
+    log_in(ben, login_of(server, "ben", "viewer"))
     ben.goto(f"/executions/?view={view}")
     rows = ben.locator("#executions tbody tr")
     expect(rows).to_have_count(2)
@@ -267,7 +267,7 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
 
     colleague = browser.new_context(base_url=server.url)
     ana = colleague.new_page()
-    ana.goto(login_of(server, "ana", "operator"))
+    log_in(ana, login_of(server, "ana", "operator"))
     ana.goto(path)
     ana.click("button:has-text('I am looking at this')")
     expect(ana.locator("button:has-text('I no longer look')")).to_be_visible()

@@ -11,7 +11,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.acceptance.browser.yard import create, map_run, over, start, unique, waits
+from tests.acceptance.browser.yard import (
+    create,
+    login_of,
+    map_run,
+    over,
+    start,
+    unique,
+    waits,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +89,8 @@ def paths(server: Server) -> dict[str, str]:
         "stop": f"{running}stop/",
         "replay": f"{running}replay/?step=Before",
         "share": f"{running}share/",
+        "team": "/team/",
+        "password": "/password/",
         "missing": "/machines/nowhere/",
     }
 
@@ -288,14 +298,25 @@ def test_theme_and_clock_are_kept(page: Page) -> None:
 
 
 def test_a_link_works_once(browser: Browser, server: Server) -> None:
-    """The one-time link lets nobody in a second time, and says what to do."""
-    context = browser.new_context(base_url=server.url)
-    page = context.new_page()
-    page.goto(server.login_url())
-    expect(page.locator("h1")).to_contain_text("no longer works")
-    page.goto("/machines/")
-    assert "/login/" in page.url
-    context.close()
+    """Opening it uses nothing up; its button lets one person in, by Enter, and no second one."""
+    link = login_of(server, unique("linked"), "viewer")
+    first, second = browser.new_context(), browser.new_context()
+    scanner, late = first.new_page(), second.new_page()
+    scanner.goto(link)
+    scanner.goto(f"{server.url}/machines/")
+    assert "/login/" in scanner.url
+    late.goto(link)
+    assert Axe().run(late).response["violations"] == []
+    scanner.goto(link)
+    expect(scanner.get_by_role("button", name="Sign in")).to_be_focused()
+    scanner.keyboard.press("Enter")
+    expect(scanner.locator("h1")).to_contain_text("Overview")
+    late.get_by_role("button", name="Sign in").click()
+    expect(late.locator("h1")).to_contain_text("no longer works")
+    late.goto(f"{server.url}/machines/")
+    assert "/login/" in late.url
+    first.close()
+    second.close()
 
 
 def test_keys_move_and_stay_out_of_fields(page: Page) -> None:

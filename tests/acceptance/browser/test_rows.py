@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from tests.acceptance.browser.yard import (
     create,
     ended,
+    log_in,
     login_of,
     map_run,
     over,
@@ -215,7 +216,7 @@ def test_E23_a_viewer_can_look_and_nothing_else(
     manage(server, "member", name, "--role", "viewer")
     context = browser.new_context(base_url=server.url)
     visitor = context.new_page()
-    visitor.goto(manage(server, "login_url", "--user", name, "--address", server.url))
+    log_in(visitor, manage(server, "login_url", "--user", name, "--address", server.url))
     visitor.goto(path)
     expect(visitor.locator("#status")).to_have_text("Running")
     for word in ("Stop execution", "New execution", "Edit state machine", "Redrive"):
@@ -264,8 +265,8 @@ def test_X13_who_stopped_it_is_on_its_page(browser: Browser, server: Server) -> 
     path = start(server, create(server, waits(300)))
     ana, ben = browser.new_context(base_url=server.url), browser.new_context(base_url=server.url)
     hers, his = ana.new_page(), ben.new_page()
-    hers.goto(login_of(server, "ana-x13", "operator"))
-    his.goto(login_of(server, "ben-x13", "viewer"))
+    log_in(hers, login_of(server, "ana-x13", "operator"))
+    log_in(his, login_of(server, "ben-x13", "viewer"))
     hers.goto(path)
     hers.click("[data-dialog=stop-dialog]")
     hers.fill("#stop-dialog #cause", "wrong input")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -72,6 +73,13 @@ def map_run(server: Server, path: str, seconds: float = 30) -> str:
             return f"{path}map-runs/{begun[-1]}/"
         time.sleep(0.1)
     raise AssertionError(path)
+
+
+def log_in(page: Page, link: str) -> None:
+    """Log in by a one-time link: it opens a page with a button."""
+    page.goto(link)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(re.compile(r"://[^/]+/$"))
 
 
 def login_of(server: Server, name: str, role: str) -> str:

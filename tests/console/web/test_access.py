@@ -82,7 +82,7 @@ def test_every_page_wants_a_login(client: Client, project: Project) -> None:
 
 
 def test_a_login_link_works_once(project: Project, django_user_model: Any) -> None:
-    """The second use is refused and says how to get another."""
+    """Who opens it sees a button, which works once; the second use says how to get another."""
     from django.test import Client as Anybody
 
     from console import access
@@ -90,9 +90,15 @@ def test_a_login_link_works_once(project: Project, django_user_model: Any) -> No
     user, _, _ = access.first_owner()
     token = access.new_login_link(user)
     first, second = Anybody(), Anybody()
-    assert first.get(f"/login/{token}/")["Location"] == "/"
+    for scanner in (first, second):
+        assert "Sign in as" in text(scanner.get(f"/login/{token}/"))
+        assert scanner.head(f"/login/{token}/").status_code == 200
+        assert scanner.get("/").status_code == 302
+    assert LoginLink.objects.get().used_ms is None
+    assert first.post(f"/login/{token}/")["Location"] == "/"
     assert text(first.get("/"))
-    assert "no longer works" in text(second.get(f"/login/{token}/"), 410)
+    for again in (second.get, second.post):
+        assert "no longer works" in text(again(f"/login/{token}/"), 410)
     assert LoginLink.objects.get().used_ms
     assert text(second.get("/login/" + "x" * 43 + "/"), 410)
 

@@ -130,6 +130,10 @@ def test_few_queries(two: Project, client: Client, path: str) -> None:
         ("", {}, 401),
         ("127.0.0.1", {"HTTP_X_FORWARDED_FOR": "203.0.113.9"}, 401),
         ("127.0.0.1", {"HTTP_FORWARDED": "for=127.0.0.1"}, 401),
+        ("127.0.0.1", {"HTTP_X_FORWARDED_PROTO": "https"}, 401),
+        ("127.0.0.1", {"HTTP_X_FORWARDED_PORT": "443"}, 401),
+        ("127.0.0.1", {"HTTP_X_REAL_IP": "127.0.0.1"}, 401),
+        ("127.0.0.1", {"HTTP_VIA": "1.1 proxy"}, 401),
     ],
 )
 def test_without_a_token_only_this_machine_scrapes(
@@ -141,6 +145,18 @@ def test_without_a_token_only_this_machine_scrapes(
     del two
     answer = Client().get("/metrics", REMOTE_ADDR=address, **headers)
     assert answer.status_code == status
+
+
+def test_with_https_nobody_scrapes_without_a_token(two: Project, settings: Any) -> None:
+    """A proxy that adds no header looks like this machine: behind one there is always a token."""
+    from django.test import Client
+
+    del two
+    settings.STEPYARD_HTTPS = True
+    assert Client().get("/metrics", secure=True).status_code == 401
+    settings.STEPYARD_METRICS_TOKEN = "s3cret"
+    headers = {"HTTP_AUTHORIZATION": "Bearer s3cret", "HTTP_X_FORWARDED_PROTO": "https"}
+    assert Client().get("/metrics", secure=True, **headers).status_code == 200
 
 
 @pytest.mark.parametrize(("given", "status"), [("s3cret", 200), ("other", 401), (None, 401)])

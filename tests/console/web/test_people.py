@@ -86,20 +86,116 @@ def test_a_disabled_key_is_nobodys(project: Project, signed_in: SignIn) -> None:
     key = AccessKey.objects.get(user__username="viewer")
     assert signed_in("editor").post(f"/keys/{key.key_id}/", {"act": "disable"}).status_code == 403
     viewer.post(f"/keys/{key.key_id}/", {"act": "disable"})
-    access._principals.clear()
     assert access.principal_of_key(key.key_id) is None
     signed_in("owner").post(f"/keys/{key.key_id}/", {"act": "enable"})
-    access._principals.clear()
     assert access.principal_of_key(key.key_id) is not None
     viewer.post(f"/keys/{key.key_id}/", {"act": "delete"})
     assert not AccessKey.objects.filter(pk=key.pk).exists()
 
 
-def test_removing_a_member_disables_their_keys(project: Project, signed_in: SignIn) -> None:
-    """What they had stays listed, and opens nothing."""
-    signed_in("operator").post("/keys/")
+def test_only_an_owner_enables_a_key_that_an_owner_disabled(
+    project: Project, signed_in: SignIn
+) -> None:
+    """Its holder may not, nor after disabling it once more; the page does not offer it."""
+    viewer, owner = signed_in("viewer"), signed_in("owner")
+    viewer.post("/keys/")
+    key = AccessKey.objects.get(user__username="viewer")
+    owner.post(f"/keys/{key.key_id}/", {"act": "disable"})
+    for act in ("enable", "disable", "enable"):
+        viewer.post(f"/keys/{key.key_id}/", {"act": act})
+    key.refresh_from_db()
+    assert key.disabled_ms is not None
+    assert access.principal_of_key(key.key_id) is None
+    shown = text(viewer.get("/keys/"))
+    assert "Disabled by <bdi>owner</bdi>" in shown
+    assert 'value="enable"' not in shown
+    owner.post(f"/keys/{key.key_id}/", {"act": "enable"})
+    assert access.principal_of_key(key.key_id) is not None
+
+
+def test_a_holder_enables_what_they_disabled_themselves(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The page offers it to them; the change counts at once."""
+    viewer = signed_in("viewer")
+    viewer.post("/keys/")
+    key = AccessKey.objects.get(user__username="viewer")
+    assert access.principal_of_key(key.key_id) is not None
+    viewer.post(f"/keys/{key.key_id}/", {"act": "disable"})
+    assert access.principal_of_key(key.key_id) is None
+    assert 'value="enable"' in text(viewer.get("/keys/"))
+    viewer.post(f"/keys/{key.key_id}/", {"act": "enable"})
+    assert access.principal_of_key(key.key_id) is not None
+
+
+def test_a_key_disabled_by_nobody_known_is_enabled_by_an_owner_only(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The version before did not keep who disabled a key: it may have been an owner."""
+    viewer = signed_in("viewer")
+    viewer.post("/keys/")
+    AccessKey.objects.update(disabled_ms=1)
+    key = AccessKey.objects.get(user__username="viewer")
+    viewer.post(f"/keys/{key.key_id}/", {"act": "enable"})
+    key.refresh_from_db()
+    assert key.disabled_ms == 1
+    signed_in("owner").post(f"/keys/{key.key_id}/", {"act": "enable"})
+    key.refresh_from_db()
+    assert key.disabled_ms is None
+
+
+def test_a_removed_member_keeps_nothing(project: Project, signed_in: SignIn) -> None:
+    """Sessions end and keys are gone at once; added again, they are somebody without a way in."""
+    operator, owner = signed_in("operator"), signed_in("owner")
+    operator.post("/keys/")
+    user = Membership.objects.get(user__username="operator").user
+    key = AccessKey.objects.get(user=user)
+    token = access.new_login_link(user)
+    assert access.principal_of_key(key.key_id) is not None
+    assert operator.get("/executions/_new").status_code != 302
+    owner.post("/team/remove/", {"name": "operator"})
+    assert access.principal_of_key(key.key_id) is None
+    assert not AccessKey.objects.filter(user=user).exists()
+    assert operator.get("/executions/_new")["Location"].startswith("/login/")
+    owner.post("/team/", {"name": "operator", "role": "operator"})
+    assert not AccessKey.objects.filter(user=user).exists()
+    assert operator.get("/")["Location"].startswith("/login/")
+    right = {"username": "operator", "password": "a long enough password"}
+    assert operator.post("/login/", right).status_code == 422
+    assert operator.post(f"/login/{token}/").status_code == 410
+
+
+def test_removed_before_this_version_a_member_starts_anew_as_well(
+    project: Project, signed_in: SignIn
+) -> None:
+    """What that removal left is taken away when the person is added again."""
+    operator = signed_in("operator")
+    operator.post("/keys/")
+    Membership.objects.filter(user__username="operator").delete()
+    signed_in("owner").post("/team/", {"name": "operator", "role": "viewer"})
+    assert not AccessKey.objects.exists()
+    assert operator.get("/")["Location"].startswith("/login/")
+
+
+def test_a_member_of_two_projects_loses_one(project: Project, signed_in: SignIn) -> None:
+    """The pages show the other one at once; its key works on, that of the first does not."""
+    from console.models import Project as Projects
+    from console.store import audit, people
+
+    create(project, WAIT, "ours")
+    operator = signed_in("operator")
+    user = Membership.objects.get(user__username="operator").user
+    other = Projects.objects.create(name="other", account_id="999999999999")
+    Membership.objects.create(project=other, user=user, role="viewer")
+    keys = [people.new_key(user, one, audit.NOBODY)[0].key_id for one in (project, other)]
+    assert "ours" in text(operator.get("/machines/"))
     signed_in("owner").post("/team/remove/", {"name": "operator"})
-    assert AccessKey.objects.get(user__username="operator").disabled_ms is not None
+    shown = text(operator.get("/machines/"))
+    assert "999999999999" in shown
+    assert "ours" not in shown
+    assert [access.principal_of_key(one) is not None for one in keys] == [False, True]
+    right = {"username": "operator", "password": "a long enough password"}
+    assert operator.post("/login/", right).status_code == 302
 
 
 def test_the_audit_page_names_who_did_it(project: Project, signed_in: SignIn) -> None:
