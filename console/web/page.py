@@ -21,9 +21,10 @@ from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
 from console import access, clock, journal
+from console.masking import hiding
 from console.models import Execution, Project, StateMachine
 from console.store import audit
-from console.web import columns, hiding, words
+from console.web import columns, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

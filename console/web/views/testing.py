@@ -10,7 +10,8 @@ from django.views.decorators.http import require_http_methods
 
 import engine
 from console.errors import ServiceError
-from console.web import tested, veil
+from console.masking import veil
+from console.web import tested
 from console.web.page import render, require, yard
 from console.web.tested import Asked
 from console.web.views.machines import about, suggested

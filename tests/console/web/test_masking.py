@@ -365,7 +365,7 @@ def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> N
 
 def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> None:
     """At most 15 on each page, with what is hidden found out anew."""
-    from console.web import hiding
+    from console.masking import hiding
 
     client = signed_in("viewer")
     for address in (page(run), page(run, "?step=Rename&tab=flow"), "/", "/failures/"):
@@ -380,7 +380,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read longest ago is read again, and hides the same."""
-    from console.web import hiding
+    from console.masking import hiding
 
     mask(project)
     machine = create(project, PASS)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import F, Q, QuerySet
 
 import engine
+from console.masking.tokens import hidden
+from console.masking.veil import OPEN, Veil
 from console.models import Execution, HistoryEvent
-from console.web.tokens import hidden
-from console.web.veil import OPEN, Veil
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
