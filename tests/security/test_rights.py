@@ -135,8 +135,10 @@ def served() -> list[tuple[services.Service, str]]:
     return [(one, action) for one in services.SERVICES for action in one.handlers]
 
 
-def send(service: services.Service, action: str, key_id: str, **params: Any) -> Any:
-    """Sign a call with a key, unless that is "", and hand it to the edge; raise its error."""
+def signed_request(
+    service: services.Service, action: str, key_id: str, **params: Any
+) -> AWSRequest:
+    """Return a call that is signed with a key, unless that is ""."""
     headers = {
         "Content-Type": service.content_type,
         "X-Amz-Target": f"{service.target}.{action}",
@@ -146,6 +148,12 @@ def send(service: services.Service, action: str, key_id: str, **params: Any) -> 
     if key_id:
         credentials = Credentials(key_id, access.secret_for(key_id))
         SigV4Auth(credentials, service.scope, "us-east-1").add_auth(made)
+    return made
+
+
+def send(service: services.Service, action: str, key_id: str, **params: Any) -> Any:
+    """Hand a call to the edge; raise its error."""
+    made = signed_request(service, action, key_id, **params)
     lower = {name.lower(): [value] for name, value in made.headers.items()}
     return asgi.answer_call({"path": "/"}, lower, made.data, "request")
 

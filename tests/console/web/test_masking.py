@@ -93,9 +93,11 @@ def mask(project: Project, paths: str = PATHS) -> None:
 def run(project: Project, worker: Any) -> Execution:
     """Return an execution that took hidden values everywhere: renamed, in causes, to children."""
     del worker
-    mask(project)
-    activities.create(project, REGION, "work")
-    machine = create(project, WAYS)
+    return taken_everywhere(project)
+
+
+def logged(project: Project, machine: StateMachine) -> StateMachine:
+    """Let a machine log everything; return it anew."""
     log = {"level": "ALL", "includeExecutionData": True}
     group = "/aws/vendedlogs/states/x"
     arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
@@ -104,7 +106,14 @@ def run(project: Project, worker: Any) -> Execution:
 
     logs.check(project, REGION, log)
     machines.update(machine, logging=json.dumps(log))
-    execution = start(StateMachine.objects.get(), INPUT, "x")
+    return StateMachine.objects.get(pk=machine.pk)
+
+
+def taken_everywhere(project: Project) -> Execution:
+    """Run it, with a worker beside, and return it when it has ended."""
+    mask(project)
+    activities.create(project, REGION, "work")
+    execution = start(logged(project, create(project, WAYS)), INPUT, "x")
     until = time.monotonic() + 20
     while (work := claims.take_activity_task(ACTIVITY, "w")) is None:
         assert time.monotonic() < until
