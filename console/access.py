@@ -104,6 +104,7 @@ _WANTS: dict[str, Role] = {
             "CreateStartLink",
             "RevokeStartLink",
             "PutMaskedPaths",
+            "TestUnmockedTask",  # a Task that TestState really calls
             "events:PutRule",
             "events:DeleteRule",
             "events:EnableRule",

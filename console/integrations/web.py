@@ -18,6 +18,7 @@ from django.conf import settings
 import engine
 from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
+from console.integrations.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,14 @@ class BadRequestError(Exception):
     """The parameters are no request that can be sent."""
 
 
+@dataclass(frozen=True)
+class _Secret:
+    """What a connection adds to a request. ``values``: what nobody is to see of it."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
+
+
 @dataclass
 class _Request:
     method: str
@@ -50,7 +59,7 @@ class _Request:
     query: list[tuple[str, str]]
     body: Any = None
     form: bool = False
-    secret: dict[str, str] = field(default_factory=dict)
+    secret: _Secret = field(default_factory=_Secret)
 
 
 def call(task: Task, exchange: Exchange | None = None) -> Outcome:
@@ -62,6 +71,8 @@ def call(task: Task, exchange: Exchange | None = None) -> Outcome:
     if not _allowed(task.service, request.url, task.machine):
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
         return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
+    if exchange is not None:
+        exchange.secrets = request.secret.values
     return _sent(task, request, exchange)
 
 
@@ -173,17 +184,18 @@ def _said(service: str, machine: str) -> Mapping[str, Any]:
     return {} if found is None else found.target
 
 
-def _secret(connection: str, machine: str) -> dict[str, str]:
-    """Return the headers of a connection, by its ARN or its name in it."""
+def _secret(connection: str, machine: str) -> _Secret:
+    """Return what a connection adds, by its ARN or its name in it."""
     known = _said("http", machine).get("connections", {})
     name = connection.split("/")[1] if connection.count("/") else connection
     found = known.get(connection, known.get(name))
     if found is None:
         raise BadRequestError(f"The connection '{connection}' is not in targets.json")
     if found.get("type") == "BASIC":
-        pair = httpx.BasicAuth(found["username"], found["password"])
-        return {"Authorization": pair._auth_header}  # noqa: SLF001 - what it would send
-    return {found.get("name", "Authorization"): found["value"]}
+        name, password = found["username"], found["password"]
+        header = httpx.BasicAuth(name, password)._auth_header  # noqa: SLF001 - what it would send
+        return _Secret({"Authorization": header}, (header, f"{name}:{password}", password))
+    return _Secret({found.get("name", "Authorization"): found["value"]}, (found["value"],))
 
 
 def _allowed(service: str, url: str, machine: str = "") -> bool:
@@ -212,7 +224,7 @@ def origin(url: str) -> tuple[str, str]:
 
 def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
-    headers = {**content.pop("headers", {}), **request.headers, **request.secret}
+    headers = {**content.pop("headers", {}), **request.headers, **request.secret.headers}
     limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     url = request.url
     if request.query:
@@ -220,7 +232,7 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
 
     def told(made: httpx.Request) -> None:
         if exchange is not None:
-            exchange.sent(made, request.headers, request.secret)
+            exchange.sent(made, request.headers, request.secret.headers)
 
     try:
         with outbound.stream(
@@ -232,7 +244,9 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
             exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
-        return Failed(name, f"Unable to execute HTTP request: {error or type(error).__name__}")
+        # a header that cannot be sent is named with its value
+        what = redacted(str(error), request.secret.values) or type(error).__name__
+        return Failed(name, f"Unable to execute HTTP request: {what}")
     return _outcome(task, answer, body)
 
 

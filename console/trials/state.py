@@ -42,12 +42,15 @@ _WAITS = (
 def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them."""
     if params.get("revealSecrets"):
-        _check_revealing(principal)
+        _check_right(principal, "RevealSecrets")
     if params.get("roleArn"):
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
     mock = mocks.checked(params, state)
+    if mock is None and type(state).__name__ in _MOCKABLE:
+        # it calls what the definition in the request names: as much as to make a machine and run it
+        _check_right(principal, "TestUnmockedTask")
     _check(params, state, mock)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     about = _about(principal, region, params, state)
@@ -56,11 +59,11 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
     seen = exchange.told() if level == "TRACE" else {}
     told = {
         "status": trial.status,
-        "output": trial.output,
-        "error": trial.error,
-        "cause": trial.cause,
+        "output": exchange.hidden(trial.output),
+        "error": exchange.hidden(trial.error),
+        "cause": exchange.hidden(trial.cause),
         "nextState": trial.next_state,
-        "inspectionData": None if level == "INFO" else trial.stages | seen,
+        "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -91,13 +94,13 @@ def _tried(
             call=partial(_call, exchange),
         )
     except engine.TrialError as error:
-        raise ValidationException(str(error)) from None
+        raise ValidationException(exchange.hidden(str(error))) from None
 
 
-def _check_revealing(principal: Principal) -> None:
-    """Raise AccessDeniedException unless the caller may see the secrets of connections."""
+def _check_right(principal: Principal, action: str) -> None:
+    """Raise AccessDeniedException unless the caller may do this."""
     try:
-        access.authorize(principal, "RevealSecrets")
+        access.authorize(principal, action)
     except access.Denied as error:
         raise AccessDeniedException(str(error)) from None
 

@@ -188,6 +188,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
                 "test": here.may("TestState"),
+                "call": here.may("TestUnmockedTask"),
                 "secrets": here.may("RevealSecrets"),
                 "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),
