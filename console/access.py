@@ -151,6 +151,11 @@ def authorize(principal: Principal, action: str) -> None:
         raise Denied(f"User: {user} is not authorized to perform: {named}")
 
 
+def may(principal: Principal, action: str) -> bool:
+    """Tell whether the table of rights allows the principal's role an action."""
+    return _allowed(principal.role, action)
+
+
 def least_role(action: str) -> Role | None:
     """Return the least role that may do something; None if the table of rights has no such act."""
     return _WANTS.get(action)

@@ -12,6 +12,7 @@ import json
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import engine
 
@@ -22,6 +23,7 @@ MASK = "(masked)"
 SHORTEST = 4
 """Shorter values are left: they stand in every text."""
 _SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_URL = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
@@ -29,6 +31,39 @@ def redacted(value: Any, secrets: Iterable[str]) -> Any:
     """Return a text, or an object of texts, without secret values."""
     pattern = _pattern(frozenset(secrets))
     return value if pattern is None else _within(value, pattern)
+
+
+def without_secrets(url: str) -> str:
+    """Return an address to be shown: without user and password, and without what it asks for."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    host = parts.netloc.rpartition("@")[2]
+    query = MASK if parts.query else ""
+    return urlunsplit(parts._replace(netloc=host, query=query, fragment=""))
+
+
+def without_url_secrets(text: str, url: str = "") -> str:
+    """Return a text with every address in it as ``without_secrets`` has it.
+
+    ``url``: the address that was called, whose secrets are also found where they stand alone, as a
+    server may send them back.
+    """
+    if url:
+        text = redacted(text.replace(url, without_secrets(url)), _url_secrets(url))
+    return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
+
+
+def _url_secrets(url: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return (url,)
+    user = parts.netloc.rpartition("@")[0]
+    given = [user, *user.split(":", 1), parts.query]
+    values = [value for _, value in parse_qsl(parts.query)]
+    return tuple(one for text in (*given, *values) for one in {text, unquote(text)} if one)
 
 
 def _within(value: Any, pattern: re.Pattern[str]) -> Any:

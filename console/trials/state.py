@@ -54,7 +54,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
     _check(params, state, mock)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     about = _about(principal, region, params, state)
-    trial = _tried(params, machine, name, about, mock, exchange)
+    trial = _tried(principal, params, machine, name, about, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
     seen = exchange.told() if level == "TRACE" else {}
     told = {
@@ -68,7 +68,8 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _tried(
+def _tried(  # the arguments are what a trial is about
+    principal: Principal,
     params: dict[str, Any],
     machine: engine.Machine,
     name: str,
@@ -91,7 +92,7 @@ def _tried(
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,
             variables=params.get("variables") or "",
-            call=partial(_call, exchange),
+            call=partial(_call, principal.project.name, exchange),
         )
     except engine.TrialError as error:
         raise ValidationException(exchange.hidden(str(error))) from None
@@ -165,7 +166,7 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
     return about
 
 
-def _call(exchange: Exchange, command: engine.RunTask) -> engine.Message:
+def _call(project: str, exchange: Exchange, command: engine.RunTask) -> engine.Message:
     """Call what the Task names and return its outcome, or that it took too long."""
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
     task = Task(
@@ -178,6 +179,7 @@ def _call(exchange: Exchange, command: engine.RunTask) -> engine.Message:
         execution_arn="",
         token="",
         timeout_s=limit,
+        project=project,
     )
     future: Future[Outcome] = Future()
     work = partial(_work, future, task, exchange)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
 from console import clock
+from console.integrations import targets
 from console.models import Activity, TaskRow
 from console.store import hints
 from console.web import words
@@ -39,7 +39,8 @@ class Work:
     @property
     def builtin(self) -> bool:
         """Tell whether a registered callable works it."""
-        return f"activity:{self.activity.name}" in settings.STEPYARD_FUNCTIONS
+        project = self.activity.project.name
+        return targets.activity(self.activity.name, project) is not None
 
     @property
     def pollers(self) -> int:
@@ -61,7 +62,8 @@ class Activities:
 
 def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
     """Return activities by name. ``search``: a part of the name."""
-    found = Activity.objects.filter(project=here.project, region=here.region)
+    found = Activity.objects.select_related("project")
+    found = found.filter(project=here.project, region=here.region)
     if search:
         found = found.filter(name__icontains=search)
     rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
@@ -71,7 +73,9 @@ def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
 
 def activity(here: Yard, name: str) -> Work | None:
     """Return one activity, None if there is none of this name."""
-    found = Activity.objects.filter(project=here.project, arn=here.arn("activity", name))
+    found = Activity.objects.select_related("project").filter(
+        project=here.project, arn=here.arn("activity", name)
+    )
     return next(iter(_with_work(list(found))), None)
 
 

@@ -10,9 +10,10 @@ from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
 from console import access, integrations
-from console.integrations import function, mocks
+from console.integrations import function, mocks, targets
 from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
 from console.store import children, claims, endings, jobs, tasks
+from console.store.project_names import project_of
 from console.store.writer import release_connection
 from console.worker.guard import insist
 from console.worker.witness import SEEN
@@ -97,14 +98,18 @@ def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
         _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
-def builtin_activities() -> dict[str, str]:
-    """Return name -> target of the activities that registered callables work."""
-    found = {}
-    for name, target in settings.STEPYARD_FUNCTIONS.items():
-        kind, _, activity = name.partition(":")
-        if kind == "activity" and activity:
-            found[activity] = target
-    return found
+def builtin_activities() -> frozenset[str]:
+    """Return the names of the activities that registered callables work, for any project."""
+    sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
+    every = [settings.STEPYARD_FUNCTIONS]
+    every += sections.values() if isinstance(sections, dict) else ()
+    split = (name.partition(":") for said in every for name in said)
+    return frozenset(activity for kind, _, activity in split if kind == "activity" and activity)
+
+
+def works_activity(arn: str) -> bool:
+    """Tell whether a registered callable works an activity: one that its own project may call."""
+    return targets.activity(activity_name(arn), project_of(arn)) is not None
 
 
 def activity_name(arn: str) -> str:
@@ -118,9 +123,7 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
         task, mocked = _task(work), _mocked(work)
         release_connection()  # the call may take its time
         if work.kind == "activity":
-            name = activity_name(work.resource)
-            with SEEN.of(work.execution_id, work.task):
-                return function.call_python(builtin_activities()[name], name, task)
+            return _worked(work, task)
         if mocked:
             return mocked
         here = function.runs_here(task)
@@ -129,6 +132,16 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
     except BaseException as error:
         log.exception("a call raised")
         return Failed(type(error).__name__, str(error))
+
+
+def _worked(work: claims.Work, task: Task) -> integrations.Outcome:
+    """Let the callable of an activity work a task of it."""
+    name = activity_name(work.resource)
+    found = targets.activity(name, task.project)
+    if found is None:  # it was when the task was offered
+        return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
+    with SEEN.of(work.execution_id, work.task):
+        return function.call_python(found[0], name, task)
 
 
 def _mocked(work: claims.Work) -> integrations.Outcome | None:
@@ -153,6 +166,7 @@ def _task(work: claims.Work) -> Task:
         timeout_s=work.timeout_s,
         pattern=work.pattern,
         losses=work.losses,
+        project=project_of(work.execution_arn),
         home=_home(work) if work.service in tasks.NESTED else None,
     )
 

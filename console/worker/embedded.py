@@ -149,7 +149,7 @@ class Embedded:
             self._offered.discard((execution_id, task))
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        if delivery.activity_name(arn) in self._activities:
+        if delivery.activity_name(arn) in self._activities and delivery.works_activity(arn):
             self._offer(execution_id, task)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
@@ -231,8 +231,9 @@ class Embedded:
             if not held:
                 again = losses.take_up(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
-        arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
+        named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
+        arns = [arn for arn in named if delivery.works_activity(arn)]
+        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
         scheduled = share.part(TaskRow.objects.filter(worked, status="scheduled"))
         for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
             self._offer(execution_id, task)

@@ -27,12 +27,13 @@ _LABELS = {
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
+    project = yard(request).project
     context = {
         "here": "tasks",
         "tab": "targets",
-        "services": calls.services(),
-        "functions": calls.functions(),
-        "origins": calls.origins(),
+        "services": calls.services(project),
+        "functions": calls.functions(project),
+        "origins": calls.origins(project),
     }
     return render(request, "target/list.html", context)
 
