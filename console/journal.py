@@ -86,6 +86,7 @@ def configure(style: str) -> dict[str, Any]:
         "loggers": {
             _OURS: {"level": "INFO"},
             "django": {"handlers": [], "level": "WARNING"},  # none by mail
+            "httpx": {"level": "WARNING"},  # it logs whole addresses, whose query may be a secret
             "django.request": {"level": "ERROR"},  # what clients got wrong they are told
             "django.security": {"level": "CRITICAL"},
             "psycopg": {"level": "ERROR"},  # of an outage the server itself writes one line

@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 import engine
 from console.integrations import names, shapes, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from console.integrations.names import Operation
@@ -125,4 +126,4 @@ def _cause(operation: Operation, error: ClientError) -> str:
 
 
 def _trouble(error: BotoCoreError) -> str:
-    return f"Unable to execute HTTP request: {error}"
+    return without_url_secrets(f"Unable to execute HTTP request: {error}")

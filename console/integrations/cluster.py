@@ -26,6 +26,7 @@ from django.conf import settings
 import engine
 from console.integrations import outbound, shapes, targets, web
 from console.integrations.outcome import Failed, Succeeded
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +102,8 @@ def send(
             text = outbound.body(answer, most).decode("utf-8", "replace")
             return Answer(answer.status_code, answer.reason_phrase, text)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        what = f"Unable to execute HTTP request: {error or type(error).__name__}"
+        told = without_url_secrets(str(error)) or type(error).__name__
+        what = f"Unable to execute HTTP request: {told}"
         raise NoAnswerError(what) from None
 
 

@@ -1,17 +1,17 @@
 """What would a Task call, and where?  Resolved as a call is, with nothing called.
 
-Never says a secret: keys are told as being there, addresses without their user and password.
+Never says a secret: keys are told as being there, addresses without user, password and query.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
 from console.integrations import REGISTRY, function, invoke, jobtable, kubernetes, names, targets
+from console.integrations.redaction import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,13 +37,15 @@ class Plan:
     then: str = ""
 
 
-def plan(resource: Resource, given: Any, machine: str, *, sample: bool = False) -> Plan:
+def plan(
+    resource: Resource, given: Any, machine: targets.MachineKey, *, sample: bool = False
+) -> Plan:
     """Return what a Task of a state machine calls.
 
     ``given``: its Parameters or Arguments; ``sample``: it is of a sample machine.
     """
     if resource.kind == "activity":
-        return _activity(resource.arn, sample=sample)
+        return _activity(resource.arn, machine.project, sample=sample)
     if resource.kind == "lambda":
         name = function.function_name(resource.arn)
         return _function(name, resource.arn, machine, sample=sample)
@@ -71,12 +73,6 @@ def entry(said: Mapping[str, Any], where: str) -> Plan:
     )
 
 
-def without_secrets(url: str) -> str:
-    """Return an address without user and password."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
 def _with(made: Plan, then: str) -> Plan:
     return Plan(
         made.what,
@@ -98,15 +94,15 @@ def _then(resource: Resource) -> str:
     return f"waits for the job's end, by {job.look}" if job else "waits for the job's end"
 
 
-def _activity(arn: str, *, sample: bool) -> Plan:
+def _activity(arn: str, project: str, *, sample: bool) -> Plan:
     name = arn.rpartition(":")[2]
-    found = targets.activity(name, sample=sample)
+    found = targets.activity(name, project, sample=sample)
     if found is not None:
         return Plan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
     return Plan(f"activity {name}", "whoever polls it with GetActivityTask")
 
 
-def _function(name: str, arn: str, machine: str, *, sample: bool) -> Plan:
+def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> Plan:
     what = f"function {name}"
     found = targets.registered(name, arn, machine, sample=sample)
     if found is not None:
@@ -119,7 +115,7 @@ def _function(name: str, arn: str, machine: str, *, sample: bool) -> Plan:
     return _at(f"{what}, Lambda Invoke", remote)
 
 
-def _invoke(given: Any, machine: str, *, sample: bool) -> Plan:
+def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> Plan:
     named = given.get("FunctionName") if isinstance(given, dict) else None
     if not isinstance(named, str) or named.startswith("{%"):
         return Plan("the function that FunctionName names at run time", "as functions.json says")
@@ -127,7 +123,7 @@ def _invoke(given: Any, machine: str, *, sample: bool) -> Plan:
     return _function(name, invoke.arn(name), machine, sample=sample)
 
 
-def _web(service: str, given: Any, machine: str) -> Plan:
+def _web(service: str, given: Any, machine: targets.MachineKey) -> Plan:
     url = given.get("ApiEndpoint") if isinstance(given, dict) else None
     method = given.get("Method", "") if isinstance(given, dict) else ""
     what = f"{service} {method}".strip()
@@ -142,7 +138,7 @@ def _web(service: str, given: Any, machine: str) -> Plan:
     return Plan(what, without_secrets(url), entry=found.where)
 
 
-def _cluster(action: str, given: Any, machine: str) -> Plan:
+def _cluster(action: str, given: Any, machine: targets.MachineKey) -> Plan:
     """Return what a Task asks of a Kubernetes cluster."""
     known = given if isinstance(given, dict) else {}
     what = "kubernetes: run a job"
@@ -159,7 +155,7 @@ def _cluster(action: str, given: Any, machine: str) -> Plan:
     return Plan(what, where, credentials=token, entry=found.where)
 
 
-def _service(resource: Resource, machine: str) -> Plan:
+def _service(resource: Resource, machine: targets.MachineKey) -> Plan:
     operation = names.find(resource.service, resource.action)
     if operation is None:
         what = f"{resource.service}:{resource.action}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import traceback
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import httpx
 import engine
 from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +122,13 @@ def _report(error: Exception, request: str) -> str:
 
 
 def _call_url(url: str, task: Task) -> Outcome:
+    outcome = _asked(url, task)
+    if isinstance(outcome, Failed) and outcome.cause:
+        return replace(outcome, cause=without_url_secrets(outcome.cause, url))
+    return outcome
+
+
+def _asked(url: str, task: Task) -> Outcome:
     headers = {
         "Content-Type": "application/json",
         "X-Amz-Invocation-Type": "RequestResponse",

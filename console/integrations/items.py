@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import engine
 from console.integrations import targets
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +31,9 @@ class ReaderError(Exception):
     """The items cannot be read: the cause of ``States.ItemReaderFailed``."""
 
 
-def read(reader: dict[str, Any], region: str, machine: str = "") -> Iterator[Any]:
+def read(
+    reader: dict[str, Any], region: str, machine: targets.MachineKey = targets.NOBODY
+) -> Iterator[Any]:
     """Yield the items.
 
     ``reader``: ``resource`` (its ARN), ``arguments`` (Bucket, Key, Prefix) and ``config``
@@ -45,7 +48,7 @@ def read(reader: dict[str, Any], region: str, machine: str = "") -> Iterator[Any
         items = _items(reader, config, targets.client("s3", None, region, machine))
         yield from itertools.islice(items, min(most, _MOST) or None)
     except (ClientError, BotoCoreError, targets.NoTargetError) as error:
-        raise ReaderError(str(error)) from None
+        raise ReaderError(without_url_secrets(str(error))) from None
     except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile) as error:
         raise ReaderError(f"The file cannot be read: {error}") from None
     except engine.JsonTextError as error:

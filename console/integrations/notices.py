@@ -22,6 +22,7 @@ from django.core.mail import EmailMessage
 from console.events import addresses
 from console.integrations import invoke, targets, web
 from console.integrations.outcome import Failed, Task
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,8 @@ class Undelivered(Exception):
 class Notice:
     """What is sent. ``event``: the whole event; ``body``: what the target gets of it.
 
-    ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target.
+    ``secret``: what a web request is signed with; ``settings``: EventBridge's of the target;
+    ``project``: name of the rule's, whose entries of ``targets.json`` count.
     """
 
     event_id: str
@@ -57,6 +59,7 @@ class Notice:
     address: str
     region: str
     secret: str
+    project: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,14 +99,20 @@ def _post(notice: Notice) -> None:
         SIGNATURE: signature(notice.secret, int(time.time()), notice.body),
     }
     try:
-        status = web.post(notice.address, notice.body.encode(), headers, _LIMIT_S)
+        status = web.post(notice.address, notice.body.encode(), headers, _LIMIT_S, _whose(notice))
     except web.BadRequestError as error:
-        raise Undelivered(str(error), final=True) from None
+        raise Undelivered(without_url_secrets(str(error), notice.address), final=True) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Undelivered(f"{type(error).__name__}: {error}") from None
+        said = without_url_secrets(f"{type(error).__name__}: {error}", notice.address)
+        raise Undelivered(said) from None
     if not httpx.codes.is_success(status):
         final = status < _SERVER_ERROR and status not in _TRANSIENT
         raise Undelivered(f"The address answered {status}", final=final)
+
+
+def _whose(notice: Notice) -> targets.MachineKey:
+    """Return whose entries of the settings count."""
+    return targets.MachineKey(notice.project)
 
 
 # -- e-mail ----------------------------------------------------------------------------------------
@@ -145,7 +154,11 @@ def _readable(body: str) -> str:
 
 
 def _call(kind: str, notice: Notice) -> None:
-    _try(lambda: _CALLS[kind](targets.client(kind, None, notice.region), notice))
+    _try(lambda: _CALLS[kind](_client(kind, notice), notice))
+
+
+def _client(service: str, notice: Notice) -> Any:
+    return targets.client(service, None, notice.region, _whose(notice))
 
 
 def _try(call: Callable[[], None]) -> None:
@@ -158,9 +171,9 @@ def _try(call: Callable[[], None]) -> None:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         code = str(error.response.get("Error", {}).get("Code", ""))
         final = _GONE <= status < _SERVER_ERROR and "Thrott" not in code
-        raise Undelivered(str(error), final=final) from None
+        raise Undelivered(without_url_secrets(str(error)), final=final) from None
     except BotoCoreError as error:
-        raise Undelivered(str(error)) from None
+        raise Undelivered(without_url_secrets(str(error))) from None
 
 
 def _invoke(notice: Notice) -> None:
@@ -174,6 +187,7 @@ def _invoke(notice: Notice) -> None:
         idempotency_key=notice.event_id,
         execution_arn="",
         token="",
+        project=notice.project,
     )
     outcome = invoke.by_arn(task)
     if isinstance(outcome, Failed):
@@ -202,7 +216,7 @@ def _queue_url(client: Any, arn: str) -> str:
     return str(answer["QueueUrl"])
 
 
-def bury(queue: str, event: str, event_id: str, region: str, told: dict[str, str]) -> None:
+def bury(queue: str, notice: Notice, told: dict[str, str]) -> None:
     """Send an event that could not be delivered to a queue, with attributes as EventBridge's.
 
     Raise ``Undelivered``.
@@ -212,13 +226,13 @@ def bury(queue: str, event: str, event_id: str, region: str, told: dict[str, str
         for name, value in told.items()
         if value
     }
-    fifo = {"MessageGroupId": "stepyard", "MessageDeduplicationId": event_id}
+    fifo = {"MessageGroupId": "stepyard", "MessageDeduplicationId": notice.event_id}
 
     def act() -> None:
-        client = targets.client("sqs", None, region)
+        client = _client("sqs", notice)
         client.send_message(
             QueueUrl=_queue_url(client, queue),
-            MessageBody=event,
+            MessageBody=notice.event,
             MessageAttributes=attributes,
             **(fifo if queue.endswith(".fifo") else {}),
         )

@@ -23,8 +23,9 @@ class Task:
     ``input``: JSON text; ``timeout_s``: how long it may take, None for no limit.
 
     ``idempotency_key``: the same for every dispatch of this attempt, also after a crash;
-    ``losses``: how many processes have died while it ran in them; ``sample``: the execution is of a
-    sample machine, which may call the samples' own functions.
+    ``losses``: how many processes have died while it ran in them; ``project``: name of the one that
+    calls, which says where calls go; ``sample``: the execution is of a sample machine, which may
+    call the samples' own functions.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Task:
     pattern: str = ""
     losses: int = 0
     home: Home | None = None
+    project: str = ""
     sample: bool = False
 
     @property
@@ -48,9 +50,9 @@ class Task:
         return parts[3] if len(parts) > 3 else ""  # noqa: PLR2004 - arn:aws:states:REGION
 
     @property
-    def machine(self) -> str:
-        """The name of the execution's state machine, "" if there is none."""
-        return targets.machine_of(self.execution_arn)
+    def machine(self) -> targets.MachineKey:
+        """The execution's state machine, without a name if there is none."""
+        return targets.MachineKey(self.project, targets.machine_of(self.execution_arn))
 
 
 @dataclass(frozen=True, slots=True)

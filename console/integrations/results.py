@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 import engine
 from console.integrations import targets
+from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,7 +31,7 @@ def write(
     arn: str,
     records: Mapping[str, Iterable[Mapping[str, Any]]],
     region: str,
-    machine: str = "",
+    machine: targets.MachineKey = targets.NOBODY,
 ) -> str:
     """Write the files; return what the Map yields (JSON text).
 
@@ -57,7 +58,7 @@ def write(
         key = f"{folder}/manifest.json"
         client.put_object(Bucket=arguments["Bucket"], Key=key, Body=engine.dumps(manifest).encode())
     except (ClientError, BotoCoreError, targets.NoTargetError) as error:
-        raise WriterError(str(error)) from None
+        raise WriterError(without_url_secrets(str(error))) from None
     where = {"Bucket": arguments["Bucket"], "Key": key}
     return engine.dumps({"MapRunArn": arn, "ResultWriterDetails": where})
 

@@ -3,8 +3,15 @@
 ``DATA/targets.json`` (or ``STEPYARD_TARGETS``): service -> ``{"endpoint_url", "region", "profile",
 "access_key_id", "secret_access_key"}``, ``"*"`` for all others. Without an entry nothing is called:
 a test must not reach somebody's real account by accident. Functions (``functions.json``) have a
-name, or a pattern of names or ARNs with ``*``. ``"machines": {<state machine>: {...}}`` holds the
-same once more, with ``"functions"``: what stands there comes first for that state machine.
+name, or a pattern of names or ARNs with ``*``.
+
+``"projects": {<project>: {...}}`` in either file holds the same once more for one project, and no
+other project gets it. ``"machines": {<state machine>: {...}}``, within a project's section of
+``targets.json``, holds it once more for one of its state machines, with ``"functions"``. Beside the
+general entries it counts for the project ``default`` alone: a name says nothing of whose machine it
+is, and each project may have one of that name. What is nearest comes first: the state machine's,
+the project's, the general entry. An entry is taken whole: a project with an ``"http"`` of its own
+has none of the general addresses and connections.
 """
 
 from __future__ import annotations
@@ -36,8 +43,11 @@ _CONFIG = Config(
 _MACHINE_AT = 6  # arn:aws:states:region:account:execution:MACHINE[/label]:name
 OWN = "stepfunctions"
 MACHINES, FUNCTIONS, KUBERNETES = "machines", "functions", "kubernetes"
-APART = (MACHINES, FUNCTIONS, KUBERNETES, "http")
+PROJECTS = "projects"
+APART = (MACHINES, FUNCTIONS, KUBERNETES, PROJECTS, "http")
 """Keys of the file that are no service of botocore's."""
+DEFAULT = "default"
+"""The project whose state machines ``"machines"`` beside the general entries means."""
 _making = threading.Lock()
 
 
@@ -53,13 +63,25 @@ class Found:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class MachineKey:
+    """A state machine as the settings name it, by its project; "": none that is known."""
+
+    project: str = ""
+    name: str = ""
+
+
+NOBODY = MachineKey()
+"""For whom the general entries count, and nothing else."""
+
+
 def machine_of(execution_arn: str) -> str:
     """Return the name of the state machine of an execution, "" for none."""
     parts = execution_arn.split(":")
     return parts[_MACHINE_AT].partition("/")[0] if len(parts) > _MACHINE_AT else ""
 
 
-def find(service: str, machine: str) -> Found | None:
+def find(service: str, machine: MachineKey) -> Found | None:
     """Return the entry for a service (botocore's name of it), None if there is none."""
     for place, said in _places(machine):
         for key in (service, "*"):
@@ -68,7 +90,7 @@ def find(service: str, machine: str) -> Found | None:
     return None
 
 
-def exact(service: str, machine: str) -> Found | None:
+def exact(service: str, machine: MachineKey) -> Found | None:
     """Return the entry that names a service, or what else the file has under a name."""
     for place, said in _places(machine):
         if isinstance(said.get(service), dict):
@@ -76,22 +98,19 @@ def exact(service: str, machine: str) -> Found | None:
     return None
 
 
-def function(name: str, arn: str, machine: str) -> tuple[str, str] | None:
+def function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None:
     """Return what is registered for a function - a URL or ``module:callable`` - and where."""
-    own = _own(machine).get(FUNCTIONS)
-    places = [("functions: ", settings.STEPYARD_FUNCTIONS)]
-    if isinstance(own, dict):
-        places.insert(0, (f"machines: {machine}: functions: ", own))
-    for place, said in places:
-        if name in said:
+    for place, said in _functions(machine):
+        if isinstance(said.get(name), str):
             return said[name], f"{place}{name}"
         for pattern, target in said.items():
-            if "*" in pattern and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
+            known = isinstance(target, str) and "*" in pattern
+            if known and (fnmatchcase(name, pattern) or fnmatchcase(arn, pattern)):
                 return target, f"{place}{pattern}"
     return None
 
 
-def registered(name: str, arn: str, machine: str, *, sample: bool) -> tuple[str, str] | None:
+def registered(name: str, arn: str, machine: MachineKey, *, sample: bool) -> tuple[str, str] | None:
     """Return what stands for a function and where that is said.
 
     What the operator registered comes first, then a target for ``lambda`` (None: the function is
@@ -105,28 +124,74 @@ def registered(name: str, arn: str, machine: str, *, sample: bool) -> tuple[str,
     return found
 
 
-def activity(name: str, *, sample: bool) -> tuple[str, str] | None:
+def activity(name: str, project: str, *, sample: bool = False) -> tuple[str, str] | None:
     """Return the callable that works an activity in this server, and where that is said."""
     key = f"activity:{name}"
-    if key in settings.STEPYARD_FUNCTIONS:
-        return settings.STEPYARD_FUNCTIONS[key], f"functions: {key}"
+    for place, said in functions_of(project):
+        if isinstance(said.get(key), str):
+            return said[key], f"{place}{key}"
     if sample and key in settings.STEPYARD_SAMPLE_FUNCTIONS:
         return settings.STEPYARD_SAMPLE_FUNCTIONS[key], f"samples: {key}"
     return None
 
 
-def _places(machine: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def functions_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the sections of ``functions.json`` that count for a project, its own first."""
+    yield f"functions: projects: {project}: ", _own(settings.STEPYARD_FUNCTIONS, project)
+    yield "functions: ", settings.STEPYARD_FUNCTIONS
+
+
+def sections_of(project: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what ``targets.json`` says for a project: of all state machines (""), then of each."""
+    own = _own(settings.STEPYARD_TARGETS, project)
+    general = settings.STEPYARD_TARGETS
+    yield "", _over(own, general)
+    machines = _section(general, MACHINES) if project == DEFAULT else {}
+    for name in sorted({*_section(own, MACHINES), *machines}):
+        yield name, _over(_section(_section(own, MACHINES), name), _section(machines, name))
+
+
+def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what counts of two sections: a ``"*"`` that is nearer stands before every service."""
+    hidden = "*" in nearer
+    left = {name: one for name, one in farther.items() if not hidden or name in APART}
+    return {**left, **nearer}
+
+
+def _functions(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for place, said in _of_machine(machine):
+        yield f"{place}{FUNCTIONS}: ", _section(said, FUNCTIONS)
+    yield from functions_of(machine.project)
+
+
+def _places(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the sections to look in: the state machine's own first."""
-    yield f"machines: {machine}: ", _own(machine)
+    yield from _of_machine(machine)
+    yield f"{PROJECTS}: {machine.project}: ", _own(settings.STEPYARD_TARGETS, machine.project)
     yield "", settings.STEPYARD_TARGETS
 
 
-def _own(machine: str) -> Mapping[str, Any]:
-    found = settings.STEPYARD_TARGETS.get(MACHINES, {}).get(machine, {}) if machine else {}
+def _of_machine(machine: MachineKey) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if not machine.name:
+        return
+    own = _own(settings.STEPYARD_TARGETS, machine.project)
+    place = f"{MACHINES}: {machine.name}: "
+    yield f"{PROJECTS}: {machine.project}: {place}", _section(_section(own, MACHINES), machine.name)
+    if machine.project == DEFAULT:
+        yield place, _section(_section(settings.STEPYARD_TARGETS, MACHINES), machine.name)
+
+
+def _own(said: Mapping[str, Any], project: str) -> Mapping[str, Any]:
+    """Return the section of a project in a file."""
+    return _section(_section(said, PROJECTS), project) if project else {}
+
+
+def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = said.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def client(service: str, home: Home | None, region: str, machine: str = "") -> Any:
+def client(service: str, home: Home | None, region: str, machine: MachineKey = NOBODY) -> Any:
     """Return the client for botocore's service; raise ``NoTargetError``.
 
     Step Functions are here (``home``, in the ``region`` of the execution) unless named otherwise.

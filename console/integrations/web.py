@@ -18,6 +18,7 @@ from django.conf import settings
 import engine
 from console.integrations import outbound, targets
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
+from console.integrations.redaction import redacted, without_secrets, without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,14 @@ class BadRequestError(Exception):
     """The parameters are no request that can be sent."""
 
 
+@dataclass(frozen=True)
+class _Secret:
+    """What a connection adds to a request. ``values``: what nobody is to see of it."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
+
+
 @dataclass
 class _Request:
     method: str
@@ -50,7 +59,7 @@ class _Request:
     query: list[tuple[str, str]]
     body: Any = None
     form: bool = False
-    secret: dict[str, str] = field(default_factory=dict)
+    secret: _Secret = field(default_factory=_Secret)
 
 
 def call(task: Task, exchange: Exchange | None = None) -> Outcome:
@@ -60,19 +69,24 @@ def call(task: Task, exchange: Exchange | None = None) -> Outcome:
     except BadRequestError as error:
         return unusable(task, str(error))
     if not _allowed(task.service, request.url, task.machine):
-        origin = "{0.scheme}://{0.netloc}".format(urlsplit(request.url))
-        return Failed("States.TaskFailed", f"'{origin}' is not among the endpoints of targets.json")
+        cause = f"'{_place(request.url)}' is not among the endpoints of targets.json"
+        return Failed("States.TaskFailed", cause)
+    if exchange is not None:
+        exchange.secrets = request.secret.values
     return _sent(task, request, exchange)
 
 
-def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
+def post(
+    url: str, body: bytes, headers: dict[str, str], limit_s: float, machine: targets.MachineKey
+) -> int:
     """Post to a named origin and return the status of its answer, which is not read.
+
+    ``machine``: whose endpoints count, a project's with no name.
 
     Raise ``BadRequestError`` for any other origin, and what httpx raises.
     """
-    if not _allowed("http", url):
-        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
-        raise BadRequestError(f"'{origin}' is not among the endpoints of targets.json")
+    if not _allowed("http", url, machine):
+        raise BadRequestError(f"'{_place(url)}' is not among the endpoints of targets.json")
     with outbound.stream("POST", url, limit_s, content=body, headers=headers) as answer:
         return answer.status_code
 
@@ -83,7 +97,7 @@ def post(url: str, body: bytes, headers: dict[str, str], limit_s: float) -> int:
 def problem(service: str, given: Any) -> str:
     """Return why parameters are no request, "" if they are one."""
     try:
-        _plain(service, given, "")
+        _plain(service, given, targets.NOBODY)
     except BadRequestError as error:
         return str(error)
     return ""
@@ -97,7 +111,7 @@ def _made(task: Task) -> _Request:
     return request
 
 
-def _plain(service: str, given: Any, machine: str) -> _Request:
+def _plain(service: str, given: Any, machine: targets.MachineKey) -> _Request:
     """Return the request as the state has it, without what a connection adds."""
     if not isinstance(given, dict):
         raise BadRequestError("The Parameters must be an object")
@@ -125,7 +139,7 @@ def _http(parameters: dict[str, Any]) -> _Request:
     return request
 
 
-def _gateway(parameters: dict[str, Any], machine: str) -> _Request:
+def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _Request:
     host = _wanted(parameters, "ApiEndpoint")
     base = _said("apigateway", machine).get("endpoint_url") or f"https://{host}"
     parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
@@ -167,26 +181,27 @@ def _wanted(parameters: dict[str, Any], name: str) -> str:
     return value
 
 
-def _said(service: str, machine: str) -> Mapping[str, Any]:
+def _said(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
     """Return what the operator has said for a kind of request; nothing is empty."""
     found = targets.exact(service, machine)
     return {} if found is None else found.target
 
 
-def _secret(connection: str, machine: str) -> dict[str, str]:
-    """Return the headers of a connection, by its ARN or its name in it."""
+def _secret(connection: str, machine: targets.MachineKey) -> _Secret:
+    """Return what a connection adds, by its ARN or its name in it."""
     known = _said("http", machine).get("connections", {})
     name = connection.split("/")[1] if connection.count("/") else connection
     found = known.get(connection, known.get(name))
     if found is None:
         raise BadRequestError(f"The connection '{connection}' is not in targets.json")
     if found.get("type") == "BASIC":
-        pair = httpx.BasicAuth(found["username"], found["password"])
-        return {"Authorization": pair._auth_header}  # noqa: SLF001 - what it would send
-    return {found.get("name", "Authorization"): found["value"]}
+        name, password = found["username"], found["password"]
+        header = httpx.BasicAuth(name, password)._auth_header  # noqa: SLF001 - what it would send
+        return _Secret({"Authorization": header}, (header, f"{name}:{password}", password))
+    return _Secret({found.get("name", "Authorization"): found["value"]}, (found["value"],))
 
 
-def _allowed(service: str, url: str, machine: str = "") -> bool:
+def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
     """Tell whether the operator named the origin of an address."""
     target = _said(service, machine)
     if service == "apigateway":
@@ -207,12 +222,17 @@ def origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
+def _place(url: str) -> str:
+    """Return scheme and host of an address, to be shown: without user and password."""
+    return "{0.scheme}://{0.netloc}".format(urlsplit(without_secrets(url)))
+
+
 # -- what comes back -------------------------------------------------------------------------------
 
 
 def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
     content = {} if request.body is None else _content(request)
-    headers = {**content.pop("headers", {}), **request.headers, **request.secret}
+    headers = {**content.pop("headers", {}), **request.headers, **request.secret.headers}
     limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     url = request.url
     if request.query:
@@ -220,7 +240,7 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
 
     def told(made: httpx.Request) -> None:
         if exchange is not None:
-            exchange.sent(made, request.headers, request.secret)
+            exchange.sent(made, request.headers, request.secret.headers)
 
     try:
         with outbound.stream(
@@ -232,7 +252,10 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
             exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
-        return Failed(name, f"Unable to execute HTTP request: {error or type(error).__name__}")
+        # a header that cannot be sent is named with its value
+        said = without_url_secrets(redacted(str(error), request.secret.values))
+        what = said or type(error).__name__
+        return Failed(name, f"Unable to execute HTTP request: {what}")
     return _outcome(task, answer, body)
 
 

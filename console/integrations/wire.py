@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from console.integrations.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,11 +20,12 @@ _OURS = ("User-Agent", "Range")  # come last, as in the documentation's example
 class Exchange:
     """A request and its response, as the service model has them: all texts.
 
-    ``reveal``: also what a connection added to the request. What the definition says and what was
-    answered is never left out.
+    ``reveal``: also what a connection added to the request, and ``secrets``, its values, wherever
+    they stand in it or come back.
     """
 
     reveal: bool = False
+    secrets: tuple[str, ...] = ()
     request: dict[str, str] = field(default_factory=dict)
     response: dict[str, str] = field(default_factory=dict)
 
@@ -51,6 +54,10 @@ class Exchange:
             "headers": _listed(answer.headers.multi_items()),
             "body": body,
         }
+
+    def hidden(self, value: Any) -> Any:
+        """Return what is told of the trial, texts and objects of them, without the secrets."""
+        return value if self.reveal else redacted(value, self.secrets)
 
     def told(self) -> dict[str, dict[str, str]]:
         """Return what inspectionData shows; nothing of what did not happen."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from console.logs.streams import Stream
     from console.models import LogGroup
 
+    Hide = Callable[[HistoryEvent], HistoryEvent]
+    Hiding = Callable[[Sequence[Stream]], Mapping[int, Hide]]
+
 PAGE_BYTES = 1024 * 1024
 _OVERHEAD = 26
 _CHUNK = 500
@@ -65,7 +68,14 @@ class Range:
 
 
 def of_stream(
-    group: LogGroup, stream: Stream, span: Range, limit: int, *, after: int = 0, before: int = 0
+    group: LogGroup,
+    stream: Stream,
+    span: Range,
+    limit: int,
+    *,
+    after: int = 0,
+    before: int = 0,
+    hide: Hiding | None = None,
 ) -> list[Line]:
     """Return up to ``limit`` lines and a page's bytes, in order.
 
@@ -76,7 +86,7 @@ def of_stream(
         rows = events.filter(event_id__lt=before).order_by("-event_id")
     else:
         rows = events.filter(event_id__gt=after).order_by("event_id")
-    asked = rows[:limit].iterator(chunk_size=_CHUNK)
+    asked = _hidden(stream, rows[:limit].iterator(chunk_size=_CHUNK), hide and hide([stream]))
     found = _fitting(_lines(stream, asked, _redrives([stream])))
     return found[::-1] if before else found
 
@@ -109,6 +119,13 @@ def _lines(
         count = bisect_right(redrives.get(row.execution_id, ()), row.event_id)
         text = lines.line(row, stream.execution.arn, count, with_data=stream.span.with_data)
         yield Line(stream, row.event_id, row.at_ms, text)
+
+
+def _hidden(
+    stream: Stream, rows: Iterable[HistoryEvent], hides: Mapping[int, Hide] | None
+) -> Iterable[HistoryEvent]:
+    """Return events without what is hidden in them: before their payloads are cut to length."""
+    return rows if hides is None else map(hides[stream.place[1]], rows)
 
 
 def _redrives(some: Iterable[Stream]) -> dict[int, list[int]]:
@@ -154,13 +171,16 @@ def search(
     matches: Callable[[str], bool],
     limit: int,
     after: Cursor | None = None,
+    hide: Hiding | None = None,
 ) -> Search:
     """Search streams in order of their starts, some thousands of lines a call.
 
     Lines of one page come in order of time. ``ways``: the streams from the one ``after`` on.
+    ``hide``: of some streams, what hides in their events, before they are matched: else a pattern
+    would tell what is hidden.
     """
     page = Search([])
-    for seen, (stream, found) in enumerate(_by_stream(group, ways, span, after)):
+    for seen, (stream, found) in enumerate(_by_stream(group, ways, span, after, hide)):
         begun = after[2] if after and stream.place == after[:2] else 0
         if not _search_one(page, stream, found, matches, limit, begun):
             break
@@ -172,7 +192,11 @@ def search(
 
 
 def _by_stream(
-    group: LogGroup, ways: Iterator[Stream], span: Range, after: Cursor | None
+    group: LogGroup,
+    ways: Iterator[Stream],
+    span: Range,
+    after: Cursor | None,
+    hide: Hiding | None,
 ) -> Iterator[tuple[Stream, Iterator[Line]]]:
     """Yield each stream with its lines; short ones are read some at a time."""
     for batch in _batches(ways):
@@ -181,13 +205,16 @@ def _by_stream(
         if len(batch) == 1:
             if after and batch[0].place == after[:2]:
                 rows = rows.filter(event_id__gt=after[2])
-            yield batch[0], _lines(batch[0], rows.iterator(chunk_size=_CHUNK), redrives)
+            asked = _hidden(batch[0], rows.iterator(chunk_size=_CHUNK), hide and hide(batch))
+            yield batch[0], _lines(batch[0], asked, redrives)
             continue
         read: dict[int, list[HistoryEvent]] = {}
         for row in rows:
             read.setdefault(row.execution_id, []).append(row)
+        hides = hide and hide(batch)
         for stream in batch:
-            yield stream, _lines(stream, read.get(stream.place[1], []), redrives)
+            asked = _hidden(stream, read.get(stream.place[1], []), hides)
+            yield stream, _lines(stream, asked, redrives)
 
 
 def _batches(ways: Iterator[Stream]) -> Iterator[list[Stream]]:

@@ -166,14 +166,16 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
     """
     arns.parse_arn(arn, "stateMachine")
 
-    def mark() -> None:
+    def mark() -> bool:
         found = StateMachine.objects.filter(project=project, arn=arn)
         # waits for starts under way, which then count as running; those that come see the mark
-        if list(found.select_for_update()) and found.update(status="DELETING"):
-            audit.record(project, actor, "DeleteStateMachine", arn)
+        if not list(found.select_for_update()) or not found.update(status="DELETING"):
+            return False
+        audit.record(project, actor, "DeleteStateMachine", arn)
+        return True
 
-    write(mark)
-    _finish_deletion(project, arn)
+    if write(mark):  # else the executions and tags under this ARN are another project's
+        _finish_deletion(project, arn)
 
 
 def _finish_deletion(project: Project, arn: str) -> None:

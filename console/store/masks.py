@@ -1,12 +1,13 @@
-"""Which places of payloads do pages hide, and who had a look all the same?"""
+"""Which places of payloads are hidden, and who had a look all the same?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import engine
+from console import clock
 from console.errors import ValidationException
-from console.models import Project
+from console.models import AuditEntry, Project
 from console.store import audit
 from console.store.texts import storable
 from console.store.writer import write
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 MOST = 100
 LONGEST = 256
+FOR_MS = 10 * 60 * 1000
+"""How long a look at masked values lasts on a page, and how long one audit row tells of reads."""
+_REVEAL = "RevealPayloads"
 
 
 def put(project: Project, paths: Iterable[str], actor: audit.Actor) -> list[str]:
-    """Let the pages of a project hide these places and no others; return them as kept.
+    """Let pages and API of a project hide these places and no others; return them as kept.
 
     Raise ValidationException for what is no path, and for too many.
     """
@@ -52,4 +56,23 @@ def _check(place: int, path: str) -> None:
 def reveal(execution: Execution, reason: str, actor: audit.Actor) -> None:
     """Record that somebody sees what is hidden of an execution, before they do."""
     project, arn = execution.project, execution.arn
-    write(lambda: audit.record(project, actor, "RevealPayloads", arn, reason))
+    write(lambda: audit.record(project, actor, _REVEAL, arn, reason))
+
+
+def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.Actor) -> None:
+    """Record that somebody reads masked values of executions by the API, before they do.
+
+    One row an execution and person in ``FOR_MS``, however often and through whichever process they
+    ask: a client may poll.
+    """
+
+    def store() -> None:
+        rows = AuditEntry.objects.filter(target__in=wanted, project=project, actor=actor.name)
+        rows = rows.filter(action=_REVEAL, at_ms__gt=clock.now_ms() - FOR_MS)
+        known = set(rows.values_list("target", flat=True))
+        for arn in wanted:
+            if arn not in known:
+                audit.record(project, actor, _REVEAL, arn, reason)
+
+    wanted = list(dict.fromkeys(arns))
+    write(store)

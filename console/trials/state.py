@@ -43,30 +43,34 @@ _WAITS = (
 def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them."""
     if params.get("revealSecrets"):
-        _check_revealing(principal)
+        _check_right(principal, "RevealSecrets")
     if params.get("roleArn"):
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
     mock = mocks.checked(params, state)
+    if mock is None and type(state).__name__ in _MOCKABLE:
+        # it calls what the definition in the request names: as much as to make a machine and run it
+        _check_right(principal, "TestUnmockedTask")
     _check(params, state, mock)
     exchange = Exchange(reveal=bool(params.get("revealSecrets")))
     about = _about(principal, region, params, state)
-    trial = _tried(params, machine, name, about, mock, exchange)
+    trial = _tried(principal, params, machine, name, about, mock, exchange)
     level = params.get("inspectionLevel") or "INFO"
     seen = exchange.told() if level == "TRACE" else {}
     told = {
         "status": trial.status,
-        "output": trial.output,
-        "error": trial.error,
-        "cause": trial.cause,
+        "output": exchange.hidden(trial.output),
+        "error": exchange.hidden(trial.error),
+        "cause": exchange.hidden(trial.cause),
         "nextState": trial.next_state,
-        "inspectionData": None if level == "INFO" else trial.stages | seen,
+        "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
     }
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _tried(
+def _tried(  # the arguments are what a trial is about
+    principal: Principal,
     params: dict[str, Any],
     machine: engine.Machine,
     name: str,
@@ -89,16 +93,18 @@ def _tried(
             mock=mock,
             retries=configuration.get("retrierRetryCount") or 0,
             variables=params.get("variables") or "",
-            call=partial(_call, exchange, is_sample(params.get("roleArn") or "")),
+            call=partial(
+                _call, principal.project.name, exchange, is_sample(params.get("roleArn") or "")
+            ),
         )
     except engine.TrialError as error:
-        raise ValidationException(str(error)) from None
+        raise ValidationException(exchange.hidden(str(error))) from None
 
 
-def _check_revealing(principal: Principal) -> None:
-    """Raise AccessDeniedException unless the caller may see the secrets of connections."""
+def _check_right(principal: Principal, action: str) -> None:
+    """Raise AccessDeniedException unless the caller may do this."""
     try:
-        access.authorize(principal, "RevealSecrets")
+        access.authorize(principal, action)
     except access.Denied as error:
         raise AccessDeniedException(str(error)) from None
 
@@ -163,7 +169,9 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
     return about
 
 
-def _call(exchange: Exchange, sample: bool, command: engine.RunTask) -> engine.Message:
+def _call(
+    project: str, exchange: Exchange, sample: bool, command: engine.RunTask
+) -> engine.Message:
     """Call what the Task names and return its outcome, or that it took too long."""
     limit = min(command.timeout_seconds or MOST_S, MOST_S)
     task = Task(
@@ -176,6 +184,7 @@ def _call(exchange: Exchange, sample: bool, command: engine.RunTask) -> engine.M
         execution_arn="",
         token="",
         timeout_s=limit,
+        project=project,
         sample=sample,
     )
     future: Future[Outcome] = Future()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from console.masking import hiding
 from console.models import AuditEntry
-from console.web import hiding
 
 if TYPE_CHECKING:
     from console.models import Execution

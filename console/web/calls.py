@@ -10,13 +10,12 @@ from django.conf import settings
 
 import engine
 from console.integrations import explain, function, targets
+from console.integrations.redaction import without_secrets
 from console.models import StateMachine
 from console.samples import ROLE_END, is_sample
 from console.web import jsonview
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from console.models import Project
 
 EVERY = "every state machine"
@@ -56,24 +55,24 @@ class Call:
     given: jsonview.Payload | None
 
 
-def services() -> list[Service]:
+def services(project: Project) -> list[Service]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
         Service(machine, name, explain.entry(said, name))
-        for machine, section in _sections()
+        for machine, section in targets.sections_of(project.name)
         for name, said in section.items()
         if name not in targets.APART and isinstance(said, dict)
     ]
 
 
-def origins() -> list[tuple[str, str, str]]:
+def origins(project: Project) -> list[tuple[str, str, str]]:
     """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
     found = []
-    for machine, section in _sections():
+    for machine, section in targets.sections_of(project.name):
         clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
-        found += [(machine, "Cluster", explain.without_secrets(str(url))) for url in clusters]
+        found += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
         said = section.get("http", {})
-        urls = [explain.without_secrets(str(url)) for url in said.get("endpoints", ())]
+        urls = [without_secrets(str(url)) for url in said.get("endpoints", ())]
         found += [(machine, "Address", url) for url in urls]
         found += [
             (machine, f"Connection ({one.get('type', 'API_KEY')})", name)
@@ -82,15 +81,20 @@ def origins() -> list[tuple[str, str, str]]:
     return found
 
 
-def functions() -> list[Function]:
-    """Return the registered functions and activities, by name."""
-    own = [
-        (machine, section.get(targets.FUNCTIONS, {})) for machine, section in _sections() if machine
+def functions(project: Project) -> list[Function]:
+    """Return the functions and activities that are registered for a project, by name."""
+    own, general = (said for _, said in targets.functions_of(project.name))
+    every: list[tuple[str, Any]] = [("", {**general, **own})]
+    every += [
+        (machine, section.get(targets.FUNCTIONS, {}))
+        for machine, section in targets.sections_of(project.name)
+        if machine
     ]
     return [
-        _function(machine, name, str(target))
-        for machine, said in [("", settings.STEPYARD_FUNCTIONS), *own]
+        _function(machine, name, target)
+        for machine, said in every
         for name, target in sorted(said.items())
+        if isinstance(target, str)
     ]
 
 
@@ -101,7 +105,7 @@ def sample_functions(project: Project) -> list[Function]:
     said = {
         name: target
         for name, target in settings.STEPYARD_SAMPLE_FUNCTIONS.items()
-        if name not in settings.STEPYARD_FUNCTIONS
+        if not any(name in own for _, own in targets.functions_of(project.name))
     }
     return [_function("", name, said[name], sample=True) for name in sorted(said)]
 
@@ -113,18 +117,10 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
         machine,
         "Activity" if activity else "Function",
         name.removeprefix("activity:"),
-        explain.without_secrets(target) if url else target,
+        without_secrets(target) if url else target,
         python=not url,
         sample=sample,
     )
-
-
-def _sections() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield "", settings.STEPYARD_TARGETS
-    machines = settings.STEPYARD_TARGETS.get(targets.MACHINES, {})
-    for machine, section in sorted(machines.items()):
-        if isinstance(section, dict):
-            yield machine, section
 
 
 def of_machine(machine: StateMachine) -> list[Call]:
@@ -137,7 +133,7 @@ def of_machine(machine: StateMachine) -> list[Call]:
             continue
         given = state.get("Arguments", state.get("Parameters"))
         shown = None if given is None else jsonview.payload(json.dumps(given, ensure_ascii=False))
-        sample = is_sample(machine.role_arn)
-        plan = explain.plan(resource, given, machine.name, sample=sample)
+        whose = targets.MachineKey(machine.project.name, machine.name)
+        plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
         found.append(Call(node.name, resource.arn, plan, shown))
     return found

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.web.veil import MASK
+from console.masking.veil import MASK
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

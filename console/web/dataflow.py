@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import hiding, jsonview, seen
+from console.web import jsonview, seen
 from console.web.variables import visible_at
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
+from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import hiding
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, Max
 from django.db.models.functions import Left
 
+from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import hiding, jsonview, timeouts, words
+from console.web import jsonview, timeouts, words
 from console.web.history import details_of
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import clock
+from console.masking import hiding
 from console.metrics import cost
 from console.store import replays
 from console.web import (
     bars,
     dataflow,
     events,
-    hiding,
     iterations,
     jsonview,
     panel,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
+from console.masking import hiding
 from console.models import Execution
-from console.web import hiding
 from console.web.causes import cause_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, OuterRef, Q, Subquery, Window
 
 from console import clock
+from console.masking import hiding
 from console.models import Execution, StateMachine
-from console.web import hiding
 from console.web.scan import BARE, PAGE
 from console.web.words import DAY
 

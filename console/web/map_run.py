@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from django.http import Http404
 from django.urls import reverse
 
+from console.masking import hiding
 from console.models import Execution, MapRun, TaskRow
 from console.store import map_counts, map_items, redrive
-from console.web import hiding, words
+from console.web import words
 from console.web.scan import BARE
 from console.web.wanted import BAD_ENDS, STATUSES
 

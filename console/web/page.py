@@ -21,9 +21,10 @@ from django.http import Http404
 from structlog.contextvars import bind_contextvars
 
 from console import access, clock, journal
+from console.masking import hiding
 from console.models import Execution, Project, StateMachine
 from console.store import audit
-from console.web import columns, hiding, words
+from console.web import columns, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,6 +188,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
                 "test": here.may("TestState"),
+                "call": here.may("TestUnmockedTask"),
                 "secrets": here.may("RevealSecrets"),
                 "redrive": here.may("RedriveExecution"),
                 "edit": here.may("UpdateStateMachine"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count
 
 from console.events import addresses, body
+from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule, StateMachine
 from console.web.words import Status
 
@@ -131,9 +132,9 @@ def sent(rule: EventRule) -> list[Sent]:
 def _shown(target: EventTarget) -> str:
     """Return the part of an address that tells it from others."""
     address = target.address
-    return (
-        address.split(":", 5)[5] if address.startswith("arn:") else address.removeprefix("mailto:")
-    )
+    if address.startswith("arn:"):
+        return address.split(":", 5)[5]
+    return without_secrets(address).removeprefix("mailto:")
 
 
 def dead(here: Yard, before: int | None = None) -> tuple[list[Delivery], int | None]:

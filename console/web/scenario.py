@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.masking import hiding
 from console.models import MapRun, TaskRow
 from console.store import clocks, map_runs, replays
-from console.web import hiding, seen, trials
+from console.web import seen, trials
 from console.web.history import traced
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine
+from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import hiding
 from console.web.history import details_of
 from console.web.tries import BEGINS
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
+from console.masking import hiding
 from console.models import Execution
-from console.web import failures, hiding
+from console.web import failures
 from console.web.search import ANYWHERE, COLUMNS, PAYLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from console.masking.veil import Veil
     from console.models import Project
-    from console.web.veil import Veil
     from console.web.wanted import Wanted
 
 SIFT_S = 2.0

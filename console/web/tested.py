@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import trials
 from console.errors import ServiceError
-from console.web import causes, dataflow, hiding, jsonview, words
-from console.web.veil import OPEN, Veil
+from console.masking import hiding
+from console.masking.veil import OPEN, Veil
+from console.web import causes, dataflow, jsonview, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from console.masking import hiding
 from console.models import HistoryEvent
 from console.store import replays
-from console.web import hiding
 from console.web.history import details_of
 
 if TYPE_CHECKING:

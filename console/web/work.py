@@ -39,12 +39,14 @@ class Work:
     @property
     def builtin(self) -> bool:
         """Tell whether a registered callable works it."""
-        return targets.activity(self.activity.name, sample=False) is not None
+        project = self.activity.project.name
+        return targets.activity(self.activity.name, project, sample=False) is not None
 
     @property
     def of_samples(self) -> bool:
         """Tell whether a callable works those of its tasks that sample machines schedule."""
-        return targets.activity(self.activity.name, sample=True) is not None
+        project = self.activity.project.name
+        return targets.activity(self.activity.name, project, sample=True) is not None
 
     @property
     def pollers(self) -> int:
@@ -67,7 +69,8 @@ class Activities:
 
 def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
     """Return activities by name. ``search``: a part of the name."""
-    found = Activity.objects.filter(project=here.project, region=here.region)
+    found = Activity.objects.select_related("project")
+    found = found.filter(project=here.project, region=here.region)
     if search:
         found = found.filter(name__icontains=search)
     rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
@@ -77,7 +80,9 @@ def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
 
 def activity(here: Yard, name: str) -> Work | None:
     """Return one activity, None if there is none of this name."""
-    found = Activity.objects.filter(project=here.project, arn=here.arn("activity", name))
+    found = Activity.objects.select_related("project").filter(
+        project=here.project, arn=here.arn("activity", name)
+    )
     return next(iter(_with_work(list(found))), None)
 
 

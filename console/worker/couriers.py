@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from console.errors import ServiceError
 from console.events import addresses, inputs
 from console.integrations import notices
+from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import Execution
 from console.store import deliveries, executions, outbox, versions
 from console.store.audit import Actor
@@ -85,7 +86,8 @@ def carry(number: int) -> None:
     except notices.Undelivered as problem:
         _failed(delivery, settings, str(problem), final=problem.final)
     except Exception as error:
-        _failed(delivery, settings, f"{type(error).__name__}: {error}", final=False)
+        said = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
+        _failed(delivery, settings, said, final=False)
         raise
     else:
         deliveries.arrived(delivery)
@@ -101,21 +103,21 @@ def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final
     )
     queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
     if dead and queue:  # before it is noted: whoever dies in between sends it again
-        problem = _buried(delivery, queue, problem)
+        problem = _buried(delivery, queue, problem, settings)
     deliveries.failed(delivery, problem, dead=dead)
 
 
-def _buried(delivery: Delivery, queue: str, problem: str) -> str:
+def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
     """Send what is dead to the target's queue for it; return the problem, with a further one."""
     event, target = delivery.event, delivery.target
     told = {
         "RULE_ARN": target.rule.arn,
-        "TARGET_ARN": target.address,
+        "TARGET_ARN": without_secrets(target.address),
         "ERROR_MESSAGE": problem,
         "RETRY_ATTEMPTS": str(delivery.attempts),
     }
     try:
-        notices.bury(queue, event.body, event.event_id, target.rule.region, told)
+        notices.bury(queue, _notice(delivery, event.body, settings), told)
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
     return problem
@@ -128,16 +130,20 @@ def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     if addresses.kind(target.address) == "machine":
         _start(delivery, body)
         return
-    notices.send(
-        notices.Notice(
-            event_id=event.event_id,
-            event=event.body,
-            body=body,
-            address=target.address,
-            region=rule.region,
-            secret=notices.secret_for(rule.arn, target.target_id),
-            settings=settings,
-        )
+    notices.send(_notice(delivery, body, settings))
+
+
+def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.Notice:
+    target, event = delivery.target, delivery.event
+    return notices.Notice(
+        event_id=event.event_id,
+        event=event.body,
+        body=body,
+        address=target.address,
+        region=target.rule.region,
+        secret=notices.secret_for(target.rule.arn, target.target_id),
+        project=target.rule.project.name,
+        settings=settings,
     )
 
 

@@ -15,6 +15,7 @@ from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Tas
 from console.models import Execution
 from console.samples import is_sample
 from console.store import children, claims, endings, jobs, tasks
+from console.store.project_names import project_of
 from console.store.writer import release_connection
 from console.worker.guard import insist
 from console.worker.witness import SEEN
@@ -108,14 +109,25 @@ def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
 
 
 def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the activities that callables work: always, and for samples alone."""
-    own = _activities(settings.STEPYARD_FUNCTIONS)
-    return own, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS) - own
+    """Return the names of the activities that callables work, for any project.
+
+    The first are those of registered callables, the second those of the samples'.
+    """
+    sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
+    every = [settings.STEPYARD_FUNCTIONS]
+    every += sections.values() if isinstance(sections, dict) else ()
+    own = _activities(name for said in every for name in said)
+    return own, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
 
 
 def _activities(functions: Iterable[str]) -> frozenset[str]:
     split = (name.partition(":") for name in functions)
     return frozenset(activity for kind, _, activity in split if kind == "activity" and activity)
+
+
+def works_activity(arn: str) -> bool:
+    """Tell whether a registered callable works an activity: one that its own project may call."""
+    return targets.activity(activity_name(arn), project_of(arn), sample=False) is not None
 
 
 def activity_name(arn: str) -> str:
@@ -143,7 +155,7 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
 def _worked(work: claims.Work, task: Task) -> integrations.Outcome:
     """Let the callable of an activity work a task of it."""
     name = activity_name(work.resource)
-    found = targets.activity(name, sample=task.sample)
+    found = targets.activity(name, task.project, sample=task.sample)
     if found is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
     with SEEN.of(work.execution_id, work.task):
@@ -172,6 +184,7 @@ def _task(work: claims.Work) -> Task:
         timeout_s=work.timeout_s,
         pattern=work.pattern,
         losses=work.losses,
+        project=project_of(work.execution_arn),
         home=_home(work) if work.service in tasks.NESTED else None,
         sample=is_sample(work.role_arn),
     )

@@ -153,7 +153,7 @@ class Embedded:
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
         name = delivery.activity_name(arn)
-        if name in self._activities:
+        if name in self._activities and delivery.works_activity(arn):
             self._offer(execution_id, task)
         elif name in self._sample_activities:
             self._offer(execution_id, task, delivery.deliver_of_sample)
@@ -237,8 +237,9 @@ class Embedded:
             if not held:
                 again = losses.take_up(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
-        arns = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=list(arns))
+        named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
+        arns = [arn for arn in named if delivery.works_activity(arn)]
+        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
         for found in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))
             for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:

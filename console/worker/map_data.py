@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.integrations import items, results, targets
 from console.store import map_items, map_runs, runs
+from console.store.project_names import project_of
 
 import engine  # isort: skip
 
@@ -51,9 +52,10 @@ def _inputs(wanted: Outside) -> Iterator[str]:
     yield from engine.child_inputs(machine, run, wanted.task, source, runs.moment(machine))
 
 
-def _place(execution_arn: str) -> tuple[str, str]:
+def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
     """Return region and state machine, by which the bucket is found."""
-    return execution_arn.split(":")[3], targets.machine_of(execution_arn)
+    machine = targets.MachineKey(project_of(execution_arn), targets.machine_of(execution_arn))
+    return execution_arn.split(":")[3], machine
 
 
 def _write(wanted: Outside) -> None:

@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from console import clock
+from console import access, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
 from console.errors import (
@@ -15,6 +15,7 @@ from console.errors import (
     ValidationException,
 )
 from console.events import body, patterns
+from console.integrations.redaction import without_secrets
 from console.store import outbox, rules
 from console.store.writer import write
 
@@ -272,11 +273,16 @@ def list_targets(call: Call) -> dict[str, Any]:
     rule = rules.get(call.project, call.region, call.params["Rule"])
     limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
     found = rule.targets.filter(target_id__gt=after).order_by("target_id")[: limit + 1]
-    return _page(call, "Targets", [(one.target_id, _target(one)) for one in found], limit)
+    return _page(call, "Targets", [(one.target_id, _target(call, one)) for one in found], limit)
 
 
-def _target(target: EventTarget) -> dict[str, Any]:
-    return {"Id": target.target_id, "Arn": target.address, **json.loads(target.settings)}
+def _target(call: Call, target: EventTarget) -> dict[str, Any]:
+    """Return a target: to editors whole, to others without what is secret about a web address."""
+    settings = json.loads(target.settings)
+    if access.may(call.principal, "events:PutTargets"):
+        return {"Id": target.target_id, "Arn": target.address, **settings}
+    settings.pop("HttpParameters", None)
+    return {"Id": target.target_id, "Arn": without_secrets(target.address), **settings}
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi import paging
+from console.awsapi import masking, paging
 from console.awsapi.operations.call import present
 from console.errors import InvalidToken, ServiceError
 from console.logs import patterns, read, streams
@@ -154,9 +154,11 @@ def get_events(call: Call) -> dict[str, Any]:
     span = read.Range(params.get("startTime"), params.get("endTime"))
     direction, place = _position(call) or ("f" if params.get("startFromHead") else "b", None)
     if direction == "f":
-        found = read.of_stream(group, stream, span, limit, after=place or 0)
+        ends = {"after": place or 0}
     else:
-        found = read.of_stream(group, stream, span, limit, before=_LAST if place is None else place)
+        ends = {"before": _LAST if place is None else place}
+    found = read.of_stream(group, stream, span, limit, hide=masking.lines(call), **ends)
+    _note(call, found)
     return {
         "events": [_line(one) for one in found],
         **_tokens(call, found, direction, place),
@@ -192,12 +194,20 @@ def filter_events(call: Call) -> dict[str, Any]:
         ways = iter(_named(group, names, after))
     else:
         ways = read.streams_from(group, span, prefix, after)
-    page = read.search(group, ways, span, matches, params.get("limit") or _LINES, after)
+    limit = params.get("limit") or _LINES
+    page = read.search(group, ways, span, matches, limit, after, masking.lines(call))
+    _note(call, page.found)
     return {
         "events": [_found(one) for one in page.found],
         "searchedLogStreams": [],
         **present(nextToken=_token(call, list(page.cursor)) if page.cursor else None),
     }
+
+
+def _note(call: Call, found: list[Line]) -> None:
+    """Record that lines are read as they are, unless something is hidden in them anyway."""
+    if masking.lines(call) is None:
+        masking.note(call, list({one.stream.place: one.stream.execution for one in found}.values()))
 
 
 def _named(group: LogGroup, names: list[str], after: read.Cursor | None) -> list[Stream]:

@@ -16,6 +16,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console import clock
+from console.integrations import redaction
 from console.models import StateMachine
 from console.store import imports, redrive
 from console.web import columns, commands, words
@@ -90,6 +91,12 @@ def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
     """Return key and word of a table's columns, and whether its reader sees them."""
     seen = context["columns"][table]
     return [(key, word, key in seen) for key, word in columns.TABLES[table].words.items()]
+
+
+@register.filter
+def without_url_secrets(text: str) -> str:
+    """Return a text without what is secret in the web addresses in it."""
+    return redaction.without_url_secrets(text)
 
 
 @register.simple_tag

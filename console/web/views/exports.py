@@ -12,9 +12,10 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 import engine
+from console.masking import hiding
 from console.models import HistoryEvent
 from console.store import history
-from console.web import hiding, mermaid, poster
+from console.web import mermaid, poster
 from console.web import scenario as scenarios
 from console.web.page import yard
 from console.web.timemachine import asked

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_safe
 
 from console import arns
 from console.logs import patterns, read, streams
+from console.masking import hiding
 from console.models import LogGroup
 from console.store import logs as store
-from console.web import hiding, words
+from console.web import words
 from console.web.page import Yard, render, yard
 from console.web.views.machines import about
 

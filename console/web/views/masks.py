@@ -14,12 +14,9 @@ from console.errors import ServiceError
 from console.store import masks as store
 from console.web.page import REVEALED, actor, render, require, yard
 from console.web.views.preferences import local
-from console.web.words import MINUTE
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
-
-FOR_MS = 10 * MINUTE
 
 
 @require_http_methods(["GET", "POST"])
@@ -62,7 +59,7 @@ def reveal(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     told.pop(str(one.pk), None)
     if request.POST.get("act") != "hide":
         store.reveal(one, request.POST.get("reason", "").strip(), actor(here))
-        told[str(one.pk)] = clock.now_ms() + FOR_MS
+        told[str(one.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = told
     own = reverse("execution", args=[machine, one.name])
     return redirect(local(request, request.POST.get("next", ""), own))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
+from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import hiding
 from console.web.history import details_of
 from console.web.page import yard
 

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_http_methods
 
 import engine
 from console.errors import ServiceError
+from console.masking import hiding, veil
 from console.store import replays as store
-from console.web import dataflow, hiding, panel, seen, veil
+from console.web import dataflow, panel, seen
 from console.web.history import traced
 from console.web.page import actor, render, require, yard
 

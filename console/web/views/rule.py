@@ -15,6 +15,7 @@ from console import clock
 from console.errors import ServiceError
 from console.events import schedules
 from console.integrations import notices
+from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
 from console.store import rules as store
 from console.web import rules
@@ -86,15 +87,21 @@ def _about(here: Yard, one: EventRule) -> dict[str, Any]:
 
 
 def _target(sent: rules.Sent, *, secret: bool) -> dict[str, Any]:
-    """Return a target with what it gets; the secret it can check signatures with, for editors."""
+    """Return a target with what it gets.
+
+    For editors with what is secret: its whole address, and what checks its signatures.
+    """
     settings = json.loads(sent.target.settings)
+    address = sent.target.address
     more = [
         (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for key, value in settings.items()
+        if secret or key != "HttpParameters"
     ]
     webhook = secret and sent.kind == "Webhook"
     return {
         "sent": sent,
+        "address": address if secret else without_secrets(address),
         "more": more,
         "secret": notices.secret_for(sent.target.rule.arn, sent.target.target_id)
         if webhook

@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
+from console.masking import hiding
 from console.store import shares
-from console.web import hiding, poster
+from console.web import poster
 from console.web.page import actor, render, require, yard
 
 if TYPE_CHECKING:

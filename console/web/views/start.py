@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
 from console.integrations import mocks
+from console.masking import veil
 from console.models import Execution
 from console.store import executions as store
-from console.web import veil
 from console.web.page import Yard, actor, render, require, yard
 from console.web.views.machines import about, suggested
 

@@ -31,9 +31,9 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "here": "tasks",
         "tab": "targets",
-        "services": calls.services(),
-        "functions": calls.functions() + calls.sample_functions(project),
-        "origins": calls.origins(),
+        "services": calls.services(project),
+        "functions": calls.functions(project) + calls.sample_functions(project),
+        "origins": calls.origins(project),
     }
     return render(request, "target/list.html", context)
 

@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
+from console.masking import hiding
 from console.store import answers
-from console.web import hiding, jsonview, waiting
+from console.web import jsonview, waiting
 from console.web.page import actor, render, require, yard
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_http_methods
 
 import engine
 from console.errors import ServiceError
-from console.web import tested, veil
+from console.masking import veil
+from console.web import tested
 from console.web.page import render, require, yard
 from console.web.tested import Asked
 from console.web.views.machines import about, suggested
@@ -65,7 +66,8 @@ def test(request: HttpRequest, machine: str) -> HttpResponse:
     subject = _subject(here, here.machine(machine), sent)
     graph = _graph(subject)
     if graph is None or "state" not in request.POST:
-        return _form(request, subject, graph, _first(subject, sent.get("state", ""), graph))
+        first = _first(here, subject, sent.get("state", ""), graph)
+        return _form(request, subject, graph, first)
     asked = Asked.of(request.POST)
     if asked.reveal:
         require(here, "RevealSecrets")
@@ -98,7 +100,8 @@ def _field(error: ServiceError) -> str:
         return "input"
     if "Context object" in error.message:
         return "context"
-    return "mock" if error.message.startswith(_OF_MOCK) else "state"
+    of_mock = error.code == "AccessDeniedException" or error.message.startswith(_OF_MOCK)
+    return "mock" if of_mock else "state"
 
 
 def _subject(here: Yard, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
@@ -128,7 +131,7 @@ def _graph(subject: _Subject) -> Graph | None:
         return None
 
 
-def _first(subject: _Subject, state: str, graph: Graph | None) -> Asked:
+def _first(here: Yard, subject: _Subject, state: str, graph: Graph | None) -> Asked:
     """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
     if graph is None:
         return Asked()
@@ -136,7 +139,8 @@ def _first(subject: _Subject, state: str, graph: Graph | None) -> Asked:
         raise Http404(f"“{subject.machine.name}” has no state “{state}”.")
     chosen = state or graph.nodes[0].name
     node = graph.by_id[graph.by_name[chosen]]
-    mock = "result" if node.type in ("Map", "Parallel") else ""
+    mocked = ("Map", "Parallel") if here.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
+    mock = "result" if node.type in mocked else ""
     told: dict[str, Any] = {"state": chosen, "mock": mock, "result": tested.sample(node)}
     if subject.origin is not None:
         shown, _ = earlier(subject.origin, subject.step, subject.visit)

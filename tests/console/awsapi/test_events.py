@@ -30,11 +30,10 @@ def ask(project: Project, action: str, role: str = "editor", **params: Any) -> d
 
     user, _ = get_user_model().objects.get_or_create(username=role)
     principal = access.Principal(user, project, role)
+    handler = services.EVENTS.handler(action)
     access.authorize(principal, services.EVENTS.permission(action))
     shapes.check(services.EVENTS.operation(action), params)
-    answer = services.EVENTS.handler(action)(
-        Call(action, params, principal, "us-east-1", Actor(role, "AKIA"))
-    )
+    answer = handler(Call(action, params, principal, "us-east-1", Actor(role, "AKIA")))
     assert isinstance(answer, dict)
     return answer
 

@@ -15,7 +15,7 @@ import pytest
 
 import engine
 from console import integrations
-from console.integrations import explain, kubernetes
+from console.integrations import explain, kubernetes, targets
 from console.integrations.outcome import Failed, Submitted, Succeeded, Task
 from tests.acceptance.kube import Kube
 
@@ -47,7 +47,9 @@ def task(action: str, kube: Kube, pattern: str = "", key: str = "key-1", **given
     cluster = {"ClusterName": "blue", "CertificateAuthority": authority, "Endpoint": kube.url}
     arn = "arn:aws:states:us-east-1:123456789012:execution:m:x"
     text = engine.dumps(cluster | given)
-    return Task("service", action, "eks", action, text, key, arn, "token", None, pattern)
+    return Task(
+        "service", action, "eks", action, text, key, arn, "token", None, pattern, project="default"
+    )
 
 
 def read(outcome: Any) -> Any:
@@ -397,12 +399,17 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
     parsed = engine.parse_resource("arn:aws:states:::eks:call")
     assert parsed is not None
     given = {"Endpoint": kube.url, "Method": "GET", "Path": "/api"}
-    plan = explain.plan(parsed, given, "m")
+    plan = explain.plan(parsed, given, targets.MachineKey("default", "m"))
     assert (plan.what, plan.where, plan.entry) == ("kubernetes GET /api", kube.url, "kubernetes")
     assert plan.credentials == "a key in targets.json"
     assert "hush" not in str(plan)
     run = engine.parse_resource("arn:aws:states:::eks:runJob.sync")
     assert run is not None
-    assert explain.plan(run, {}, "m").then == "waits for the job's end"
+    assert (
+        explain.plan(run, {}, targets.MachineKey("default", "m")).then == "waits for the job's end"
+    )
     settings.STEPYARD_TARGETS = {}
-    assert "no cluster may be called" in explain.plan(parsed, given, "m").problem
+    assert (
+        "no cluster may be called"
+        in explain.plan(parsed, given, targets.MachineKey("default", "m")).problem
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import engine
-from console.integrations import explain, function, invoke, targets
+from console.integrations import explain, function, invoke, redaction, targets, web
 from console.integrations.outcome import Failed, Succeeded, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_django.fixtures import SettingsWrapper
 
 EXECUTION = "arn:aws:states:us-east-1:123456789012:execution:{}:x"
@@ -65,18 +70,28 @@ def test_a_machines_own_section_comes_first(
     service: str, machine: str, port: int, where: str
 ) -> None:
     """What it does not name goes where everybody's goes; its own ``*`` leaves nothing over."""
-    found = targets.find(service, machine)
+    found = targets.find(service, key(machine))
     assert found is not None
     assert str(port) in found.target["endpoint_url"]
     assert found.where == where
-    client = targets.client(service, None, "us-east-1", machine)
+    client = targets.client(service, None, "us-east-1", key(machine))
     assert client.meta.endpoint_url.endswith(f":{port}")
+
+
+def key(machine: str, project: str = "default") -> targets.MachineKey:
+    """Return a state machine of a project as the settings name it."""
+    return targets.MachineKey(project, machine)
+
+
+def task_of(machine: str, arn: str = "", project: str = "default") -> Task:
+    """Return a task of an execution of a machine."""
+    execution = EXECUTION.format(machine)
+    return Task("lambda", arn, "", "", "1", "k", execution, "", project=project)
 
 
 def call(name: str, machine: str) -> Any:
     """Call a function as a task of an execution of a machine; return what it said."""
-    execution = EXECUTION.format(machine)
-    outcome = function.call(Task("lambda", LAMBDA.format(name), "", "", "1", "k", execution, ""))
+    outcome = function.call(task_of(machine, LAMBDA.format(name)))
     assert isinstance(outcome, Succeeded), outcome
     return engine.loads(outcome.output)
 
@@ -89,7 +104,8 @@ def test_functions_are_found_by_name_pattern_and_machine() -> None:
     assert call("bill-eu", "Orders") == ["everybody", 1]
     assert call("old-x", "Orders") == ["everybody", 1]
     arguments = engine.dumps({"FunctionName": "add", "Payload": 2})
-    task = Task("service", "", "lambda", "invoke", arguments, "k", EXECUTION.format("Orders"), "")
+    task = replace(task_of("Orders"), kind="service", service="lambda", action="invoke")
+    task = replace(task, input=arguments)
     outcome = invoke.call(task)
     assert isinstance(outcome, Succeeded)
     assert engine.loads(outcome.output)["Payload"] == ["orders", 2]
@@ -98,8 +114,8 @@ def test_functions_are_found_by_name_pattern_and_machine() -> None:
 def test_a_name_that_no_pattern_fits_is_not_found() -> None:
     """A pattern fits a whole name, and another machine's own functions are not for all."""
     for name in ("my-bill-eu", "bill", "ship-1"):
-        assert targets.function(name, LAMBDA.format(name), "Others") is None
-    task = Task("lambda", LAMBDA.format("b"), "", "", "1", "k", EXECUTION.format("Orders"), "")
+        assert targets.function(name, LAMBDA.format(name), key("Others")) is None
+    task = task_of("Orders", LAMBDA.format("b"))
     outcome = function.call(task)
     assert isinstance(outcome, Failed)
     assert outcome.error == "Lambda.ResourceNotFoundException"
@@ -131,7 +147,7 @@ def test_a_plan_says_what_a_call_does(
     """Operation, address and the entry that says so; a plan calls nothing and tells no secret."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
-    plan = explain.plan(parsed, given, machine)
+    plan = explain.plan(parsed, given, key(machine))
     assert what in plan.what
     assert where in plan.where
     assert entry in plan.entry
@@ -151,7 +167,7 @@ def test_a_plan_says_what_is_waited_for(resource: str, then: str) -> None:
     """As the pattern of the resource has it."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
-    assert explain.plan(parsed, {}, "").then == then
+    assert explain.plan(parsed, {}, key("")).then == then
 
 
 def test_a_plan_says_why_nothing_is_called(settings: SettingsWrapper) -> None:
@@ -164,4 +180,182 @@ def test_a_plan_says_why_nothing_is_called(settings: SettingsWrapper) -> None:
     }.items():
         parsed = engine.parse_resource(resource)
         assert parsed is not None
-        assert words in explain.plan(parsed, {}, "Orders").problem
+        assert words in explain.plan(parsed, {}, key("Orders")).problem
+
+
+# -- projects --------------------------------------------------------------------------------------
+
+AT = "http://127.0.0.1:{}"
+OF_PROJECTS: dict[str, Any] = {
+    "sqs": {"endpoint_url": AT.format(1), **SECRET},
+    "s3": {"endpoint_url": AT.format(2), **SECRET},
+    "http": {"endpoints": [AT.format(3)], "connections": {"shop": {"value": "general"}}},
+    "machines": {
+        "billing": {
+            "sqs": {"endpoint_url": AT.format(4), **SECRET},
+            "http": {"endpoints": [AT.format(5)], "connections": {"shop": {"value": "default"}}},
+            "functions": {"add": "m:default"},
+        }
+    },
+    "projects": {
+        "a": {
+            "sqs": {"endpoint_url": AT.format(6), **SECRET},
+            "http": {"endpoints": [AT.format(7)], "connections": {"shop": {"value": "of a"}}},
+            "machines": {
+                "billing": {
+                    "sqs": {"endpoint_url": AT.format(8), **SECRET},
+                    "functions": {"add": "m:billing_of_a"},
+                }
+            },
+        },
+        "all": {"*": {"endpoint_url": AT.format(9), **SECRET}},
+    },
+}
+FUNCTIONS: dict[str, Any] = {
+    "add": "m:general",
+    "activity:work": "m:work",
+    "projects": {"a": {"add": "m:of_a", "new-*": "m:new", "activity:work": "m:work_of_a"}},
+}
+
+
+@pytest.fixture
+def of_projects(settings: SettingsWrapper) -> None:
+    """Say where calls of several projects go."""
+    settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = OF_PROJECTS, FUNCTIONS
+
+
+@pytest.mark.usefixtures("of_projects")
+@pytest.mark.parametrize(
+    ("project", "machine", "service", "port", "function"),
+    [
+        ("a", "billing", "sqs", 8, "m:billing_of_a"),
+        ("a", "other", "sqs", 6, "m:of_a"),
+        ("a", "billing", "s3", 2, "m:billing_of_a"),
+        ("b", "billing", "sqs", 1, "m:general"),
+        ("b", "billing", "http", 3, "m:general"),
+        ("a", "billing", "http", 7, "m:billing_of_a"),
+        ("default", "billing", "sqs", 4, "m:default"),
+        ("default", "billing", "http", 5, "m:default"),
+        ("default", "other", "http", 3, "m:general"),
+        ("all", "billing", "sqs", 9, "m:general"),
+        ("all", "billing", "s3", 9, "m:general"),
+        ("", "billing", "sqs", 1, "m:general"),
+    ],
+)
+def test_each_project_has_its_own(
+    project: str, machine: str, service: str, port: int, function: str
+) -> None:
+    """A machine of the same name in another project gets nothing of it; general is for all."""
+    found = targets.find(service, key(machine, project))
+    assert found is not None
+    urls = [found.target.get("endpoint_url"), *found.target.get("endpoints", ())]
+    assert AT.format(port) in urls
+    assert targets.function("add", LAMBDA.format("add"), key(machine, project))[0] == function  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("of_projects")
+@pytest.mark.parametrize(
+    ("project", "machine", "value"),
+    [
+        ("a", "billing", "of a"),
+        ("b", "billing", "general"),
+        ("default", "billing", "default"),
+        ("default", "other", "general"),
+    ],
+)
+def test_a_connection_is_its_project_s_own(project: str, machine: str, value: str) -> None:
+    """Project B's machine `billing` does not get the connection of A's, nor that of the default."""
+    assert web._secret("shop", key(machine, project)).values == (value,)
+
+
+@pytest.mark.usefixtures("of_projects")
+def test_addresses_of_one_project_are_not_called_for_another() -> None:
+    """Neither by an HTTP Task nor by an event rule."""
+    for project, ports in {"a": {7}, "b": {3}, "default": {3}, "all": {3}}.items():
+        may = {n for n in range(1, 9) if web._allowed("http", AT.format(n), key("", project))}
+        assert may == ports, project
+    with pytest.raises(web.BadRequestError):
+        web.post(AT.format(7), b"", {}, 1, key("", "b"))
+
+
+@pytest.mark.usefixtures("of_projects")
+def test_functions_and_activities_of_a_project() -> None:
+    """Patterns, too; a function may well be called "projects"."""
+    assert targets.function("new-x", LAMBDA.format("new-x"), key("", "a")) is not None
+    assert targets.function("new-x", LAMBDA.format("new-x"), key("", "b")) is None
+    assert targets.function("projects", LAMBDA.format("projects"), key("", "b")) is None
+    assert targets.activity("work", "a") == ("m:work_of_a", "functions: projects: a: activity:work")
+    assert targets.activity("work", "b") == ("m:work", "functions: activity:work")
+    assert targets.activity("none", "a") is None
+
+
+# -- secrets of addresses --------------------------------------------------------------------------
+
+HOOK = "http://ana:p4ssw0rd@127.0.0.1:9/hook/in?token=s3cr3t%2Fvalue&v=1#frag"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (HOOK, "http://127.0.0.1:9/hook/in?(masked)"),
+        ("https://token@host/x", "https://host/x"),
+        ("https://host/x", "https://host/x"),
+        ("http://[::1", "(masked)"),
+    ],
+)
+def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
+    """User, password, query and fragment; also within a sentence."""
+    assert redaction.without_secrets(url) == shown
+    told = redaction.without_url_secrets(f"before {url} after, {url}: x", url)
+    assert told.startswith(f"before {shown} after")
+    for one in ("p4ssw0rd", "s3cr3t", "token=", "token@", "frag"):
+        assert one not in told
+
+
+def test_what_a_server_sends_back_of_an_address_is_masked() -> None:
+    """The path with its query as a 404 page has it, and the value alone."""
+    told = redaction.without_url_secrets(
+        "No page /hook/in?token=s3cr3t%2Fvalue&v=1 for s3cr3t/value of ana:p4ssw0rd", HOOK
+    )
+    assert not [one for one in ("s3cr3t", "p4ssw0rd") if one in told]
+
+
+@pytest.mark.parametrize("path", ["gone", "echo"])
+def test_a_function_s_address_is_in_no_cause(
+    settings: SettingsWrapper, echo_server: str, path: str
+) -> None:
+    """Neither when nobody answers, nor when the endpoint's error page repeats it."""
+    host = "127.0.0.1:9" if path == "gone" else echo_server
+    url = f"http://ana:p4ssw0rd@{host}/{path}?token=s3cr3t%2Fvalue"
+    settings.STEPYARD_FUNCTIONS = {"f": url}
+    outcome = function.call(task_of("Orders", LAMBDA.format("f")))
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is not None
+    assert not [one for one in ("s3cr3t", "p4ssw0rd", "token=") if one in outcome.cause]
+    assert host in outcome.cause or path == "echo"
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Answers 404 with what was asked."""
+
+    def do_POST(self) -> None:
+        """Repeat the address and the header that user and password became."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        told = f"no {self.path} for {self.headers.get('Authorization')}".encode()
+        self.send_response(404)
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def echo_server() -> Iterator[str]:
+    """Return host and port of a server that repeats what it is asked."""
+    served = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{served.server_port}"
+    served.shutdown()
+    served.server_close()

@@ -352,7 +352,7 @@ def test_e18_a_thousand_children_take_as_few_queries_as_one(
 
 
 def _queries(client: Client, run: MapRun) -> int:
-    from console.web import hiding
+    from console.masking import hiding
 
     hiding._memory.clear()
     with CaptureQueriesContext(connection) as asked:

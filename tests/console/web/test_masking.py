@@ -93,9 +93,11 @@ def mask(project: Project, paths: str = PATHS) -> None:
 def run(project: Project, worker: Any) -> Execution:
     """Return an execution that took hidden values everywhere: renamed, in causes, to children."""
     del worker
-    mask(project)
-    activities.create(project, REGION, "work")
-    machine = create(project, WAYS)
+    return taken_everywhere(project)
+
+
+def logged(project: Project, machine: StateMachine) -> StateMachine:
+    """Let a machine log everything; return it anew."""
     log = {"level": "ALL", "includeExecutionData": True}
     group = "/aws/vendedlogs/states/x"
     arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
@@ -104,7 +106,14 @@ def run(project: Project, worker: Any) -> Execution:
 
     logs.check(project, REGION, log)
     machines.update(machine, logging=json.dumps(log))
-    execution = start(StateMachine.objects.get(), INPUT, "x")
+    return StateMachine.objects.get(pk=machine.pk)
+
+
+def taken_everywhere(project: Project) -> Execution:
+    """Run it, with a worker beside, and return it when it has ended."""
+    mask(project)
+    activities.create(project, REGION, "work")
+    execution = start(logged(project, create(project, WAYS)), INPUT, "x")
     until = time.monotonic() + 20
     while (work := claims.take_activity_task(ACTIVITY, "w")) is None:
         assert time.monotonic() < until
@@ -365,7 +374,7 @@ def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> N
 
 def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> None:
     """At most 15 on each page, with what is hidden found out anew."""
-    from console.web import hiding
+    from console.masking import hiding
 
     client = signed_in("viewer")
     for address in (page(run), page(run, "?step=Rename&tab=flow"), "/", "/failures/"):
@@ -380,7 +389,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read longest ago is read again, and hides the same."""
-    from console.web import hiding
+    from console.masking import hiding
 
     mask(project)
     machine = create(project, PASS)

@@ -245,6 +245,26 @@ def test_e20_a_mistake_stands_beside_its_field(
 
 
 @pytest.mark.usefixtures("machine")
+def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: Any) -> None:
+    """The form begins with one and says why; without one nothing is called."""
+    settings.STEPYARD_FUNCTIONS = {"double": "tests.no_such_module:double"}
+    operator, editor = signed_in("operator"), signed_in("editor")
+    form: Any = operator.get(f"{ADDRESS}?state=Work")
+    assert form.context["asked"].mock == "result"
+    assert "Only somebody with the role editor" in text(form)
+    refused = sent(operator, 422, state="Work", input='{"n": 1}')
+    assert "states:TestUnmockedTask" in refused.context["mock_error"]
+    assert refused.context["asked"].input == '{"n": 1}'
+    mocked = sent(operator, state="Work", input='{"n": 1}', mock="result", result='{"n": 2}')
+    assert mocked.context["tested"].answer["status"] == "SUCCEEDED"
+    form = editor.get(f"{ADDRESS}?state=Work")
+    assert form.context["asked"].mock == ""
+    assert "Only somebody with the role editor" not in text(form)
+    called = sent(editor, state="Work", input='{"n": 1}').context["tested"].answer
+    assert called["error"] == "ModuleNotFoundError"
+
+
+@pytest.mark.usefixtures("machine")
 def test_e20_who_may_not_test_is_refused(signed_in: SignIn) -> None:
     """A viewer gets 403 and sees no link; secrets are for owners."""
     viewer, operator, owner = signed_in("viewer"), signed_in("operator"), signed_in("owner")

@@ -97,6 +97,9 @@ def test_the_workers_of_a_team_get_the_tasks_of_their_activity(
     assert work.dispatches == 1
 
 
+M = targets.MachineKey("default", "M")
+
+
 @pytest.mark.parametrize(
     ("named", "functions", "of_sample", "wanted"),
     [
@@ -118,7 +121,7 @@ def test_what_comes_before_what(
     """Own functions, then a target that names Lambda, then the function of the sample."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
     arn = LAMBDA.format("NotifyCustomer")
-    found = targets.registered("NotifyCustomer", arn, "M", sample=of_sample)
+    found = targets.registered("NotifyCustomer", arn, M, sample=of_sample)
     assert (found or ("", ""))[1].startswith(wanted)
     assert (found is None) == (wanted == "")
     task = Task("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
@@ -128,7 +131,7 @@ def test_what_comes_before_what(
         assert outcome.error == "Lambda.ResourceNotFoundException"
     resource = engine.parse_resource(arn)
     assert resource is not None
-    plan = explain.plan(resource, None, "M", sample=of_sample)
+    plan = explain.plan(resource, None, M, sample=of_sample)
     assert wanted in plan.entry
     assert (plan.problem != "") == (not wanted and "lambda" not in str(named) and "*" not in named)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import F, Q, QuerySet
 
 import engine
+from console.masking.tokens import hidden
+from console.masking.veil import OPEN, Veil
 from console.models import Execution, HistoryEvent
-from console.web.tokens import hidden
-from console.web.veil import OPEN, Veil
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -58,6 +58,10 @@ class Cover:
         """Tell whether something of this execution is hidden."""
         return bool(self.veil.values)
 
+    def put(self, veil: Veil, upto: int) -> None:
+        """Take a veil that was made with others. ``upto``: the last event it knows, 0: all."""
+        self._veil, self._upto = veil, upto or _END
+
     def event(self, number: int, text: str) -> str:
         """Return the details of an event, read from the database, as they may be read."""
         return self._after(number).details(hidden(text, self.execution.arn, number))
@@ -82,9 +86,8 @@ class Cover:
             self._veil, self._upto = OPEN, _END
             return
         known = _known(project.masked, _family([self.execution.pk]))
-        self._veil = _joined(places_of(project.masked), known.values())
         own = known.get(self.execution.pk)
-        self._upto = own.upto if own and own.upto else _END
+        self.put(_joined(places_of(project.masked), known.values()), own.upto if own else 0)
 
 
 def of(execution: Execution) -> Cover:
@@ -93,6 +96,20 @@ def of(execution: Execution) -> Cover:
     if not isinstance(cover, Cover):
         cover = execution.__dict__["cover"] = Cover(execution)
     return cover
+
+
+def covers(project: Project, found: Collection[Execution]) -> dict[int, Cover]:
+    """Return by number what hides the events of a project's executions, read by few queries."""
+    made = {}
+    family = _family([one.pk for one in found]) if project.masked else {}
+    known = _known(project.masked, family)
+    for one in found:
+        one.project = project
+        made[one.pk] = of(one)
+        if one.pk in known:  # else it was deleted just now
+            line = _line(one.pk, family, known)
+            made[one.pk].put(_joined(places_of(project.masked), line), known[one.pk].upto)
+    return made
 
 
 def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:

@@ -1,0 +1,98 @@
+"""Mask the payloads in answers, for callers whose role may not reveal them.
+
+The project's masked paths say what (*Project settings*); pages and API hide it by the same code,
+``console.masking``. Who may reveal payloads, an operator, reads them as they are: that is on record
+once in ten minutes for each person and execution that has masked values.
+
+A project without masked paths pays one comparison a call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import access, clock
+from console.masking import hiding
+from console.store import masks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from console.awsapi.operations.call import Call
+    from console.logs.streams import Stream
+    from console.models import Execution, HistoryEvent
+
+    Hide = Callable[[HistoryEvent], HistoryEvent]
+
+RIGHT = "RevealPayloads"
+_MOST = 10_000
+_noted: dict[tuple[str, int], int] = {}
+"""Person and execution -> until when their reads are on record, of this process."""
+
+
+def masks_something(call: Call) -> bool:
+    """Tell whether the caller's project masks values at all."""
+    return bool(call.project.masked)
+
+
+def read(call: Call, execution: Execution) -> Execution:
+    """Return an execution whose texts are as the caller may read them. It is never saved."""
+    if not masks_something(call):
+        return execution
+    if _reveals(call):
+        note(call, [execution])
+        return execution
+    return hiding.shown(execution)
+
+
+def events(call: Call, execution: Execution) -> Hide | None:
+    """Return what hides in an execution's events; None: nothing is hidden from this caller."""
+    if not masks_something(call):
+        return None
+    if _reveals(call):
+        note(call, [execution])
+        return None
+    return _hide(hiding.of(execution))
+
+
+def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
+    """Return what hides in the events of log streams, by the number of their execution.
+
+    None: nothing is hidden from this caller; ``note`` then takes what they read.
+    """
+    if not masks_something(call) or _reveals(call):
+        return None
+
+    def of_streams(some: Sequence[Stream]) -> dict[int, Hide]:
+        found = hiding.covers(call.project, [one.execution for one in some])
+        return {number: _hide(cover) for number, cover in found.items()}
+
+    return of_streams
+
+
+def note(call: Call, found: Collection[Execution]) -> None:
+    """Record that the caller reads executions as they are, those that have masked values."""
+    if not masks_something(call):
+        return
+    now_ms, name = clock.now_ms(), call.actor.name
+    fresh = [one for one in found if _noted.get((name, one.pk), 0) <= now_ms]
+    covers = hiding.covers(call.project, fresh) if fresh else {}
+    told = {one.pk: one.arn for one in fresh if covers[one.pk].hides}
+    if not told:
+        return
+    masks.note_reads(call.project, told.values(), f"read by {call.action}", call.actor)
+    if len(_noted) + len(told) > _MOST:
+        _noted.clear()
+    _noted.update({(name, number): now_ms + masks.FOR_MS for number in told})
+
+
+def _reveals(call: Call) -> bool:
+    return access.may(call.principal, RIGHT)
+
+
+def _hide(cover: hiding.Cover) -> Hide:
+    def hide(row: HistoryEvent) -> HistoryEvent:
+        row.details = cover.event(row.event_id, row.details)
+        return row
+
+    return hide

@@ -1,0 +1,128 @@
+"""Take secret values out of a text, in each form in which a server may send them back.
+
+A value is found as it is, with any of its characters percent-encoded or escaped as in JSON or HTML,
+and in Base64. What is computed from it in another way, such as its hash, is not.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MASK = "(masked)"
+SHORTEST = 4
+"""Shorter values are left: they stand in every text."""
+_SCHEMES = re.compile(r"(?:basic|bearer|token|apikey|digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_URL = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
+_LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+
+
+def redacted(value: Any, secrets: Iterable[str]) -> Any:
+    """Return a text, or an object of texts, without secret values."""
+    pattern = _pattern(frozenset(secrets))
+    return value if pattern is None else _within(value, pattern)
+
+
+def without_secrets(url: str) -> str:
+    """Return an address to be shown: without user and password, and without what it asks for."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    host = parts.netloc.rpartition("@")[2]
+    query = MASK if parts.query else ""
+    return urlunsplit(parts._replace(netloc=host, query=query, fragment=""))
+
+
+def without_url_secrets(text: str, url: str = "") -> str:
+    """Return a text with every address in it as ``without_secrets`` has it.
+
+    ``url``: the address that was called, whose secrets are also found where they stand alone, as a
+    server may send them back.
+    """
+    if url:
+        text = redacted(text.replace(url, without_secrets(url)), _url_secrets(url))
+    return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
+
+
+def _url_secrets(url: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return (url,)
+    user = parts.netloc.rpartition("@")[0]
+    given = [user, *user.split(":", 1), parts.query]
+    values = [value for _, value in parse_qsl(parts.query)]
+    return tuple(one for text in (*given, *values) for one in {text, unquote(text)} if one)
+
+
+def _within(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _within(one, pattern) for name, one in value.items()}
+    if not isinstance(value, str) or not pattern.search(value):
+        return value
+    found = pattern.sub(MASK, value)
+    # a number that is a secret leaves no JSON behind, which a client would stumble over
+    return json.dumps(MASK) if _is_json(value) and not _is_json(found) else found
+
+
+def _is_json(text: str) -> bool:
+    try:
+        engine.loads(text)
+    except engine.JsonTextError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
+    texts = {form for one in secrets for form in _forms(one) if len(form) >= SHORTEST}
+    # the longest first: a value may begin with another
+    parts = ["".join(map(_spelled, one)) for one in sorted(texts, key=len, reverse=True)]
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _forms(value: str) -> Iterable[str]:
+    yield value
+    scheme = _SCHEMES.fullmatch(value)
+    if scheme:  # as in "Bearer TOKEN"
+        yield from _forms(scheme[1])
+    if len(value) < SHORTEST:
+        return
+    data = value.encode("utf-8", "surrogatepass")
+    for encoded in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
+        yield encoded.decode().rstrip("=")  # with what padding there is, or without
+
+
+@lru_cache(maxsize=4096)
+def _spelled(character: str) -> str:
+    """Return a pattern of one character in all its spellings."""
+    data = character.encode("utf-8", "surrogatepass")
+    spellings = [
+        re.escape(character),
+        "".join(f"%(?i:{byte:02x})" for byte in data),
+        "".join(rf"\\{{1,4}}x(?i:{byte:02x})" for byte in data),  # as Python writes bytes
+        rf"&\#0*{ord(character)};",
+        rf"&\#[xX]0*(?i:{ord(character):x});",
+    ]
+    if ord(character) < 0x10000:  # noqa: PLR2004 - JSON writes those as one escape
+        spellings.append(rf"\\{{1,4}}u(?i:{ord(character):04x})")
+    if character in '"\\/':
+        spellings.append(r"\\{1,8}" + re.escape(character))
+    if character in _LETTERS:
+        spellings.append(r"\\{1,4}" + _LETTERS[character])
+    if character == " ":
+        spellings.append(r"\+")
+    if (named := html.escape(character)) != character:
+        spellings.append(named)
+    return f"(?:{'|'.join(spellings)})"

@@ -1,0 +1,28 @@
+"""Which project does an ARN belong to?  The one whose account stands in it."""
+
+from __future__ import annotations
+
+import time
+
+from console.models import Project
+
+_ACCOUNT_AT = 4  # arn:aws:states:region:ACCOUNT:...
+_KEPT_S = 5.0
+_known: dict[str, tuple[float, str]] = {}
+
+
+def project_of(arn: str) -> str:
+    """Return the name of the project that an ARN is of, "" if there is none.
+
+    Remembered for five seconds, since every call of a Task asks.
+    """
+    account = arn.split(":")[_ACCOUNT_AT] if arn.count(":") > _ACCOUNT_AT else ""
+    kept = _known.get(account)
+    now = time.monotonic()
+    if kept is not None and kept[0] > now:
+        return kept[1]
+    names = Project.objects.filter(account_id=account).values_list("name", flat=True)
+    found = names.first() or ""
+    if found:  # accounts that somebody made up must not fill the memory
+        _known[account] = (now + _KEPT_S, found)
+    return found

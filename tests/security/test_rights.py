@@ -1,0 +1,444 @@
+"""May each role do exactly what it should: every action of the API, every address and method?
+
+The two tables here are reviewed by hand and stand apart from the product's own. A new action or
+page without an entry fails, and so does an entry of something that is no more.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from console import access
+from console.awsapi import asgi, services, shapes
+from console.awsapi.errors import MissingAuthenticationToken
+from console.errors import AccessDeniedException, ServiceError
+from console.models import (
+    Activity,
+    Alias,
+    AuditEntry,
+    EventRule,
+    EventTarget,
+    Execution,
+    LogGroup,
+    MapRun,
+    Membership,
+    Project,
+    Role,
+    StateMachine,
+    Tag,
+    Version,
+)
+from console.store import activities, logs, map_runs, map_tasks, people, rules, tags, versions
+from console.store.audit import Actor
+from console.web.rights import ANYBODY, PAGES, SIGNED_IN
+from tests.console.awsapi.world import MAP
+from tests.console.store.helpers import ROLE, WAIT, create, drain, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1:8083"
+ROLES = [str(role) for role in Role]
+NOBODY, STRANGER = "anonymous", "other project"
+ASKING = [NOBODY, STRANGER, *ROLES]
+BY = Actor("owner", "", "test")
+
+API = {
+    "viewer": """
+        DescribeActivity DescribeExecution DescribeMapRun DescribeStateMachine
+        DescribeStateMachineAlias DescribeStateMachineForExecution GetExecutionHistory
+        ListActivities ListExecutions ListMapRuns ListStateMachineAliases ListStateMachineVersions
+        ListStateMachines ListTagsForResource ValidateStateMachineDefinition
+        events:DescribeRule events:ListRuleNamesByTarget events:ListRules events:ListTargetsByRule
+        events:TestEventPattern
+        logs:DescribeLogGroups logs:DescribeLogStreams logs:FilterLogEvents logs:GetLogEvents
+        monitoring:GetMetricData monitoring:GetMetricStatistics monitoring:ListMetrics
+    """,
+    "operator": """
+        GetActivityTask RedriveExecution SendTaskFailure SendTaskHeartbeat SendTaskSuccess
+        StartExecution StartSyncExecution StopExecution TestState UpdateMapRun
+        events:PutEvents
+    """,
+    "editor": """
+        CreateActivity CreateStateMachine CreateStateMachineAlias DeleteActivity
+        DeleteStateMachine DeleteStateMachineAlias DeleteStateMachineVersion
+        PublishStateMachineVersion TagResource UntagResource UpdateStateMachine
+        UpdateStateMachineAlias
+        events:DeleteRule events:DisableRule events:EnableRule events:PutRule events:PutTargets
+        events:RemoveTargets
+        logs:CreateLogGroup logs:DeleteLogGroup
+    """,
+}
+"""Least role -> actions of the API."""
+LEAST = {action: role for role, text in API.items() for action in text.split()}
+
+PAGE = {
+    (ANYBODY, ANYBODY): "login login-link",
+    (ANYBODY, None): "shared prometheus healthz readyz",
+    (None, ANYBODY): "start-link",
+    (None, SIGNED_IN): "logout preferences",
+    ("viewer", None): """
+        arn audit behind charts charts-csv charts-delta compare definition delta diff download
+        event event-payload events events-csv events-json execution execution-export
+        execution-scenario execution-svg executions executions-news failures grid insights machine
+        machine-logs machine-mermaid machine-metrics machine-news machine-svg machines
+        map-run-delta moment outline overview payload pulse step targets tasks view-count
+    """,
+    ("viewer", "viewer"): "keys",
+    (None, "viewer"): "key columns",
+    ("viewer", "operator"): "bulk bulk-job import map-run task",
+    ("operator", "operator"): "start replay stop redrive share test",
+    (None, "operator"): "reveal remark import-forget views send-again",
+    ("viewer", "editor"): """
+        machine-settings calls versions triggers activities activity notifications schedules rule
+        project-settings
+    """,
+    ("editor", "editor"): "new edit delete rule-delete",
+    (None, "editor"): "check start-link-revoke rule-switch target-add target-remove",
+    ("viewer", "owner"): "team",
+    (None, "owner"): "team-remove",
+}
+"""Least role to GET and to POST, None: the method is not taken -> names of addresses."""
+CELLS = {name: dict(zip(("GET", "POST"), pair, strict=True)) for pair, text in PAGE.items()
+         for name in text.split()}  # fmt: skip
+
+
+@pytest.fixture
+def persons(project: Project, django_user_model: Any) -> Iterator[dict[str, Any]]:
+    """Return one person a role in the project, and the owner of another one."""
+    access._principals.clear()
+    other = Project.objects.create(name="other", account_id="999999999999")
+    found = {}
+    for name in (*ROLES, STRANGER):
+        found[name] = django_user_model.objects.create_user(name)
+        role, where = (Role.OWNER, other) if name == STRANGER else (name, project)
+        Membership.objects.create(project=where, user=found[name], role=role)
+    yield found
+    access._principals.clear()
+
+
+# -- the API ---------------------------------------------------------------------------------------
+
+
+def served() -> list[tuple[services.Service, str]]:
+    """Return every action of every service that is answered."""
+    return [(one, action) for one in services.SERVICES for action in one.handlers]
+
+
+def signed_request(
+    service: services.Service, action: str, key_id: str, **params: Any
+) -> AWSRequest:
+    """Return a call that is signed with a key, unless that is ""."""
+    headers = {
+        "Content-Type": service.content_type,
+        "X-Amz-Target": f"{service.target}.{action}",
+        "Host": HOST,
+    }
+    made = AWSRequest("POST", f"http://{HOST}/", data=json.dumps(params).encode(), headers=headers)
+    if key_id:
+        credentials = Credentials(key_id, access.secret_for(key_id))
+        SigV4Auth(credentials, service.scope, "us-east-1").add_auth(made)
+    return made
+
+
+def send(service: services.Service, action: str, key_id: str, **params: Any) -> Any:
+    """Hand a call to the edge; raise its error."""
+    made = signed_request(service, action, key_id, **params)
+    lower = {name.lower(): [value] for name, value in made.headers.items()}
+    return asgi.answer_call({"path": "/"}, lower, made.data, "request")
+
+
+def test_every_action_of_the_service_models_has_its_cell() -> None:
+    """The reviewed table, the product's and what is served name the same actions."""
+    names = {service.permission(action) for service, action in served()}
+    assert set(LEAST) == names
+    for name, role in LEAST.items():
+        assert access.least_role(name) == role, name
+
+
+def test_an_action_that_is_not_served_is_refused(persons: dict[str, Any], project: Project) -> None:
+    """What the service models have beyond what is answered reaches nothing, for an owner either."""
+    key, _ = people.new_key(persons["owner"], project, BY)
+    for service in services.SERVICES:
+        for action in set(shapes.service(service.name).operation_names) - set(service.handlers):
+            with pytest.raises(ServiceError) as caught:
+                send(service, action, key.key_id)
+            assert caught.value.code == "UnknownOperationException", action
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_an_unlisted_action_is_refused(
+    persons: dict[str, Any], project: Project, role: str
+) -> None:
+    """Who adds an action and forgets its right gets a refusal, whatever the role."""
+    principal = access.Principal(persons[role], project, role)
+    for action in ("ExportEverything", "events:Unheard", ""):
+        with pytest.raises(access.Denied):
+            access.authorize(principal, action)
+        assert not access.still_may(role, project, action)
+
+
+@pytest.mark.parametrize("role", [NOBODY, *ROLES])
+def test_each_role_may_call_what_its_cell_says(
+    persons: dict[str, Any], project: Project, role: str
+) -> None:
+    """A call without parameters passes the door or does not; behind it, it may well be wrong."""
+    key = "" if role == NOBODY else people.new_key(persons[role], project, BY)[0].key_id
+    wrong = {}
+    for service, action in served():
+        name = service.permission(action)
+        expected = role != NOBODY and ROLES.index(role) >= ROLES.index(LEAST[name])
+        try:
+            send(service, action, key)
+            allowed = True
+        except (AccessDeniedException, MissingAuthenticationToken):
+            allowed = False
+        except ServiceError:
+            allowed = True
+        if allowed != expected:
+            wrong[name] = allowed
+    assert wrong == {}
+
+
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:machine"
+NAMED = {
+    "stateMachineAliasArn": f"{MACHINE}:live",
+    "stateMachineVersionArn": f"{MACHINE}:1",
+    "stateMachineArn": MACHINE,
+    "executionArn": "arn:aws:states:us-east-1:123456789012:execution:machine:x",
+    "activityArn": "arn:aws:states:us-east-1:123456789012:activity:work",
+    "mapRunArn": "",  # which ``things`` fills in
+    "resourceArn": MACHINE,
+    "Name": "rule",
+    "Rule": "rule",
+    "logGroupName": "/ours",
+}
+"""Parameter -> our thing."""
+FURTHER: dict[str, dict[str, Any]] = {
+    "CreateStateMachineAlias": {
+        "name": "theirs",
+        "routingConfiguration": [{"stateMachineVersionArn": f"{MACHINE}:1", "weight": 100}],
+    },
+    "ListRuleNamesByTarget": {"TargetArn": MACHINE},
+    "RemoveTargets": {"Ids": ["t"]},
+    "PutTargets": {"Targets": [{"Id": "t", "Arn": MACHINE}]},
+    "GetLogEvents": {"logStreamName": "s"},
+    "TagResource": {"tags": [{"key": "k", "value": "theirs"}]},
+    "UntagResource": {"tagKeys": ["k"]},
+    "UpdateMapRun": {"maxConcurrency": 1},
+    "UpdateStateMachine": {"roleArn": ROLE},
+    "UpdateStateMachineAlias": {"description": "d"},
+}
+"""What an action needs beside the thing it acts on."""
+OWN_NAME = {"PutRule", "CreateLogGroup"}
+"""What makes a thing of that name in one's own project."""
+
+
+MISSING = ("DoesNotExist", "NotFound", "NotFoundException")
+SILENT = {"DeleteActivity", "DeleteRule", "DeleteStateMachine", "DeleteStateMachineVersion"}
+"""What answers for a thing that is not there as if it had done its work."""
+
+
+@pytest.fixture
+def things(project: Project) -> None:
+    """Make something of most kinds in the project."""
+    machine = create(project, WAIT)
+    start(machine, name="x")
+    version = versions.publish(machine)
+    route = [{"stateMachineVersionArn": version.arn, "weight": 100}]
+    versions.create_alias(project, "live", route)
+    drain(start(create(project, MAP, "mapper"), [1, 2], name="m"))
+    assert map_runs.begin(*map_tasks.scheduled()[0])
+    NAMED["mapRunArn"] = MapRun.objects.get().arn
+    activities.create(project, "us-east-1", "work")
+    tags.put(MACHINE, {"k": "ours"})
+    rules.put(project, "us-east-1", "rule", pattern=json.dumps({"source": ["x"]}))
+    target = {"Id": "t", "Arn": MACHINE, "RoleArn": ROLE}
+    rules.put_targets(project, "us-east-1", "rule", [target])
+    logs.create_group(project, "us-east-1", "/ours", BY)
+
+
+def rows() -> list[Any]:
+    """Return everything that ``things`` made, as it is now."""
+    models: list[Any] = [StateMachine, Version, Alias, Tag, Activity]
+    models += [Execution, MapRun, EventRule, EventTarget, LogGroup]
+    return [list(one.objects.order_by("pk").values()) for one in models]
+
+
+def test_nothing_of_another_project_is_answered_or_changed(
+    persons: dict[str, Any], things: None
+) -> None:
+    """The owner of another project names our things, and they are as missing as nobody's."""
+    key = people.new_key(persons[STRANGER], Project.objects.get(name="other"), BY)[0].key_id
+    before = rows()
+    told = {}
+    for service, action in served():
+        shape = shapes.service(service.name).operation_model(action).input_shape
+        naming = [one for one in NAMED if one in shape.members]
+        if not naming or action in OWN_NAME:
+            continue
+        params = {naming[0]: NAMED[naming[0]], **FURTHER.get(action, {})}
+        try:
+            told[action] = json.dumps(send(service, action, key, **params))
+        except ServiceError as error:
+            told[action] = error.code
+    answered = {action for action, text in told.items() if not text.endswith(MISSING)}
+    assert answered == SILENT
+    assert all("123456789012" not in told[action] for action in answered)
+    assert rows() == before
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def addresses(patterns: list[Any], before: str = "/") -> Iterator[tuple[str, str]]:
+    """Yield the name and the route of every page there is."""
+    for one in patterns:
+        if isinstance(one, URLResolver):
+            yield from addresses(one.url_patterns, before + str(one.pattern))
+        elif isinstance(one, URLPattern):
+            yield str(one.name), before + str(one.pattern)
+
+
+ROUTES = dict(addresses(get_resolver().url_patterns))
+FILLED = {
+    "map-runs/<int:number>": "map-runs/3",
+    "<str:machine>": "machine",
+    "<str:execution>": "x",
+    "<str:activity>": "work",
+    "<str:rule>": "rule",
+    "<str:key>": "AKIANOBODY",
+    "<str:token>": "nonsense",
+    "<str:secret>": "nonsense",
+    "<str:kind>": "graph.svg",
+    "<path:arn>": NAMED["executionArn"],
+    "<int:number>": "1",
+}
+
+
+def filled(route: str) -> str:
+    """Return an address of a route that names our things."""
+    field = "input" if route.endswith(".json") else "parameters"
+    route = route.replace("<str:field>", field)
+    for part, value in FILLED.items():
+        route = route.replace(part, value)
+    assert "<" not in route, route
+    return route
+
+
+def test_every_address_has_its_cell() -> None:
+    """The reviewed table, the product's and the router name the same pages and methods."""
+    assert len(ROUTES) == sum(1 for _ in addresses(get_resolver().url_patterns)), "a name twice"
+    assert set(CELLS) == set(ROUTES) == set(PAGES)
+    for name, methods in PAGES.items():
+        assert set(methods) == {method for method, role in CELLS[name].items() if role}, name
+        for method, actions in methods.items():
+            least = [one if one in (ANYBODY, SIGNED_IN) else access.least_role(one)
+                     for one in actions]  # fmt: skip
+            assert set(least) == {CELLS[name][method]}, (name, method)
+
+
+METHODS: dict[str, tuple[str, ...]] = dict.fromkeys(ASKING, ("GET", "POST"))
+METHODS["owner"] = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SESSION_COOKIE = "stepyard_session"
+
+
+def entered(cell: str, asking: str) -> bool:
+    """Tell whether a cell of the table lets somebody in."""
+    if cell == ANYBODY:
+        return True
+    if asking == NOBODY:
+        return False
+    role = "owner" if asking == STRANGER else asking
+    return cell == SIGNED_IN or ROLES.index(role) >= ROLES.index(cell)
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_each_address_lets_in_whom_its_cell_says(
+    persons: dict[str, Any], things: None, asking: str
+) -> None:
+    """Every address, with every method: a login page, a 403, a 405, or whatever the page says."""
+    client = Client()
+    wrong = {}
+    for name, route in sorted(ROUTES.items(), key=lambda one: one[0] == "logout"):
+        for method in METHODS[asking]:
+            if asking != NOBODY and (name == "logout" or SESSION_COOKIE not in client.cookies):
+                client.force_login(persons[asking])
+            got = seen(client.generic(method, filled(route)))
+            expected = "405"
+            if cell := CELLS[name].get(method):
+                expected = "in" if entered(cell, asking) else "403"
+            if asking == NOBODY and ANYBODY not in CELLS[name].values():
+                expected = "login"
+            if name == "shared" and got == "403":  # its own: the token is none
+                got = "in"
+            if got != expected:
+                wrong[name, method] = (got, expected)
+    assert wrong == {}
+    refused = AuditEntry.objects.filter(action="Refused")
+    assert refused.exists() == (asking in ("viewer", "operator", "editor"))
+
+
+def seen(answer: Any) -> str:
+    """Return what became of a request."""
+    if answer.status_code in (403, 405):
+        return str(answer.status_code)
+    at_login = answer.status_code == 302 and "?next=" in answer["Location"]
+    assert answer.status_code < 500
+    return "login" if at_login else "in"
+
+
+def test_the_pages_of_another_project_are_not_there(persons: dict[str, Any], things: None) -> None:
+    """Who owns another project gets 404 for our things, and no page of theirs names them."""
+    client = Client()
+    client.force_login(persons[STRANGER])
+    before = rows()
+    for name, route in ROUTES.items():
+        for method in [one for one, cell in CELLS[name].items() if cell not in (None, ANYBODY)]:
+            answer = client.generic(method, filled(route))
+            theirs = any(one in route for one in ("<str:machine>", "<str:execution>"))
+            theirs = theirs or any(one in route for one in ("<str:activity>", "<str:rule>"))
+            if theirs and name != "arn":
+                assert answer.status_code == 404, (name, method, answer.status_code)
+            elif answer.status_code == 200:
+                assert b"123456789012" not in answer.getvalue(), (name, method)
+    assert rows() == before
+
+
+def test_a_page_that_is_in_no_table_is_refused(
+    persons: dict[str, Any], things: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who adds a page and forgets its right gets a refusal, an owner, too."""
+    monkeypatch.delitem(PAGES, "machines")
+    monkeypatch.delitem(PAGES, "healthz")  # which asks for no login
+    client = Client()
+    client.force_login(persons["owner"])
+    assert client.get("/machines/").status_code == 403
+    assert client.get("/machines/machine/").status_code == 200
+    assert Client().get("/healthz").status_code == 403
+
+
+def asked() -> set[str]:
+    """Return the actions that the code of the pages asks the right for, as far as it names them."""
+    found = set()
+    for path in (Path(access.__file__).parent / "web").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("require", ".may")):
+                found |= {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+    return {one for one in found if isinstance(one, str)}
+
+
+def test_every_right_that_pages_ask_for_is_in_the_table() -> None:
+    """A name that nobody wrote down, or a typing mistake, would shut a page for everybody."""
+    assert len(asked()) > 20
+    assert {one for one in asked() if access.least_role(one) is None} == set()
