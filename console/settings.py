@@ -201,6 +201,8 @@ STEPYARD_LIMITS = os.environ.get("STEPYARD_LIMITS", "aws")  # aws | 2019
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
+# layouts of workflows that were drawn; tests choose a folder of their own
+STEPYARD_LAYOUTS = None if TESTING else DATA_DIR / "layouts"
 STEPYARD_LEASE_S = float(os.environ.get("STEPYARD_LEASE_S", "10"))  # of a worker of a team
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
