@@ -223,6 +223,8 @@ environment.choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itsel
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
+# layouts of workflows that were drawn; tests choose a folder of their own
+STEPYARD_LAYOUTS = None if TESTING else DATA_DIR / "layouts"
 STEPYARD_LEASE_S = environment.number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")  # of a worker
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 

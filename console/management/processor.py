@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 
+_before: set[int] | None = None
+
 
 def stay_on_one() -> None:
     """Keep this process, and what it starts later, to one of the processors it may use.
@@ -15,5 +17,16 @@ def stay_on_one() -> None:
     """
     if os.environ.get("STEPYARD_PROCESSORS") == "all" or not hasattr(os, "sched_setaffinity"):
         return
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {random.choice(allowed)})  # noqa: S311 - nobody must not guess it
+    global _before  # noqa: PLW0603 - one a process
+    _before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {random.choice(sorted(_before))})  # noqa: S311 - no secret
+
+
+def allowed() -> set[int]:
+    """Return the processors that this process might use when it began; empty: not known here.
+
+    They are for its children with work of their own, which must not wait for its threads.
+    """
+    if _before is not None:
+        return _before
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()

@@ -138,6 +138,17 @@ class Row:
         )
 
 
+MOST_ROWS = 1000
+"""How many states are shown side by side."""
+
+
+def shown_rows(found: list[Row]) -> list[Row]:
+    """Return the rows to show: all, or of too many the first ones, those that differ before."""
+    if len(found) <= MOST_ROWS:
+        return found
+    return sorted(found, key=lambda row: not row.differs)[:MOST_ROWS]
+
+
 def rows(a: Walk, b: Walk) -> list[Row]:
     """Return all states, in the order of the first definition, then those of the second only."""
     names = dict.fromkeys((*a.cells, *b.cells))

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from console.models import Execution
     from engine import Trace
 
+MOST_ROWS = 1000
+"""How many steps the table and the timeline show; a filter finds the others."""
+MOST_NAMES = 1000
+"""How many states the event table can be filtered by, the first ones of the definition."""
+
 
 def history(
     one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
@@ -53,7 +58,7 @@ def history(
 def _states(one: Execution) -> list[str]:
     """Return the states the event table can be filtered by."""
     try:
-        return [box.node.name for box in svg.picture(one.definition.text).boxes]
+        return list(svg.names(one.definition.text)[:MOST_NAMES])
     except engine.DefinitionError:
         return []
 
@@ -129,14 +134,15 @@ def painted(
     """Return what a trace says: summaries, ways taken, steps, bars and the panel."""
     summaries = steps.summaries(trace)
     wanted = tree.Wanted.of(query)
-    rows = tree.rows(trace, summaries, wanted)
+    found = tree.rows(trace, summaries, wanted)
+    rows = found[:MOST_ROWS]
     chosen = query.get("attempt", "")
     attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
     axis, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
-        "tree": {"rows": rows, "wanted": wanted, "keys": words.STEP},
+        "tree": {"rows": rows, "found": len(found), "wanted": wanted, "keys": words.STEP},
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         **panel_of(one, trace, query),

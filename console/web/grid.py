@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.runs import Run
-    from console.web.shapes import Picture
+    from engine import Graph
 
 SIZES = (25, 50, 100)
+MOST_LINES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,45 +58,44 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Executions, oldest first, and a line a state. ``total``: the executions themselves."""
+    """Executions, oldest first, and a line a state. ``total``: the executions themselves.
+
+    ``states``: how many there are, with those that have no line.
+    """
 
     runs: tuple[Run, ...]
     total: Line
     lines: tuple[Line, ...]
+    states: int
 
 
-def grid(found: Sequence[Run], picture: Picture | None, elsewhere: frozenset[str]) -> Grid:
-    """Return the grid of some executions, given newest first."""
+def grid(found: Sequence[Run], graph: Graph | None, elsewhere: frozenset[str]) -> Grid:
+    """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
     order = tuple(reversed(found))
-    states = [(box.node.name, box.node.type) for box in picture.boxes] if picture else []
+    states = [(node.name, node.type) for node in graph.nodes] if graph else []
     here = {name for name, _ in states}
     gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
-    depths = _depths(picture)
+    depths = _depths(graph)
     lines = [
         Line(name, kind, depths[name], (), None, elsewhere=True)
         if name in elsewhere and not any(name in run.cells for run in order)
         else _line(name, kind, depths[name], order)
-        for name, kind in states
+        for name, kind in states[:MOST_LINES]
     ]
-    lines += [_line(name, "", 0, order, old=True) for name in gone]
-    return Grid(order, _total(order), tuple(lines))
+    room = MOST_LINES - len(lines)
+    lines += [_line(name, "", 0, order, old=True) for name in list(gone)[:room]]
+    return Grid(order, _total(order), tuple(lines), len(states) + len(gone))
 
 
-def _depths(picture: Picture | None) -> dict[str, int]:
+def _depths(graph: Graph | None) -> dict[str, int]:
     """Return how many boxes each state stands in."""
-    boxes = picture.boxes if picture else ()
-    return {
-        box.node.name: sum(
-            outer.nested
-            and outer is not box
-            and outer.x <= box.x
-            and outer.y <= box.y
-            and box.x + box.width <= outer.x + outer.width
-            and box.y + box.height <= outer.y + outer.height
-            for outer in boxes
-        )
-        for box in boxes
-    }
+    if graph is None:
+        return {}
+    groups: dict[str, int] = {}
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        groups[group.id] = 0 if owner is None else groups[owner.group] + 1
+    return {node.name: groups[node.group] for node in graph.nodes}
 
 
 def _line(name: str, kind: str, depth: int, order: Sequence[Run], *, old: bool = False) -> Line:

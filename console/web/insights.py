@@ -84,10 +84,13 @@ class Coverage:
 def elsewhere(graph: Graph) -> frozenset[str]:
     """Return the names of the states that run in executions of a distributed Map's own."""
     apart: set[str] = set()
+    states: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        states.setdefault(node.group, []).append(node.id)
     for group in graph.groups:  # outer groups come first
         owner = graph.by_id.get(group.owner)
         if owner is not None and (owner.id in apart or _distributed(owner)):
-            apart |= {node.id for node in graph.nodes if node.group == group.id}
+            apart.update(states[group.id])
     return frozenset(graph.by_id[node].name for node in apart)
 
 
@@ -122,9 +125,11 @@ def ways(graph: Graph, found: Sequence[Run], known: dict[str, Insight]) -> list[
     """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
     taken = {way for run in found for way in run.ways}
     result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]
+    out: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        out.setdefault(edge.source, []).append(edge)
     for node in graph.nodes:
-        edges = [edge for edge in graph.edges if edge.source == node.id]
-        result += _edges(graph, node, edges, taken, known[node.id])
+        result += _edges(graph, node, out.get(node.id, ()), taken, known[node.id])
         result += _retriers(node, known[node.id])
     return result
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from engine import Edge, Graph, Group, Node
 
@@ -19,7 +20,13 @@ def flowchart(graph: Graph) -> str:
     """Return the text; names are written as entities where Mermaid would read them as signs."""
     top = next(group for group in graph.groups if not group.owner)
     ends = [node for node in graph.nodes if node.group == top.id and node.ends]
-    rows = ["flowchart TD", "  start([Start])", *_group(graph, top, "  ")]
+    states: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        states.setdefault(node.group, []).append(node)
+    inner: dict[str, list[Group]] = {}
+    for group in graph.groups:
+        inner.setdefault(group.owner, []).append(group)
+    rows = ["flowchart TD", "  start([Start])", *_Text(states, inner).group(top, "  ")]
     rows += [_edge(edge) for edge in graph.edges]
     rows.append(f"  start --> {top.start}")
     if happy := [node for node in ends if node.type != "Fail"]:
@@ -27,24 +34,28 @@ def flowchart(graph: Graph) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _group(graph: Graph, group: Group, indent: str) -> Iterator[str]:
-    for node in graph.nodes:
-        if node.group == group.id:
-            yield from _node(graph, node, indent)
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Writes groups. ``states``: by group; ``inner``: groups by who holds them."""
 
+    states: Mapping[str, Sequence[Node]]
+    inner: Mapping[str, Sequence[Group]]
 
-def _node(graph: Graph, node: Node, indent: str) -> Iterator[str]:
-    if node.type not in _HOLDERS:
-        opened, closed = _NAMED.get(node.type, ("[", "]"))
-        yield f'{indent}{node.id}{opened}"{_text(node.name)}"{closed}'
-        return
-    yield f'{indent}subgraph {node.id}["{_text(f"{node.type}: {node.name}")}"]'
-    for inner in graph.groups:
-        if inner.owner == node.id:
+    def group(self, group: Group, indent: str) -> Iterator[str]:
+        for node in self.states[group.id]:
+            yield from self._node(node, indent)
+
+    def _node(self, node: Node, indent: str) -> Iterator[str]:
+        if node.type not in _HOLDERS:
+            opened, closed = _NAMED.get(node.type, ("[", "]"))
+            yield f'{indent}{node.id}{opened}"{_text(node.name)}"{closed}'
+            return
+        yield f'{indent}subgraph {node.id}["{_text(f"{node.type}: {node.name}")}"]'
+        for inner in self.inner.get(node.id, ()):
             yield f'{indent}  subgraph {inner.id}[" "]'
-            yield from _group(graph, inner, f"{indent}    ")
+            yield from self.group(inner, f"{indent}    ")
             yield f"{indent}  end"
-    yield f"{indent}end"
+        yield f"{indent}end"
 
 
 def _edge(edge: Edge) -> str:

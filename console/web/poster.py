@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NO_XML = re.compile("[\ufffe\uffff]")
 _HEAD = 40  # pixels: what the caption takes
+_LINE = 20  # pixels: what a notice takes
 TONES = {
     "succeeded": ("#187a34", "#e6f4ea"),
     "failed": ("#c62f1c", "#fdecea"),
@@ -41,6 +42,8 @@ class Frame:
     width: float
     height: float
     caption: str = ""
+    notices: tuple[tuple[float, str], ...] = ()
+    """Baseline and text of each line below the picture."""
 
     @property
     def middle(self) -> float:
@@ -49,11 +52,15 @@ class Frame:
 
 
 def frame(picture: Picture, caption: str = "") -> Frame:
-    """Return the frame of a picture, wide enough for its caption."""
-    if not caption:
-        return Frame(0, 0, picture.width, picture.height)
-    width = max(picture.width, columns(caption) * CHAR + 32)
-    return Frame((picture.width - width) / 2, -_HEAD, width, picture.height + _HEAD, caption)
+    """Return the frame of a picture, wide enough for its caption and notices."""
+    texts = (caption, *picture.notices)
+    width = max(picture.width, *(columns(text) * CHAR + 32 for text in texts if text), 0)
+    head = _HEAD if caption else 0
+    notices = tuple(
+        (picture.height + _LINE * place, text) for place, text in enumerate(picture.notices, 1)
+    )
+    height = picture.height + head + (_LINE * len(notices) + _LINE / 2 if notices else 0)
+    return Frame((picture.width - width) / 2, -head, width, height, caption, notices)
 
 
 def of_machine(one: StateMachine) -> str:

@@ -86,7 +86,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything to draw; boxes of groups come before what they hold."""
+    """Everything to draw; boxes of groups come before what they hold.
+
+    ``notices``: sentences about what is not drawn, or not in the usual way.
+    """
 
     width: float
     height: float
@@ -94,6 +97,12 @@ class Picture:
     lines: tuple[Line, ...]
     start: Point | None = None
     end: Point | None = None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Return how many things are drawn."""
+        return len(self.boxes) + len(self.lines)
 
 
 def text_width(node: Node) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+PAGE_LINES = 5000
 _MOST_LINES = 20_000
 _CONTEXT = 3
 
@@ -34,18 +36,50 @@ def readable(text: str) -> str:
 # -- states in the text ----------------------------------------------------------------------------
 
 
-def marked(text: str, ids: Mapping[str, str]) -> SafeString:
-    """Return the text with a ``<span id="src-...">`` around each state. ``ids``: by name."""
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """A part of a definition's text as HTML, and which of how many it is."""
+
+    html: SafeString
+    number: int
+    pages: int
+
+    @property
+    def previous(self) -> int:
+        """Return the page before this one, 0 if there is none."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """Return the page after this one, 0 if there is none."""
+        return self.number + 1 if self.number < self.pages else 0
+
+
+def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = "") -> TextPage:
+    """Return a page of ``PAGE_LINES`` lines, with a ``<span id="src-...">`` around each state.
+
+    ``ids``: of the states that are marked, by name; ``number``: from 1, what is beyond is the last;
+    ``chosen``: the id of a state, whose page is wanted instead.
+    """
+    places = [place for place in _states(text) if place[0] in ids] if ids else []
+    starts = [0, *(found.end() for found in re.finditer("\n", text))][::PAGE_LINES]
+    at = next((start for name, start, _ in places if ids[name] == chosen), None)
+    if at is not None:
+        number = bisect_right(starts, at)
+    number = min(max(number, 1), len(starts))
+    begin, end = starts[number - 1], starts[number] if number < len(starts) else len(text)
     marks: list[tuple[int, int, str]] = []
-    for name, start, end in _states(text):
-        if name in ids:
-            marks.append((start, 1, f'<span class="src" id="src-{ids[name]}" tabindex="-1">'))
-            marks.append((end, 0, "</span>"))
-    pieces, place = [], 0
-    for at, _, tag in sorted(marks, key=lambda mark: mark[:2]):
-        pieces += [escape(text[place:at]), tag]
-        place = at
-    return mark_safe("".join([*pieces, escape(text[place:])]))  # noqa: S308 - escaped above
+    for name, start, stop in places:
+        if begin <= start < end:
+            focus = " autofocus" if ids[name] == chosen else ""
+            span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
+            marks += [(start, 1, span), (min(stop, end), 0, "</span>")]
+    pieces, place = [], begin
+    for here, _, tag in sorted(marks, key=lambda mark: mark[:2]):
+        pieces += [escape(text[place:here]), tag]
+        place = here
+    html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
+    return TextPage(html, number, len(starts))
 
 
 def _states(text: str) -> Iterator[tuple[str, int, int]]:

@@ -1,27 +1,32 @@
 """Where does each state stand in the picture?
 
-Graphviz lays out one group at a time (the machine, a branch, an item processor). It gets opaque
-ids and sizes only: it writes attributes unescaped, so no text of a user may reach it. An inner
-group becomes a box of its parent, so boxes nest cleanly. Words and links are our template's.
+One group at a time is laid out (the machine, a branch, an item processor), by Graphviz in a process
+of its own (``graph.layout_pool``). An inner group becomes a box of its parent, so boxes nest
+cleanly. Words and links are our template's. What Graphviz does not lay out within its limits is
+drawn in plain layers, and the picture says so.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
-import pygraphviz
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 import engine
+from console import clock
+from console.web.graph import dot, layout_cache, plain_layers
+from console.web.graph.bounds import MOST_ARROWS, bounded
+from console.web.graph.diagram import Arrow, Diagram, Rectangle
+from console.web.graph.layout_cache import Layout
+from console.web.graph.layout_pool import LIMIT_S, POOL, NotLaidOut, Reason
 from console.web.shapes import (
     ENTRY,
     EXIT,
     GAP,
     HEAD,
-    LABEL_HEIGHT,
     LINE,
     PAD,
     Box,
@@ -35,38 +40,195 @@ from console.web.shapes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from console.web.graph.diagram import Curve, Drawn
     from engine import Edge, Graph, Group, Node
 
+    Draw = Callable[[Diagram], Drawn]
 
-@lru_cache(maxsize=256)
+T = TypeVar("T")
+_TOOLTIP = 500  # characters
+_TERMINAL, _JOINT = (61.92, 28.8), (0.72, 0.72)
+"""Sizes of Start and End, and of the point where the lines out of a group meet; pixels."""
+
+_PLAIN = "it is drawn in plain layers, without the words on its arrows."
+_WHY = {
+    Reason.TIME: f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}",
+    Reason.SLOW: f"This workflow is too large for Graphviz within {LIMIT_S:.0f} seconds; {_PLAIN}",
+    Reason.CRASH: f"Graphviz could not lay out this workflow; {_PLAIN}",
+    Reason.QUEUE: "Graphviz is busy with other workflows: this one is drawn in plain layers."
+    " Load the page again for the usual picture.",
+}
+_TOO_MANY = f"This workflow has too many transitions for Graphviz; {_PLAIN}"
+
+
+# -- pictures that are kept ------------------------------------------------------------------------
+
+
+class _Pictures:
+    """The pictures that were asked for last, by definition."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: boxes and lines of all of them together."""
+        self._most = most
+        self._room = most
+        self._known: OrderedDict[str, tuple[Picture, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str) -> Picture | None:
+        """Return a picture, unless it was to be tried again by now."""
+        with self._lock:
+            picture, until_ms = self._known.get(key, (None, 0))
+            if picture is None or (until_ms and until_ms <= clock.now_ms()):
+                return None
+            self._known.move_to_end(key)
+            return picture
+
+    def put(self, key: str, picture: Picture, until_ms: int) -> None:
+        """Keep a picture; ``until_ms``: for so long, 0 for ever."""
+        with self._lock:
+            self._drop(key)
+            self._known[key] = (picture, until_ms)
+            self._room -= picture.weight
+            while self._room < 0 and len(self._known) > 1:
+                self._drop(next(iter(self._known)))
+
+    def _drop(self, key: str) -> None:
+        dropped = self._known.pop(key, None)
+        if dropped is not None:
+            self._room += dropped[0].weight
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._known.clear()
+            self._room = self._most
+
+
+PICTURES = _Pictures(100_000)
+
+
 def picture(text: str, kind: str = "STANDARD") -> Picture:
-    """Return the laid-out picture of a definition; raise ``engine.DefinitionError``."""
-    return lay_out(engine.graph(engine.parse(text, kind)))
+    """Return the laid-out picture of a definition; raise ``engine.DefinitionError``.
+
+    It takes at most about three seconds, of which the layout is two; most of the time none at all,
+    since pictures are kept here and layouts in a folder (``layout_cache``).
+    """
+    key = layout_cache.digest(text)
+    known = PICTURES.get(f"{kind} {key}")
+    if known is None:
+        graph = engine.graph(engine.parse(text, kind))
+        known, layout = _laid_out(graph, key)
+        if layout.limit is not Reason.QUEUE:
+            PICTURES.put(f"{kind} {key}", known, layout.until_ms)
+    return known
 
 
-def lay_out(graph: Graph) -> Picture:
-    """Place every state of a graph; sizes are pixels."""
-    top = next(group for group in graph.groups if not group.owner)
-    return _shift(_Layout(graph).group(top), 8, 8, grow=16)
+@lru_cache(maxsize=16)
+def names(text: str) -> tuple[str, ...]:
+    """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
+    return tuple(node.name for node in engine.graph(engine.parse(text)).nodes)
 
 
-class _Layout:
-    """Lays out a group, its inner groups first."""
+def _laid_out(graph: Graph, key: str) -> tuple[Picture, Layout]:
+    """Return a picture, and the layout it was made of. ``key``: what it is kept under."""
+    part = bounded(graph)
+    notices = []
+    if len(part.nodes) < len(graph.nodes):
+        states = f"{len(part.nodes):,} of {len(graph.nodes):,} states are drawn"
+        notices.append(f"{states}, those nearest to the start. The text has all of them.")
+    if len(part.edges) > MOST_ARROWS:
+        return _plain(part, [*notices, _TOO_MANY]), Layout()
+    drawn, layout = _kept(part, key) or _by_graphviz(part, key)
+    if drawn is None:
+        why = _WHY[layout.limit or Reason.CRASH]
+        return _plain(part, [*notices, why]), layout
+    return replace(drawn, notices=tuple(notices)), layout
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+
+def _kept(graph: Graph, key: str) -> tuple[Picture | None, Layout] | None:
+    """Return the picture of a layout that is kept, None if there is none that fits."""
+    layout = layout_cache.read(key)
+    if layout is None:
+        return None
+    if layout.limit is not None:
+        return None, layout
+    try:
+        return _whole(graph, lambda one: _known(layout, one)), layout
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None  # of other sizes, or nothing that this version wrote
+
+
+def _known(layout: Layout, diagram: Diagram) -> Drawn:
+    return dot.read(layout.groups[layout_cache.digest(dot.source(diagram))])
+
+
+def _by_graphviz(graph: Graph, key: str) -> tuple[Picture | None, Layout]:
+    """Return the picture that Graphviz makes, None if it did not within its limits; keep both."""
+    layout = Layout()
+    try:
+        with POOL.session() as session:
+
+            def draw(diagram: Diagram) -> Drawn:
+                text = dot.source(diagram)
+                answer = layout.groups[layout_cache.digest(text)] = session.lay_out(text)
+                return dot.read(answer)
+
+            # whoever had the child before may have laid out the same
+            known = _kept(graph, key)
+            if known is not None:
+                return known
+            made = _whole(graph, draw)
+    except NotLaidOut as error:
+        made, layout = None, layout_cache.limited(error.reason)
+    if layout.limit is not Reason.QUEUE:
+        layout_cache.write(key, layout)
+    return made, layout
+
+
+def _plain(graph: Graph, notices: list[str]) -> Picture:
+    pairs = len({(edge.source, edge.target) for edge in graph.edges})
+    if pairs > MOST_ARROWS:
+        notices = [*notices, f"{MOST_ARROWS:,} of {pairs:,} arrows are drawn."]
+    left = MOST_ARROWS
+
+    def draw(diagram: Diagram) -> Drawn:
+        nonlocal left
+        drawn = plain_layers.lay_out(diagram, max(left, 0))
+        left -= len(drawn.curves)
+        return drawn
+
+    return replace(_whole(graph, draw), notices=tuple(notices))
+
+
+# -- composing -------------------------------------------------------------------------------------
+
+
+def _whole(graph: Graph, draw: Draw) -> Picture:
+    layout = _Composer(graph, draw)
+    return _shift(layout.group(layout.groups[""][0]), 8, 8, grow=16)
+
+
+class _Composer:
+    """Lays out a group, its inner groups first. ``groups``: by the state that holds them."""
+
+    def __init__(self, graph: Graph, draw: Draw) -> None:
+        self._draw = draw
+        self.groups = _by(graph.groups, lambda group: group.owner)
+        self._nodes = _by(graph.nodes, lambda node: node.group)
+        self._edges = _by(graph.edges, lambda edge: graph.by_id[edge.source].group)
 
     def group(self, group: Group) -> Picture:
-        nodes = [node for node in self.graph.nodes if node.group == group.id]
-        ids = {node.id for node in nodes}
-        edges = [edge for edge in self.graph.edges if edge.source in ids]
+        nodes, edges = self._nodes[group.id], self._edges.get(group.id, [])
         inner = {node.id: self._inside(node) for node in nodes}
         sizes = {node.id: _size(node, inner[node.id]) for node in nodes}
-        return _compose(group, nodes, edges, inner, sizes, outer=not group.owner)
+        drawn = self._draw(_diagram(group, nodes, edges, sizes))
+        return _compose(group, nodes, edges, inner, sizes, drawn)
 
     def _inside(self, node: Node) -> Picture | None:
         """Return the branches of a Parallel or the processor of a Map, side by side."""
-        groups = [group for group in self.graph.groups if group.owner == node.id]
+        groups = self.groups.get(node.id)
         if not groups:
             return None
         parts = [self.group(group) for group in groups]
@@ -87,36 +249,61 @@ class _Layout:
         return Picture(max(width, least), height, tuple(boxes), tuple(lines))
 
 
+def _by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {}
+    for one in things:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
 def _compose(
     group: Group,
     nodes: list[Node],
     edges: list[Edge],
     inner: dict[str, Picture | None],
     sizes: dict[str, Point],
-    *,
-    outer: bool,
+    drawn: Drawn,
 ) -> Picture:
-    ends = _ends(nodes, outer=outer)
-    drawn = _graphviz(_dot(group, nodes, edges, sizes, ends, outer=outer))
-    width, height = (float(part) for part in drawn["bb"].split(",")[2:])
-    spots = {one["name"]: _point(one["pos"], height) for one in drawn["objects"]}
+    outer = not group.owner
     boxes: list[Box] = []
     lines: list[Line] = []
     for node in nodes:
-        box = _box(node, spots[node.id], sizes[node.id], nested=inner[node.id] is not None)
+        box = _box(node, drawn.spots[node.id], sizes[node.id], nested=inner[node.id] is not None)
         boxes.append(box)
         inside = inner[node.id]
         if inside is not None:
             moved = _shift(inside, box.x + PAD, box.y + HEAD + ENTRY + LINE * (len(box.lines) - 1))
             boxes += moved.boxes
             lines += moved.lines
-    first = spots[group.start]
-    start = spots["start"] if outer else (first[0], first[1] - sizes[group.start][1] / 2)
+    first = drawn.spots[group.start]
+    start = drawn.spots["start"] if outer else (first[0], first[1] - sizes[group.start][1] / 2)
     known = {f"e{place}": edge for place, edge in enumerate(edges)}
-    for one in drawn.get("edges", ()):
-        kind = "next" if outer else "out"
-        lines.append(_line(one, known.get(one["id"]), height, kind))
-    return Picture(width, height, tuple(boxes), tuple(lines), start, spots.get("end"))
+    lines += [_line(one, known.get(one.id), "next" if outer else "out") for one in drawn.curves]
+    end = drawn.spots.get("end")
+    return Picture(drawn.width, drawn.height, tuple(boxes), tuple(lines), start, end)
+
+
+def _diagram(
+    group: Group, nodes: list[Node], edges: list[Edge], sizes: dict[str, Point]
+) -> Diagram:
+    """Return what is laid out of a group: ids and sizes, in the order of the definition."""
+    outer = not group.owner
+    end = _TERMINAL if outer else _JOINT
+    parts: list[Rectangle | Arrow] = []
+    if outer:
+        parts += [Rectangle("start", *end), Arrow(f"start-{group.start}", "start", group.start)]
+    parts += [Rectangle(node.id, *sizes[node.id]) for node in nodes]
+    parts += [
+        Arrow(f"e{place}", edge.source, edge.target, label_width(cut(edge.label)))
+        if edge.label
+        else Arrow(f"e{place}", edge.source, edge.target)
+        for place, edge in enumerate(edges)
+    ]
+    ends = _ends(nodes, outer=outer)
+    if ends:
+        parts.append(Rectangle("end", *end))
+        parts += [Arrow(f"{one.id}-end", one.id, "end", headless=not outer) for one in ends]
+    return Diagram(tuple(parts))
 
 
 def _ends(nodes: list[Node], *, outer: bool) -> list[Node]:
@@ -126,80 +313,18 @@ def _ends(nodes: list[Node], *, outer: bool) -> list[Node]:
     return happy if happy or not outer else last
 
 
-def _dot(
-    group: Group,
-    nodes: list[Node],
-    edges: list[Edge],
-    sizes: dict[str, Point],
-    ends: list[Node],
-    *,
-    outer: bool,
-) -> str:
-    """Write the group in Graphviz's language: ids, sizes, nothing else."""
-    terminal = (0.86, 0.4) if outer else (0.01, 0.01)
-    rows = [
-        "digraph{rankdir=TB;nodesep=0.4;ranksep=0.45;outputorder=nodesfirst;",
-        'node[shape=box,fixedsize=true,label=""];edge[arrowsize=0.6];',
-    ]
-    if outer:
-        rows.append(f"start[width={terminal[0]},height={terminal[1]}];")
-        rows.append(f'start->{group.start}[id="start-{group.start}"];')
-    rows += [
-        f"{node.id}[width={sizes[node.id][0] / 72:.3f},height={sizes[node.id][1] / 72:.3f}];"
-        for node in nodes
-    ]
-    rows += [
-        f'{edge.source}->{edge.target}[id="e{place}"{_dot_label(edge)}];'
-        for place, edge in enumerate(edges)
-    ]
-    if ends:
-        rows.append(f"end[width={terminal[0]},height={terminal[1]}];")
-        tip = "" if outer else ",dir=none"
-        rows += [f'{node.id}->end[id="{node.id}-end"{tip}];' for node in ends]
-    return "".join(rows) + "}"
-
-
-def _dot_label(edge: Edge) -> str:
-    """Reserve room for a label with an empty table of its size."""
-    if not edge.label:
-        return ""
-    width = round(label_width(cut(edge.label)))
-    cell = f'WIDTH="{width}" HEIGHT="{LABEL_HEIGHT}"'
-    table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" {cell}><TR><TD></TD></TR></TABLE>'
-    return f",label=<{table}>"
-
-
-def _graphviz(dot: str) -> dict[str, Any]:
-    graph = pygraphviz.AGraph(string=dot)
-    return dict(json.loads(graph.draw(format="json0", prog="dot")))
-
-
-def _point(text: str, height: float) -> Point:
-    """Read ``x,y``; Graphviz counts upwards, pages downwards."""
-    x, y = text.split(",")
-    return float(x), height - float(y)
-
-
 def _box(node: Node, middle: Point, size: Point, *, nested: bool) -> Box:
     x, y = middle[0] - size[0] / 2, middle[1] - size[1] / 2
     return Box(node, x, y, size[0], size[1], tuple(wrap(node.name)), nested)
 
 
-def _line(drawn: dict[str, Any], edge: Edge | None, height: float, kind: str) -> Line:
-    points = [_point(part, height) for part in drawn["pos"].removeprefix("e,").split()]
-    tip, *curve = points if drawn["pos"].startswith("e,") else (points[-1], *points)
-    path = _path([*curve, tip])
+def _line(drawn: Curve, edge: Edge | None, kind: str) -> Line:
     if edge is None:  # from Start or to End
-        source, _, target = drawn["id"].partition("-")
-        return Line(source, target, kind, path)
-    at = _point(drawn["lp"], height) if "lp" in drawn else None
-    return Line(edge.source, edge.target, edge.kind, path, cut(edge.label), edge.label, at)
-
-
-def _path(points: list[Point]) -> str:
-    """Return SVG path data: a start, cubic curves of three points each, a straight last bit."""
-    first, *rest = (f"{x:.1f},{y:.1f}" for x, y in points)
-    return f"M{first} C{' '.join(rest[:-1])} L{rest[-1]}"
+        source, _, target = drawn.id.partition("-")
+        return Line(source, target, kind, drawn.path)
+    at = drawn.label_at
+    label, full_label = (cut(edge.label), edge.label[:_TOOLTIP]) if at is not None else ("", "")
+    return Line(edge.source, edge.target, edge.kind, drawn.path, label, full_label, at)
 
 
 def _thread(node: str, start: Point, end: Point | None, kind: str) -> Line:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from console.web import iterations, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from django.http import QueryDict
 
@@ -99,24 +99,37 @@ class _Branch:
 
 def rows(trace: Trace, summaries: dict[str, Summary], wanted: Wanted) -> list[Row]:
     """Return the lines in display order."""
-    top = next(group.id for group in trace.graph.groups if not group.owner)
-    grown = _grow(trace, summaries, wanted, top, 0)
+    states: dict[str, list[Node]] = {}
+    for node in trace.graph.nodes:
+        states.setdefault(node.group, []).append(node)
+    inner: dict[str, list[str]] = {}
+    for group in trace.graph.groups:
+        inner.setdefault(group.owner, []).append(group.id)
+    grown = _Tree(trace, summaries, wanted, states, inner).grow(inner[""][0], 0)
     return list(_flat(_pruned(grown, wanted), wanted))
 
 
-def _grow(
-    trace: Trace, summaries: dict[str, Summary], wanted: Wanted, group: str, depth: int
-) -> tuple[_Branch, ...]:
-    grown = []
-    for node in (one for one in trace.graph.nodes if one.group == group):
-        inner = [one.id for one in trace.graph.groups if one.owner == node.id]
-        below = [
-            branch for part in inner for branch in _grow(trace, summaries, wanted, part, depth + 1)
-        ]
-        if node.type == "Map" and (wanted.active or _troubled(below)):
-            below = [*_iterations(trace, node, wanted, depth + 1), *below]
-        grown.append(_Branch(_state(trace, node, summaries[node.id], depth), tuple(below)))
-    return tuple(grown)
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What the rows are made of. ``states``: by group; ``inner``: groups by who holds them."""
+
+    trace: Trace
+    summaries: Mapping[str, Summary]
+    wanted: Wanted
+    states: Mapping[str, Sequence[Node]]
+    inner: Mapping[str, Sequence[str]]
+
+    def grow(self, group: str, depth: int) -> tuple[_Branch, ...]:
+        """Return the rows of a group's states, each with what is below it."""
+        grown = []
+        for node in self.states[group]:
+            parts = self.inner.get(node.id, ())
+            below = [branch for part in parts for branch in self.grow(part, depth + 1)]
+            if node.type == "Map" and (self.wanted.active or _troubled(below)):
+                below = [*_iterations(self.trace, node, self.wanted, depth + 1), *below]
+            row = _state(self.trace, node, self.summaries[node.id], depth)
+            grown.append(_Branch(row, tuple(below)))
+        return tuple(grown)
 
 
 def _troubled(below: Iterable[_Branch]) -> bool:

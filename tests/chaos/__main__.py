@@ -36,6 +36,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes that the README's f
     "clock-skew": (500, 20, 8.0),
     "timers": (10_000, 0, 0.0),
     "poison": (200, 3, 20.0),
+    "freeze": (20, 0, 0.0),
     "crash-points": (0, 0, 0.0),
     "mutate-checker": (0, 0, 0.0),
     "guards": (0, 0, 0.0),

@@ -15,6 +15,7 @@ import psycopg
 
 from tests.chaos.clock import timers
 from tests.chaos.database import SESSIONS, Postgres, Proxy, wait_until
+from tests.chaos.freeze import freeze
 from tests.chaos.guards import guards
 from tests.chaos.hosts import clock_skew, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
@@ -207,6 +208,7 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "clock-skew": clock_skew,
     "timers": timers,
     "poison": poison,
+    "freeze": freeze,
     "crash-points": crash_points,
     "mutate-checker": mutate_checker,
     "guards": guards,

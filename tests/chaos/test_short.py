@@ -29,6 +29,7 @@ SIZES = {
     ("kill-web", "sqlite"): Size(120, 3, per_s=0),
     ("callbacks", "postgres"): Size(25, 0, workers=2),
     ("timers", "postgres"): Size(100, 0, workers=2),
+    ("freeze", "sqlite"): Size(2, 0),
     ("poison", "postgres"): Size(16, 1, workers=2, per_s=8),
 }
 

@@ -45,13 +45,15 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 def _compared(a: Execution, b: Execution) -> dict[str, Any]:
     ours, theirs = comparing.walk(a), comparing.walk(b)
+    rows = comparing.rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
     return {
         "a": a,
         "b": b,
         "sides": (("A", a), ("B", b)),
         "parting": comparing.parting(ours, theirs),
-        "rows": comparing.rows(ours, theirs),
+        "rows": comparing.shown_rows(rows),
+        "states": len(rows),
         "diffs": [comparing.diff(one, getattr(a, one), getattr(b, one)) for one in fields],
         "same_machine": a.state_machine_arn == b.state_machine_arn,
         "same_definition": a.definition_id == b.definition_id,

@@ -28,6 +28,8 @@ STARTER = """{
     }
   }
 }"""
+MOST_PROBLEMS = 100
+"""How many problems a page lists; errors come first."""
 _FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidArn": "role"}
 
 
@@ -79,7 +81,8 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require_POST
 def check(request: HttpRequest) -> HttpResponse:
-    """Answer what is typed with its problems and, if it can be drawn, its graph."""
+    """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
+    require(yard(request), "CreateStateMachine")
     return render(request, "machine/_checked.html", _checked(request.POST.get("text", "")))
 
 
@@ -91,7 +94,12 @@ def _checked(text: str) -> dict[str, Any]:
             drawn = svg.picture(text)
         except engine.DefinitionError:
             drawn = None
-    return {"problems": problems, "picture": drawn, "broken": drawn is None}
+    return {
+        "problems": problems[:MOST_PROBLEMS],
+        "problem_count": len(problems),
+        "picture": drawn,
+        "broken": drawn is None,
+    }
 
 
 def _typed(request: HttpRequest, here: Yard) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import activity, events, lists, scan, steps, waiting
+from console.web import activity, events, lists, scan, steps, svg, waiting
 from console.web.eventfilter import Filter
 from console.web.execution import ending, facts, painted, panel_of, past
 from console.web.history import traced
@@ -85,10 +85,18 @@ def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         context |= past(one, request.GET, events.last(one))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    context["paint"] = json.dumps(_colours(context["summaries"], context["taken"]))
+    context["paint"] = json.dumps(_colours(_on_page(one, context), context["taken"]))
     response = render(request, "execution/_moment.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
+
+
+def _on_page(one: Execution, context: dict[str, Any]) -> dict[str, steps.Summary]:
+    """Return the summaries of the states that the page shows: in the graph or as a row."""
+    known: dict[str, steps.Summary] = context["summaries"]
+    shown = {box.node.id for box in svg.picture(one.definition.text).boxes}
+    shown |= {row.id for row in context["tree"]["rows"]}
+    return {node: summary for node, summary in known.items() if node in shown}
 
 
 def _new_rows(one: Execution, cursor: int, last: int, query: QueryDict) -> tuple[events.Row, ...]:

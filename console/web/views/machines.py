@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -64,13 +65,18 @@ def news(request: HttpRequest, machine: str) -> HttpResponse:
 @require_safe
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
-    one = yard(request).machine(machine)
+    here = yard(request)
+    one = here.machine(machine)
     context = about(one) | {"tab": "definition"}
     text = source.readable(one.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    asked = request.GET.get("page", "")
+    number = int(asked) if re.fullmatch(r"\d{1,6}", asked, re.ASCII) else 1
+    page = source.text_page(text, ids, number, request.GET.get("state", ""))
     context |= {
-        "text": source.marked(text, ids) if ids else text,
+        "text": page,
+        "jump": "#src-" if page.pages == 1 else f"?region={here.region}&state=",
         "reformatted": text != one.definition.text,
     }
     return render(request, "machine/definition.html", context)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.web import insights as seen
 from console.web import runs, words
-from console.web.grid import SIZES
+from console.web.grid import MOST_LINES, SIZES
 from console.web.grid import grid as gridded
 from console.web.page import render, yard
 from console.web.views.machines import about
@@ -26,9 +26,11 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
     one = yard(request).machine(machine)
     most = _most(request)
     context = about(one)
+    graph = _graph(one)
+    apart = seen.elsewhere(graph) if graph is not None else frozenset()
     context |= {
         "tab": "grid",
-        "grid": gridded(runs.last(one, most), context["picture"], _elsewhere(one)),
+        "grid": gridded(runs.last(one, most), graph, apart),
         "most": most,
         "sizes": SIZES,
         "legend": words.LEGEND,
@@ -36,11 +38,11 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/grid.html", context)
 
 
-def _elsewhere(one: StateMachine) -> frozenset[str]:
+def _graph(one: StateMachine) -> engine.Graph | None:
     try:
-        return seen.elsewhere(engine.graph(engine.parse(one.definition.text, one.type)))
+        return engine.graph(engine.parse(one.definition.text, one.type))
     except engine.DefinitionError:  # stored by a version that checked less
-        return frozenset()
+        return None
 
 
 @require_safe
@@ -66,15 +68,20 @@ def _insights(one: StateMachine, found: list[runs.Run]) -> dict[str, Any]:
     ways = seen.ways(graph, [*found, *inner], known)
     pairs = {way for run in [*found, *inner] for way in run.ways}
     ids = graph.by_name
+    never = [way for way in ways if way.tried is False]
+    unknown = [way for way in ways if way.tried is None]
     return {
         "runs": found,
         "inner": len(inner),
-        "insights": list(known.values()),
+        "insights": list(known.values())[:MOST_LINES],
+        "states": len(known),
         "summaries": known,
         "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
         "coverage": seen.coverage(ways),
-        "never": [way for way in ways if way.tried is False],
-        "unknown": [way for way in ways if way.tried is None],
+        "never": never[:MOST_LINES],
+        "never_tried": len(never),
+        "unknown": unknown[:MOST_LINES],
+        "not_known": len(unknown),
     }
 
 

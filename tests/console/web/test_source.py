@@ -38,7 +38,7 @@ def test_each_state_can_be_jumped_to_in_the_text(indent: int | None) -> None:
     """A mark stands around each state, whatever payloads look like, and nothing else changes."""
     given = json.dumps(NESTED, indent=indent)
     ids = {name: name.strip("<>") for name in ("States", "Each", "Inner", "Both", "<b>", "R")}
-    marked = str(source.marked(given, ids))
+    marked = str(source.text_page(given, ids).html)
     plain = re.sub(r"<[^>]*>", "", marked)
     assert plain.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">") == given
     for place, key in {

@@ -1,0 +1,57 @@
+"""What is laid out, and how it lies: boxes and arrows by opaque ids, without any text of a user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.web.shapes import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Something with a place; pixels."""
+
+    id: str
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A way from one rectangle to another. ``label_width``: pixels, 0 without a label."""
+
+    id: str
+    source: str
+    target: str
+    label_width: float = 0
+    headless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """One group of a graph; the first rectangle is where it begins."""
+
+    parts: tuple[Rectangle | Arrow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """An arrow's way as SVG path data. ``label_at``: the middle of its label."""
+
+    id: str
+    path: str
+    label_at: Point | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A diagram with places; pixels, downwards. ``spots``: the middle of each rectangle."""
+
+    width: float
+    height: float
+    spots: Mapping[str, Point]
+    curves: tuple[Curve, ...]

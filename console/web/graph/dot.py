@@ -1,0 +1,75 @@
+"""Write a diagram in Graphviz's language, and read what Graphviz made of it.
+
+Graphviz writes attributes unescaped, so no text of a user may reach it: it gets ids and sizes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import graphviz
+
+from console.web.graph.diagram import Arrow, Curve, Drawn
+from console.web.shapes import LABEL_HEIGHT
+
+if TYPE_CHECKING:
+    from console.web.graph.diagram import Diagram
+    from console.web.shapes import Point
+
+_POINTS = 72  # an inch; a point is a pixel here
+_GRAPH = {"rankdir": "TB", "nodesep": "0.4", "ranksep": "0.45", "outputorder": "nodesfirst"}
+_NODE = {"shape": "box", "fixedsize": "true", "label": ""}
+_EDGE = {"arrowsize": "0.6"}
+
+
+def source(diagram: Diagram) -> str:
+    """Return the DOT text of a diagram."""
+    made = graphviz.Digraph(graph_attr=_GRAPH, node_attr=_NODE, edge_attr=_EDGE)
+    for part in diagram.parts:
+        if isinstance(part, Arrow):
+            made.edge(part.source, part.target, id=part.id, **_attributes(part))
+        else:
+            width, height = (f"{size / _POINTS:.3f}" for size in (part.width, part.height))
+            made.node(part.id, width=width, height=height)
+    return str(made.source)
+
+
+def _attributes(arrow: Arrow) -> dict[str, str]:
+    """Reserve room for a label with an empty table of its size."""
+    found = {"dir": "none"} if arrow.headless else {}
+    if arrow.label_width:
+        size = f'WIDTH="{round(arrow.label_width)}" HEIGHT="{LABEL_HEIGHT}"'
+        table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" {size}><TR><TD></TD></TR></TABLE>'
+        found["label"] = f"<{table}>"
+    return found
+
+
+def read(answer: dict[str, Any]) -> Drawn:
+    """Return what the child drew (see ``layout_child.read_json``).
+
+    Raise ``KeyError``, ``TypeError``, ``ValueError`` or ``IndexError`` on anything else.
+    """
+    width, height = (float(part) for part in answer["box"].split(",")[2:])
+    return Drawn(
+        width,
+        height,
+        {name: _point(at, height) for name, at in answer["nodes"].items()},
+        tuple(
+            Curve(name, _path(pos, height), _point(label, height) if label else None)
+            for name, pos, label in answer["edges"]
+        ),
+    )
+
+
+def _point(text: str, height: float) -> Point:
+    """Read ``x,y``; Graphviz counts upwards, pages downwards."""
+    x, y = text.split(",")
+    return float(x), height - float(y)
+
+
+def _path(pos: str, height: float) -> str:
+    """Return SVG path data: a start, cubic curves of three points each, a straight last bit."""
+    points = [_point(part, height) for part in pos.removeprefix("e,").split()]
+    tip, *curve = points if pos.startswith("e,") else (points[-1], *points)
+    first, *rest = (f"{x:.1f},{y:.1f}" for x, y in [*curve, tip])
+    return f"M{first} C{' '.join(rest[:-1])} L{rest[-1]}"

@@ -1,0 +1,119 @@
+"""Keep layouts in files of the data folder, for all processes that use it.
+
+A file holds what Graphviz drew of one definition, or that it was too much for it. No text of a user
+is in it. A file that is damaged, or of another format, counts as missing: the graph is laid out
+again. The folder is bounded; what was not used for the longest time goes first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from console import clock
+from console.web.graph.layout_pool import Reason
+
+MOST_FILES = 1000
+MOST_BYTES = 64 * 1024 * 1024
+_FORMAT = 1
+_TRY_AGAIN_MS = {Reason.TIME: 24 * 3600 * 1000, Reason.CRASH: 24 * 3600 * 1000} | {
+    Reason.SLOW: 10 * 60 * 1000
+}
+"""How long a definition that was too much for Graphviz is not tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is known of a definition.
+
+    ``groups``: SHA-256 of a group's DOT text -> what the child drew; so a group whose boxes got
+    another size is laid out anew. ``limit``: why there are none; ``until_ms``: it holds until then.
+    """
+
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    limit: Reason | None = None
+    until_ms: int = 0
+
+
+def limited(reason: Reason) -> Layout:
+    """Return the layout of a definition that was too much for Graphviz just now."""
+    return Layout(limit=reason, until_ms=clock.now_ms() + _TRY_AGAIN_MS.get(reason, 0))
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text, which may hold lone surrogates."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read(key: str) -> Layout | None:
+    """Return what is kept under a key, None if that is nothing or no longer holds."""
+    path = _path(key)
+    if path is None:
+        return None
+    try:
+        written = path.read_text("ascii")
+        os.utime(path)
+    except (OSError, ValueError):
+        return None
+    found = _parsed(written)
+    if found is None or (found.limit is not None and found.until_ms <= clock.now_ms()):
+        return None
+    return found
+
+
+def _parsed(written: str) -> Layout | None:
+    """Read a file's text: a line with the SHA-256 of the rest, which is JSON."""
+    checksum, _, text = written.partition("\n")
+    if digest(text) != checksum:
+        return None
+    try:
+        limit, until_ms, groups = json.loads(text)
+        return Layout(dict(groups), Reason(limit) if limit else None, int(until_ms))
+    except (TypeError, ValueError):  # of another version
+        return None
+
+
+def write(key: str, layout: Layout) -> None:
+    """Keep a layout; a folder that cannot be written keeps nothing."""
+    path = _path(key)
+    if path is None:
+        return
+    text = json.dumps([layout.limit or "", layout.until_ms, layout.groups], separators=(",", ":"))
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # a draft of its own: two threads may write the same layout
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix="draft-")
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(f"{digest(text)}\n{text}")
+        Path(draft).replace(path)
+        _bound(path.parent)
+
+
+def _path(key: str) -> Path | None:
+    folder: Path | None = settings.STEPYARD_LAYOUTS
+    return folder / f"{key}-{_FORMAT}" if folder is not None else None
+
+
+def _bound(folder: Path) -> None:
+    """Remove what was not used for the longest time, if there is too much."""
+    found = []
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process removed it
+            about = path.stat()
+            found.append((about.st_mtime_ns, about.st_size, path))
+    room = sum(size for _, size, _ in found) - MOST_BYTES
+    surplus = len(found) - MOST_FILES
+    for _, size, path in sorted(found):
+        if room <= 0 and surplus <= 0:
+            return
+        path.unlink(missing_ok=True)
+        room -= size
+        surplus -= 1

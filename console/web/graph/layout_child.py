@@ -1,0 +1,131 @@
+"""Lay out graphs with Graphviz in a process of its own: one JSON line in, one out.
+
+Graphviz has no limit of its own, and pygraphviz holds the interpreter's lock while it works. Here
+it harms nobody: memory is limited by the system (``RLIMIT_AS``), processor time by a timer that
+ends this process (``SIGPROF``), and the parent kills what takes too long beside a busy processor.
+
+It says ``{}`` when it is ready. Request: ``{"dot": text, "seconds": processor time left}``.
+Answer: ``{"seconds": processor time used, "drawn": {...}}``, where ``drawn`` is what ``read_json``
+returns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MEMORY = 1024 * 1024 * 1024
+"""Bytes of address space."""
+_NICENESS = 5  # who calls the API goes first
+
+
+def main() -> None:
+    """Answer requests until the parent closes the pipe."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--installed", action="store_true", help="use the dot on the PATH")
+    parser.add_argument("--memory", type=int, default=MEMORY, help="bytes")
+    parser.add_argument("--processors", default="", help="numbers of those to use, by comma")
+    given = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # what a library prints is no answer
+    draw = (None if given.installed else _bundled()) or _installed
+    _limit_memory(given.memory)
+    _be_aside(given.processors)
+    answers.write("{}\n")
+    answers.flush()
+    for line in sys.stdin:
+        request = json.loads(line)
+        begun = time.process_time()
+        _limit_seconds(request["seconds"])
+        drawn = read_json(json.loads(draw(request["dot"], request["seconds"])))
+        _limit_seconds(0)
+        answer = {"seconds": time.process_time() - begun, "drawn": drawn}
+        with contextlib.suppress(BrokenPipeError):  # the parent has ended; so does the loop
+            answers.write(json.dumps(answer, separators=(",", ":")) + "\n")
+            answers.flush()
+
+
+def read_json(found: dict[str, Any]) -> dict[str, Any]:
+    """Keep of Graphviz's output (``json0``) what is used; lengths are points, upwards.
+
+    Returns ``{"box": text, "nodes": {id: text}, "edges": [[id, curve, label's middle or ""]]}``.
+    """
+    return {
+        "box": found["bb"],
+        "nodes": {one["name"]: one["pos"] for one in found.get("objects", ())},
+        "edges": [[one["id"], one["pos"], one.get("lp", "")] for one in found.get("edges", ())],
+    }
+
+
+def _bundled() -> Callable[[str, float], str] | None:
+    """Return what draws with the libraries in pygraphviz's wheel, None where it is missing."""
+    try:
+        import pygraphviz
+    except ImportError:
+        return None
+
+    def draw(dot: str, _seconds: float) -> str:
+        drawn: bytes = pygraphviz.AGraph(string=dot).draw(format="json0", prog="dot")
+        return drawn.decode()
+
+    return draw
+
+
+def _installed(dot: str, seconds: float) -> str:
+    """Draw with the ``dot`` on the PATH; processor time over the limit ends this process, too."""
+
+    def limit() -> None:
+        with contextlib.suppress(ImportError):
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+
+    command = ["dot", "-Tjson0"]
+    done = subprocess.run(  # noqa: S603 - the command is ours
+        command,
+        input=dot,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,  # this process has one thread
+    )
+    if done.returncode == -signal.SIGXCPU:
+        os.kill(os.getpid(), signal.SIGPROF)
+    done.check_returncode()
+    return done.stdout
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _be_aside(processors: str) -> None:
+    """Stand back behind the server, and leave the one processor that it may keep to."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.nice(_NICENESS)
+        os.sched_setaffinity(0, {int(one) for one in processors.split(",")})
+
+
+def _limit_seconds(seconds: float) -> None:
+    """End this process after so much processor time; 0 takes the limit away."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001) if seconds else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""Lay out graphs with Graphviz in warm child processes that can be killed.
+
+A caller borrows a child for one picture (``LayoutPool.session``), which may take several layouts:
+one a group. All of them together have ``PROCESSOR_S`` of processor time and ``LIMIT_S`` of time.
+The first is a measure of the graph: the child ends itself, and the graph is too large. The second
+comes first only where the processor is busy with other things: the parent kills the child, and the
+same graph may fit at another time. A child that was killed is replaced at once.
+
+A child ends by itself when its pipe is closed: also after kill -9 of the parent. One that is at
+work then ends by its limit of processor time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.management.processor import allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LIMIT_S = 2.0
+PROCESSOR_S = 1.5
+CHILDREN = 2
+MOST_WAITING = 8
+WAIT_S = 0.5
+"""How long a caller waits for a child. With ``LIMIT_S`` and the page itself it is below 3 s."""
+_START_S = 5.0
+_ENDING_S = 1.0
+_MOST_PICTURES = 200  # of one child: what Graphviz does not give back would fill its memory
+_MOST_BYTES = 16 * 1024 * 1024  # of an answer
+_CHILD = Path(__file__).resolve().with_name("layout_child.py")
+
+
+class Reason(StrEnum):
+    """Why Graphviz did not lay out a graph."""
+
+    TIME = "time"
+    """It took more than ``PROCESSOR_S`` of processor time."""
+    SLOW = "slow"
+    """It took more than ``LIMIT_S``, beside a busy processor."""
+    CRASH = "crash"
+    """The child ended: by the limit of memory, or by a fault of Graphviz."""
+    QUEUE = "queue"
+    """No child was free in time."""
+
+
+class NotLaidOut(Exception):
+    """Graphviz did not lay out a graph."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Child:
+    """One process, used by one caller at a time."""
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        """``options``: further arguments of the child, see there."""
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pictures = 0
+        self._ready = False
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process, 0 if there is none."""
+        return self._process.pid if self._process is not None else 0
+
+    def start(self) -> None:
+        """Start a process, without waiting until it is ready; raise ``OSError``."""
+        processors = ",".join(map(str, sorted(allowed())))
+        command = [sys.executable, "-I", str(_CHILD), *self._options, "--processors", processors]
+        self._pictures, self._ready = 0, False
+        self._process = subprocess.Popen(  # noqa: S603 - our own file
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C in a terminal is for the server, which closes it
+        )
+
+    def begin(self) -> None:
+        """Have a process that can be asked; raise ``NotLaidOut`` if there is none in time."""
+        if self._process is not None and self._pictures >= _MOST_PICTURES:
+            self.end()
+        try:
+            if self._process is None or self._process.poll() is not None:
+                self.end()
+                self.start()
+        except OSError:
+            raise NotLaidOut(Reason.QUEUE) from None
+        if not self._ready and not self._line(time.monotonic() + _START_S):
+            self.end()
+            raise NotLaidOut(Reason.QUEUE)
+        self._ready = True
+        self._pictures += 1
+
+    def ask(self, dot: str, seconds: float, deadline: float) -> dict[str, Any]:
+        """Return the child's answer; raise ``NotLaidOut``, after which the child is gone.
+
+        ``seconds``: of processor time; ``deadline``: on the monotonic clock.
+        """
+        request = json.dumps({"dot": dot, "seconds": seconds}).encode() + b"\n"
+        try:
+            answer = self._exchange(request, deadline)
+        except OSError:  # the process ended before it read everything
+            answer = b""
+        if answer is None:
+            self.end()
+            raise NotLaidOut(Reason.SLOW)
+        try:
+            found: dict[str, Any] = json.loads(answer)
+        except ValueError:  # nothing, or the beginning of an answer: the process has ended
+            code = self.end(_ENDING_S)
+            timed = code == -getattr(signal, "SIGPROF", 0)
+            raise NotLaidOut(Reason.TIME if timed else Reason.CRASH) from None
+        return found
+
+    def _exchange(self, request: bytes, deadline: float) -> bytes | None:
+        """Return the child's line; empty if it ended, None if it did not answer in time."""
+        process = self._process
+        if process is None or process.stdin is None:
+            return b""
+        view = memoryview(request)
+        while view:  # a child that reads nothing must not hold its caller: the pipe is not large
+            if not select.select([], [process.stdin], [], max(deadline - time.monotonic(), 0))[1]:
+                return None
+            view = view[os.write(process.stdin.fileno(), view[: select.PIPE_BUF]) :]
+        return self._line(deadline)
+
+    def _line(self, deadline: float) -> bytes | None:
+        """Return what the process says next; empty if it ended, None if that is not in time."""
+        process = self._process
+        if process is None or process.stdout is None:
+            return b""
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([process.stdout], [], [], left)[0]:
+                return None
+            part = os.read(process.stdout.fileno(), 1 << 20)
+            answer += part
+            if not part or len(answer) > _MOST_BYTES:
+                return b""
+        return bytes(answer)
+
+    def end(self, grace_s: float = 0.0) -> int | None:
+        """Kill the process, with what it started, and return its exit code.
+
+        ``grace_s``: how long to wait for its own end, if it is ending.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+        with contextlib.suppress(OSError, AttributeError):  # gone, or Windows
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        return process.returncode
+
+
+class Session:
+    """A borrowed child with what is left of the limits of one picture."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._seconds = PROCESSOR_S
+        self._deadline = time.monotonic() + LIMIT_S
+
+    def lay_out(self, dot: str) -> dict[str, Any]:
+        """Return what the child drew (see ``layout_child``); raise ``NotLaidOut``."""
+        if self._seconds <= 0:
+            raise NotLaidOut(Reason.TIME)
+        answer = self._child.ask(dot, self._seconds, self._deadline)
+        self._seconds -= answer["seconds"]
+        drawn: dict[str, Any] = answer["drawn"]
+        return drawn
+
+
+class LayoutPool:
+    """A few children, each lent to one caller at a time. ``lent``: how many are at work."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        """No child runs before it is needed."""
+        self._free = list(children)
+        self._waiting = 0
+        self._returned = threading.Condition()
+        self.lent = 0
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Session]:
+        """Lend a child for one picture; raise ``NotLaidOut`` if none is free in time."""
+        child = self._take()
+        try:
+            child.begin()
+            yield Session(child)
+        except BaseException:  # its answer may be unread: the next caller must not get it
+            child.end()
+            with contextlib.suppress(OSError):
+                child.start()  # it gets ready while nobody waits
+            raise
+        finally:
+            with self._returned:
+                self.lent -= 1
+                self._free.append(child)
+                self._returned.notify()
+
+    def _take(self) -> Child:
+        deadline = time.monotonic() + WAIT_S
+        with self._returned:
+            while not self._free:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._waiting >= MOST_WAITING:
+                    raise NotLaidOut(Reason.QUEUE)
+                self._waiting += 1
+                try:
+                    self._returned.wait(left)
+                finally:
+                    self._waiting -= 1
+            self.lent += 1
+            return self._free.pop()
+
+    def end(self) -> None:
+        """End the children that nobody uses."""
+        with self._returned:
+            for child in self._free:
+                child.end()
+
+
+POOL = LayoutPool([Child() for _ in range(CHILDREN)])
+atexit.register(POOL.end)

@@ -1,0 +1,158 @@
+"""Lay out a diagram in plain layers, in time that grows with its size and not faster.
+
+Each rectangle stands below all those that lead to it, loops aside. An arrow to the next row is a
+curve; any other leaves its row, runs down or up in a lane at the right and comes in above its
+target. Arrows to the same target share a lane. Labels are left out: there is no room for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web.graph.diagram import Arrow, Curve, Drawn, Rectangle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from console.web.graph.diagram import Diagram
+    from console.web.shapes import Point
+
+# Pixels: the widest row, between two boxes, between two rows, from a row to the way of its arrows,
+# between two lanes.
+_WIDEST, _BESIDE, _BELOW, _AWAY, _LANE = 2400, 29, 48, 14, 8
+_LANES = 40
+
+
+def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
+    """Place every rectangle, and the first ``most_arrows`` arrows between different pairs."""
+    boxes = {part.id: part for part in diagram.parts if isinstance(part, Rectangle)}
+    arrows = _distinct(part for part in diagram.parts if isinstance(part, Arrow))
+    rows = _rows(boxes, arrows)
+    drawn = arrows[:most_arrows]
+    places = _places(boxes, rows)
+    lanes: dict[str, int] = {}
+    curves = tuple(_curve(arrow, places, lanes) for arrow in drawn)
+    gutter = _BESIDE + _LANE * min(len(lanes), _LANES) if lanes else 0
+    return Drawn(places.width + gutter, places.height, places.spots, curves)
+
+
+def _distinct(arrows: Iterable[Arrow]) -> list[Arrow]:
+    """Return one arrow for each pair: without labels, the others would lie on it."""
+    found: dict[tuple[str, str], Arrow] = {}
+    for arrow in arrows:
+        found.setdefault((arrow.source, arrow.target), arrow)
+    return list(found.values())
+
+
+def _rows(boxes: Mapping[str, Rectangle], arrows: Sequence[Arrow]) -> list[list[str]]:
+    """Return the rectangles row by row: a layer is one row, or several if it is wide."""
+    targets: dict[str, list[str]] = {one: [] for one in boxes}
+    for arrow in arrows:
+        targets[arrow.source].append(arrow.target)
+    layers: dict[int, list[str]] = {}
+    for one, layer in _layers(targets).items():
+        layers.setdefault(layer, []).append(one)
+    return [row for layer in sorted(layers) for row in _broken(boxes, layers[layer])]
+
+
+def _layers(targets: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return the length of the longest way to each, without the arrows that close a loop."""
+    order, loops = _order(targets)
+    layers = dict.fromkeys(targets, 0)  # in the order of the definition
+    for one in order:
+        for target in targets[one]:
+            if (one, target) not in loops:
+                layers[target] = max(layers[target], layers[one] + 1)
+    return layers
+
+
+def _order(targets: Mapping[str, Sequence[str]]) -> tuple[list[str], set[tuple[str, str]]]:
+    """Return all in an order in which arrows lead forwards, and the arrows that close a loop.
+
+    A depth-first search with a stack of its own: a chain may be longer than Python's.
+    """
+    done: list[str] = []
+    state: dict[str, bool] = {}  # False: on the way, True: done
+    loops: set[tuple[str, str]] = set()
+    for root in targets:
+        if root in state:
+            continue
+        state[root] = False
+        stack = [(root, iter(targets[root]))]
+        while stack:
+            one, left = stack[-1]
+            target = next(left, None)
+            if target is None:
+                state[one] = True
+                done.append(one)
+                stack.pop()
+            elif target not in state:
+                state[target] = False
+                stack.append((target, iter(targets[target])))
+            elif not state[target]:
+                loops.add((one, target))
+    return done[::-1], loops
+
+
+def _broken(boxes: Mapping[str, Rectangle], layer: Sequence[str]) -> list[list[str]]:
+    rows: list[list[str]] = []
+    room = 0.0
+    for one in layer:
+        width = boxes[one].width + _BESIDE
+        if not rows or width > room:
+            rows.append([])
+            room = _WIDEST
+        rows[-1].append(one)
+        room -= width
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where everything stands. ``rows``: of each box; ``tops``, ``bottoms``: of each row."""
+
+    width: float
+    height: float
+    spots: Mapping[str, Point]
+    boxes: Mapping[str, Rectangle]
+    rows: Mapping[str, int]
+    tops: Sequence[float]
+    bottoms: Sequence[float]
+
+
+def _places(boxes: Mapping[str, Rectangle], rows: Sequence[Sequence[str]]) -> _Places:
+    widths = [sum(boxes[one].width + _BESIDE for one in row) - _BESIDE for row in rows]
+    width = max(widths)
+    spots: dict[str, Point] = {}
+    tops: list[float] = []
+    bottoms: list[float] = []
+    y = _BELOW / 2
+    for row, wide in zip(rows, widths, strict=True):
+        height = max(boxes[one].height for one in row)
+        x = (width - wide) / 2
+        for one in row:
+            spots[one] = (x + boxes[one].width / 2, y + boxes[one].height / 2)
+            x += boxes[one].width + _BESIDE
+        tops.append(y)
+        bottoms.append(y + height)
+        y += height + _BELOW
+    numbers = {one: number for number, row in enumerate(rows) for one in row}
+    return _Places(width, y - _BELOW / 2, spots, boxes, numbers, tops, bottoms)
+
+
+def _curve(arrow: Arrow, places: _Places, lanes: dict[str, int]) -> Curve:
+    source, target = arrow.source, arrow.target
+    (x, y), (to_x, to_y) = places.spots[source], places.spots[target]
+    y += places.boxes[source].height / 2
+    to_y -= places.boxes[target].height / 2
+    here, there = places.rows[source], places.rows[target]
+    if there == here + 1:
+        bend = (to_y - y) / 2
+        way = f"C{x:.1f},{y + bend:.1f} {to_x:.1f},{to_y - bend:.1f} {to_x:.1f},{to_y:.1f}"
+        return Curve(arrow.id, f"M{x:.1f},{y:.1f} {way}")
+    lane = lanes.setdefault(target, len(lanes)) % _LANES
+    side = places.width + _BESIDE + _LANE * lane
+    out, come = places.bottoms[here] + _AWAY, places.tops[there] - _AWAY
+    points = ((x, y), (x, out), (side, out), (side, come), (to_x, come), (to_x, to_y))
+    return Curve(arrow.id, "M" + " L".join(f"{a:.1f},{b:.1f}" for a, b in points))

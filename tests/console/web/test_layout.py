@@ -1,0 +1,503 @@
+"""Graphviz works in processes of its own that are limited, killed, replaced and gone in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import engine
+from console.web import svg
+from console.web.graph import dot, layout_cache, layout_pool
+from console.web.graph.diagram import Arrow, Diagram, Rectangle
+from console.web.graph.layout_pool import Child, LayoutPool, NotLaidOut, Reason
+from tests.acceptance.server import ROOT
+from tests.console.web.workflows import caught, chain, choices, maps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.web.shapes import Box, Picture
+
+LONG = 60.0  # seconds: a deadline that no layout here meets
+SIMPLE = 'digraph{a->b[id="e0"]}'
+
+
+def hopeless() -> str:
+    """Return the DOT text of a graph that takes Graphviz minutes."""
+    numbers = range(40)
+    parts: list[Rectangle | Arrow] = [Rectangle(f"n{one}", 184, 56) for one in numbers]
+    parts += [
+        Arrow(f"e{one}-{other}", f"n{one}", f"n{other}", 90) for one in numbers for other in numbers
+    ]
+    return dot.source(Diagram(tuple(parts)))
+
+
+def wait_until(happens: Any, seconds: float = 30) -> bool:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if happens():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process is there, other than as a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    """A child that works."""
+    made = Child()
+    made.begin()
+    yield made
+    made.end()
+
+
+def ask(child: Child, text: str = SIMPLE, seconds: float = 5.0, limit_s: float = LONG) -> Any:
+    """Ask a child, with time to spare."""
+    return child.ask(text, seconds, time.monotonic() + limit_s)
+
+
+def test_a_child_answers_one_request_after_the_other(child: Child) -> None:
+    """It stays the same process, and says how much processor time each took."""
+    pid = child.pid
+    for _ in range(3):
+        found = ask(child)
+        assert set(found["drawn"]["nodes"]) == {"a", "b"}
+        assert found["seconds"] < 1
+    child.begin()
+    assert child.pid == pid
+
+
+def test_a_child_ends_by_its_processor_time_and_is_replaced(child: Child) -> None:
+    """The graph is too large however idle the processor is; the next caller does not notice."""
+    pid = child.pid
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, hopeless(), seconds=0.3)
+    assert found.value.reason is Reason.TIME
+    assert not runs(pid)
+    child.begin()
+    assert ask(child)["drawn"]["nodes"]
+
+
+def test_a_child_that_does_not_come_on_is_killed(child: Child) -> None:
+    """Beside a busy processor the time runs out first: nobody waits longer for the child."""
+    pid = child.pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, limit_s=0.2)
+    assert found.value.reason is Reason.SLOW
+    assert not runs(pid)
+
+
+def test_a_child_that_reads_nothing_does_not_hold_its_caller(child: Child) -> None:
+    """A request larger than the pipe is given up in time, too."""
+    os.kill(child.pid, signal.SIGSTOP)
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, "digraph{" + "a;" * 500_000 + "}", limit_s=0.2)
+    assert found.value.reason is Reason.SLOW
+
+
+def test_a_child_has_little_memory() -> None:
+    """What does not fit ends the child, not the server."""
+    child = Child(["--memory", str(200 * 1024 * 1024)])
+    child.begin()
+    pid = child.pid
+    rows = "".join(f"n{one}->n{other};" for one in range(300) for other in range(300))
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, f"digraph{{{rows}}}", seconds=LONG)
+    assert found.value.reason is Reason.CRASH
+    assert not runs(pid)
+
+
+def test_a_crash_in_the_middle_of_a_layout_is_survived(child: Child) -> None:
+    """A fault of Graphviz ends one layout; the next one has a new child."""
+    pid = child.pid
+    killer = threading.Timer(0.3, os.kill, (pid, signal.SIGSEGV))
+    killer.start()
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, hopeless(), seconds=LONG)
+    killer.join()
+    assert found.value.reason is Reason.CRASH
+    child.begin()
+    assert child.pid != pid
+    assert ask(child)["drawn"]["nodes"]
+
+
+def test_text_that_is_no_graph_is_no_answer(child: Child) -> None:
+    """An error of Graphviz is told like a crash."""
+    with pytest.raises(NotLaidOut) as found:
+        ask(child, "digraph{")
+    assert found.value.reason is Reason.CRASH
+
+
+def test_two_callers_at_once_have_a_child_each() -> None:
+    """Neither gets the other's answer."""
+    pool = LayoutPool([Child(), Child()])
+    answers: dict[int, Any] = {}
+    both = threading.Barrier(2)
+
+    def call(number: int) -> None:
+        with pool.session() as session:
+            both.wait(30)
+            for _ in range(5):
+                answers[number] = session.lay_out(f'digraph{{n{number}->m[id="e"]}}')
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    pool.end()
+    assert {number: set(one["nodes"]) for number, one in answers.items()} == {
+        0: {"n0", "m"},
+        1: {"n1", "m"},
+    }
+
+
+def test_who_would_wait_too_long_is_told_so() -> None:
+    """While all children are at work, others wait for half a second, and not more than eight."""
+    pool = LayoutPool([Child()])
+    reasons: list[Reason] = []
+    times: list[float] = []
+
+    def call() -> None:
+        begun = time.monotonic()
+        try:
+            with pool.session():
+                pass
+        except NotLaidOut as error:
+            reasons.append(error.reason)
+            times.append(time.monotonic() - begun)
+
+    with pool.session():
+        threads = [threading.Thread(target=call) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert pool.lent == 1
+    pool.end()
+    assert reasons == [Reason.QUEUE] * 12
+    assert sum(one >= layout_pool.WAIT_S for one in times) <= layout_pool.MOST_WAITING
+    assert pool.lent == 0
+
+
+def test_the_limits_are_those_of_a_whole_picture() -> None:
+    """A thousand groups, each below the limit, do not get a thousand times the limit."""
+    pool = LayoutPool([Child()])
+
+    def draw() -> None:
+        with pool.session() as session:
+            for _ in range(100_000):
+                session.lay_out(dot.source(_rows(120)))
+
+    with pytest.raises(NotLaidOut) as found:
+        draw()
+    assert found.value.reason in (Reason.TIME, Reason.SLOW)
+    pool.end()
+
+
+def _rows(count: int) -> Diagram:
+    boxes = [Rectangle(f"n{one}", 184, 56) for one in range(count)]
+    arrows = [Arrow(f"e{one}", f"n{one}", f"n{one + 1}") for one in range(count - 1)]
+    return Diagram((*boxes, *arrows))
+
+
+_PARENT = """
+import sys, time
+from console.web.graph.layout_pool import Child
+child = Child()
+child.begin()
+print(child.pid, flush=True)
+child.ask(sys.stdin.read(), 2.0, time.monotonic() + 600)
+print("drawn", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_no_child_is_left_when_its_parent_is_killed(busy: bool) -> None:
+    """It ends when its pipe is closed; one at work ends by its limit of processor time."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _PARENT],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdin
+    assert parent.stdout
+    pid = int(parent.stdout.readline())
+    with parent.stdin as pipe:
+        pipe.write(hopeless() if busy else SIMPLE)
+    if not busy:
+        assert parent.stdout.readline() == "drawn\n"
+    assert runs(pid)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert wait_until(lambda: not runs(pid))
+
+
+_ALONE = """
+import os
+from console.management.processor import stay_on_one
+from console.web.graph.layout_pool import Child
+stay_on_one()
+child = Child()
+child.begin()
+print(len(os.sched_getaffinity(0)), sorted(os.sched_getaffinity(child.pid)))
+"""
+
+
+def test_a_child_leaves_the_one_processor_of_its_server() -> None:
+    """``up`` keeps to one; a layout that ran there would slow everybody down."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ALONE], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"1 {sorted(os.sched_getaffinity(0))}\n"
+
+
+_DOT = """#!{python}
+import sys, pygraphviz
+sys.stdout.buffer.write(pygraphviz.AGraph(string=sys.stdin.read()).draw(format="json0", prog="dot"))
+"""
+
+
+def test_without_its_wheel_the_dot_on_the_path_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It draws the same, and has the same limit of processor time."""
+    program = tmp_path / "dot"
+    program.write_text(_DOT.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    installed, bundled = Child(["--installed"]), Child()
+    for each in (installed, bundled):
+        each.begin()
+    assert ask(installed)["drawn"] == ask(bundled)["drawn"]
+    with pytest.raises(NotLaidOut) as found:
+        ask(installed, hopeless(), seconds=0.5)
+    assert found.value.reason is Reason.TIME
+    bundled.end()
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
+    """A folder where layouts are kept; nothing is known of any."""
+    settings.STEPYARD_LAYOUTS = tmp_path / "layouts"
+    svg.PICTURES.clear()
+    yield tmp_path / "layouts"
+    svg.PICTURES.clear()
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No child is free: only what is kept can be drawn by Graphviz."""
+    monkeypatch.setattr(svg, "POOL", LayoutPool([]))
+
+
+def overlap(one: Box, other: Box) -> bool:
+    """Tell whether two boxes share room."""
+    return (
+        one.x < other.x + other.width
+        and other.x < one.x + one.width
+        and one.y < other.y + other.height
+        and other.y < one.y + one.height
+    )
+
+
+def is_sound(picture: Picture) -> bool:
+    """Tell whether no two boxes of a group overlap and all lie inside the picture."""
+    groups: dict[str, list[Box]] = {}
+    for box in picture.boxes:
+        groups.setdefault(box.node.group, []).append(box)
+        if not (0 <= box.x <= box.x + box.width <= picture.width):
+            return False
+        if not (0 <= box.y <= box.y + box.height <= picture.height):
+            return False
+    return not any(
+        overlap(one, other)
+        for boxes in groups.values()
+        for place, one in enumerate(boxes)
+        for other in boxes[place + 1 :]
+    )
+
+
+def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
+    """In time, whole, with a sentence about it; another visit does not try again."""
+    text = choices(40, 40)
+    picture = svg.picture(text)
+    assert "too large for Graphviz within 2 seconds" in picture.notices[0]
+    assert len(picture.boxes) == 41
+    assert is_sound(picture)
+    svg.PICTURES.clear()
+    begun = time.process_time()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svg, "POOL", None)  # asking it would fail
+        assert svg.picture(text) == picture
+    assert time.process_time() - begun < 1
+    del folder
+
+
+@pytest.mark.parametrize("text", [caught(30), maps(20), chain(300), choices(12, 12)])
+def test_plain_layers_have_room_for_everything(text: str, nobody: None) -> None:
+    """Loops, groups, long ways: every state has its place, and every pair its arrow."""
+    graph = engine.graph(engine.parse(text))
+    svg.PICTURES.clear()
+    picture = svg.picture(text)
+    assert "drawn in plain layers" in picture.notices[0]
+    assert len(picture.boxes) == len(graph.nodes)
+    assert is_sound(picture)
+    pairs = {(edge.source, edge.target) for edge in graph.edges}
+    assert pairs <= {(line.source, line.target) for line in picture.lines}
+
+
+def test_a_picture_that_had_no_child_is_tried_again(folder: Path) -> None:
+    """Only that nobody was free says nothing of the graph: neither memory nor folder keeps it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svg, "POOL", LayoutPool([]))
+        assert svg.picture(chain(3)).notices
+    assert not folder.exists()
+    assert not svg.picture(chain(3)).notices
+
+
+def test_what_was_too_slow_is_tried_again_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy processor says little of a graph: it is asked again after ten minutes."""
+    text = chain(4)
+    layout_cache.write(layout_cache.digest(text), layout_cache.limited(Reason.SLOW))
+    assert svg.picture(text).notices
+    now_ms = layout_cache.clock.now_ms()
+    monkeypatch.setattr("console.clock.now_ms", lambda: now_ms + 11 * 60 * 1000)
+    assert not svg.picture(text).notices
+    del folder
+
+
+def test_ten_thousand_states_are_drawn_in_part() -> None:
+    """Those nearest to the start, with a sentence that says how many there are."""
+    begun = time.process_time()
+    picture = svg.picture(chain(10_000))
+    assert time.process_time() - begun < 5
+    assert picture.notices[0].startswith("500 of 10,000 states are drawn")
+    assert [box.node.name for box in picture.boxes] == [f"state{one}" for one in range(500)]
+    assert svg.names(chain(10_000))[-1] == "state9999"
+
+
+def test_a_part_keeps_groups_whole_or_as_plain_boxes() -> None:
+    """A Map whose inside is not drawn any more is a box like others."""
+    picture = svg.picture(maps(1000))
+    assert len(picture.boxes) == 500
+    assert is_sound(picture)
+    owners = {box.node.id for box in picture.boxes if box.nested}
+    assert owners
+    assert sum(box.node.type == "Map" for box in picture.boxes) >= len(owners)
+
+
+# -- what is kept ----------------------------------------------------------------------------------
+
+_OTHER = """
+import sys, django
+django.setup()
+from console.web import svg
+print(len(svg.picture(sys.stdin.read()).boxes))
+"""
+
+
+def test_processes_share_what_was_laid_out(folder: Path, nobody: None) -> None:
+    """What another process laid out, or could not, needs no child here."""
+    env = {**os.environ, "STEPYARD_DATA": str(folder.parent)}
+    env["DJANGO_SETTINGS_MODULE"] = "console.settings"
+    for text, well in ((caught(10), True), (choices(40, 39), False)):
+        done = subprocess.run(
+            [sys.executable, "-c", _OTHER],
+            cwd=ROOT,
+            env=env,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        picture = svg.picture(text)
+        assert int(done.stdout) == len(picture.boxes)
+        assert bool(picture.notices) is not well
+        if not well:
+            assert "within 2 seconds" in picture.notices[0]
+
+
+def signed(text: str) -> str:
+    """Return a file with the right checksum."""
+    return f"{layout_cache.digest(text)}\n{text}"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:0],
+        lambda text: text[:-20],
+        lambda text: text.replace("1", "2"),
+        lambda text: "\x00\xff" + text,
+        lambda _: signed("[]"),
+        lambda _: signed('{"a":1}'),
+        lambda _: signed('["no such reason",0,{}]'),
+        lambda _: signed('["",0,{}]'),
+        lambda text: signed(json.dumps(["", 0, {key: {} for key in json.loads(text[65:])[2]}])),
+        lambda text: signed(json.dumps(["", 0, {key: [] for key in json.loads(text[65:])[2]}])),
+        lambda text: signed(text[65:].replace(",", ";", 9)),
+    ],
+)
+def test_a_damaged_file_counts_as_missing(folder: Path, damage: Any) -> None:
+    """The picture is the same as before, and so is the file."""
+    text = caught(5)
+    picture = svg.picture(text)
+    (path,) = folder.iterdir()
+    written = path.read_text()
+    path.write_text(damage(written), encoding="latin-1")
+    svg.PICTURES.clear()
+    assert svg.picture(text) == picture
+    assert path.read_text() == written
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(settings: Any) -> None:
+    """The picture comes all the same."""
+    settings.STEPYARD_LAYOUTS = Path("/proc/nowhere")
+    svg.PICTURES.clear()
+    assert not svg.picture(chain(2)).notices
+
+
+def test_the_folder_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not used for the longest time goes first."""
+    monkeypatch.setattr(layout_cache, "MOST_FILES", 5)
+    for number in range(5):
+        layout_cache.write(f"key{number}", layout_cache.Layout())
+        os.utime(folder / f"key{number}-1", ns=(number, number))
+    assert layout_cache.read("key0") is not None  # it is used
+    layout_cache.write("another", layout_cache.Layout())
+    left = {path.name.partition("-")[0] for path in folder.iterdir()}
+    assert left == {"key0", "key2", "key3", "key4", "another"}
+
+
+def test_nothing_of_a_name_is_kept(folder: Path) -> None:
+    """The files hold ids and places only."""
+    svg.picture(chain(3, "secretname"))
+    assert "secretname" not in "".join(path.read_text() for path in folder.iterdir())
