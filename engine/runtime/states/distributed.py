@@ -15,7 +15,7 @@ from engine.language.model import QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
 from engine.runtime.states import map_items
-from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
+from engine.runtime.states.numbers import MOST, as_float, unexpected_type, whole_number
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _number(
         if state.language is QueryLanguage.JSONATA:
             raise unexpected_type(expression, field, "number", found)
         return None
-    return float(found)
+    return as_float(found)
 
 
 def _not_a(
