@@ -27,6 +27,8 @@ SIZES = {
     ("callbacks", "postgres"): Size(25, 0, workers=2),
     ("timers", "postgres"): Size(100, 0, workers=2),
     ("poison", "postgres"): Size(16, 1, workers=2, per_s=8),
+    ("fuzz", "sqlite"): Size(250, 0),
+    ("fuzz", "postgres"): Size(250, 0, workers=1),
 }
 
 
