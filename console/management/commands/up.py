@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from console import access
-from console.data_folder import write_private
+from console.data_folder import make_private, write_private
 from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
 from console.store import identity
@@ -79,6 +79,7 @@ class Command(BaseCommand):
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.new_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
+        make_private(credentials)
         self.stdout.write(
             f"\nStepyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"
