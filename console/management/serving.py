@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
+from console.management.connections import BoundedProtocol
 from console.management.memory import spare_collections
 from console.samples import MACHINES
 from console.store import activities, machines
@@ -62,6 +63,8 @@ def serve(listener: socket.socket) -> None:
         date_header=True,
         timeout_graceful_shutdown=3,
         backlog=2048,
+        http=BoundedProtocol,
+        ws="none",
     )
     config.load()
     _ = get_resolver().url_patterns  # what the first page would import
