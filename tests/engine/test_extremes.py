@@ -249,3 +249,12 @@ def test_a_pattern_that_re2_does_not_take_fails_the_state_that_uses_it(pattern: 
     cause = str(sim.finish.cause)
     assert f"The regular expression /{pattern}/ is not supported" in cause
     assert "no lookahead, no lookbehind, no backreference" in cause
+
+
+def test_a_map_run_whose_items_cannot_be_made_never_begins() -> None:
+    """An ItemSelector that fails leaves no MapRunStarted behind, whose Map Run nobody made."""
+    sim = Sim(_map(ItemSelector={"x.$": "$.nothing"}), {"items": [1]})
+    assert sim.finish is not None
+    assert (sim.finish.status, sim.finish.error) == ("FAILED", "States.Runtime")
+    assert "MapRunStarted" not in sim.types
+    assert sim.types[-2:] == ["MapStateStarted", "ExecutionFailed"]

@@ -39,15 +39,16 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
         "tolerated_count": count,
         "tolerated_percentage": percentage,
     }
-    arn = _arn(turn, extra)
-    frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
-    frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
+    # before the Map Run begins: one whose ItemSelector fails is never made, and has no event
     if extra.item_reader is not None:
         settings["reader"] = _reader(turn, frame, extra.item_reader, value)
     else:
         settings["inputs"] = list(_inputs(turn, frame, state, items or []))
     if extra.result_writer is not None:
         settings["writer"] = _writer(turn, frame, extra.result_writer, value)
+    arn = _arn(turn, extra)
+    frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
+    frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
     turn.command(_command(frame, state, arn, settings))
     turn.keep(frame, phase="task", waits_for=frame.cursor)
 
