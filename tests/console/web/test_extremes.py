@@ -74,3 +74,14 @@ def test_a_share_that_is_none_is_told(patient: Client, project: Project, share: 
 def test_a_whole_number_is_one_that_a_column_holds(written: str, number: int | None) -> None:
     """Nothing but digits of ASCII, and not more than 64 bits hold."""
     assert whole_number(written) == number
+
+
+def test_a_role_that_no_column_holds_is_told(patient: Client) -> None:
+    """The editor says so, and keeps what was typed."""
+    role = "arn:aws:iam::123456789012:role/" + "x" * 400
+    typed = {
+        "name": "long",
+        "text": '{"StartAt":"P","States":{"P":{"Type":"Succeed"}}}',
+        "role": role,
+    }
+    assert "Invalid Role Arn" in text(patient.post(reverse("new"), typed), 422)
