@@ -64,7 +64,8 @@ def put(
         "role_arn": role_arn,
     }
     for field, value in fields.items():
-        most = EventRule._meta.get_field(field).max_length  # noqa: SLF001 - Django's documented API
+        column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
+        most = getattr(column, "max_length", None)
         if most is not None and len(value) > most:
             raise ValidationException(
                 f"{field}: got {len(value)} characters, wanted {most} at most"
