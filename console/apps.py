@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.signals import connection_created
 
 import engine
+from console.data_folder import database_files, make_private
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class ConsoleConfig(AppConfig):
@@ -24,3 +32,10 @@ class ConsoleConfig(AppConfig):
             known = ", ".join(engine.LIMITS)
             raise ImproperlyConfigured(f"STEPYARD_LIMITS: got {profile!r}, wanted one of {known}")
         engine.use_limits(profile)
+        connection_created.connect(_make_private)
+
+
+def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Let nobody else read an SQLite database, which holds all that executions do."""
+    if connection.vendor == "sqlite":
+        make_private(*database_files(Path(str(connection.settings_dict["NAME"]))))

@@ -11,6 +11,7 @@ _FORBIDDEN = re.compile(
     r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]"
 )
 _MAX_NAME = 80
+_LONGEST = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +73,6 @@ def check_name(name: str) -> None:
 
 def check_role(role_arn: str) -> None:
     """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
-    if not re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/.+", role_arn):
-        raise InvalidArn(f"Invalid Role Arn: '{role_arn}'")
+    known = re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/.+", role_arn)
+    if known is None or len(role_arn) > _LONGEST:
+        raise InvalidArn(f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")

@@ -11,11 +11,13 @@ from django.core.asgi import get_asgi_application
 
 django = get_asgi_application()
 
-from console.awsapi.asgi import aws  # noqa: E402 - models need Django to be set up first
+from console.admission import Admission  # noqa: E402 - models need Django to be set up first
+from console.awsapi.asgi import aws  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+pages = Admission(django)  # type: ignore[arg-type]  # ASGI in plain dicts
 _AWS_BODY = b"application/x-amz-json-1."
 
 
@@ -28,7 +30,7 @@ async def application(
     if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
         await aws(scope, receive, send)
     else:
-        await django(scope, receive, send)  # type: ignore[arg-type]  # ASGI in plain dicts
+        await pages(scope, receive, send)
 
 
 def _is_aws(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -47,6 +48,7 @@ def master_secret(folder: Path) -> bytes:
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_private(path, secrets.token_hex(32) + "\n")
+        make_private(path)
         kept = path.read_bytes().strip()
     except OSError as error:
         wanted = "a folder that can be written, by --data or STEPYARD_DATA"
@@ -63,6 +65,22 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     draft.replace(path)
+
+
+def make_private(*paths: Path) -> None:
+    """Let only their owner read files, as far as they are there and ours to change.
+
+    A folder that existed before may let others in, and so did what an earlier version wrote.
+    """
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if path.stat().st_mode & 0o077:
+                path.chmod(PRIVATE)
+
+
+def database_files(path: Path) -> tuple[Path, ...]:
+    """Return an SQLite database's file and those beside it, which SQLite makes with its mode."""
+    return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 
 def derived(master: bytes, purpose: str) -> bytes:

@@ -72,7 +72,7 @@ async def aws(
     service, name = services.wanted(headers)
     encode = cbor.dumps if binary else _encode
     try:
-        body = await _body(receive)
+        body = await _body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         if name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded():
             answer = at_once(call)
@@ -108,15 +108,19 @@ def _headers(scope: dict[str, Any]) -> Headers:
     return headers
 
 
-async def _body(receive: Callable[[], Awaitable[dict[str, Any]]]) -> bytes:
-    """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB."""
+async def _body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
+    """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB, before it is read."""
+    declared = headers.get("content-length", ["0"])[0]
     body = bytearray()
     while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
+        size = max(len(body), int(declared) if declared.isdecimal() else 0)
+        if size > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
             limit = settings.STEPYARD_MAX_REQUEST_BYTES
             raise RequestTooLarge(f"Request size exceeded {limit} bytes")
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise SerializationException("the body: its sender went away before its end")
+        body += message.get("body", b"")
         if not message.get("more_body"):
             return bytes(body)
 

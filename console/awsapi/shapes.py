@@ -7,9 +7,11 @@ patterns.
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import re2
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
@@ -30,6 +32,22 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "list": (list,),
     "structure": (dict,),
     "map": (dict,),
+}
+_DOUBLE = sys.float_info.max
+_RANGES: dict[str, tuple[float, float]] = {
+    "integer": (-(2**31), 2**31 - 1),
+    "long": (-(2**63), 2**63 - 1),
+    "float": (-_DOUBLE, _DOUBLE),
+    "double": (-_DOUBLE, _DOUBLE),
+    "timestamp": (-62_135_596_800, 253_402_300_799),  # the years 1 to 9999
+}
+"""Type -> what its values lie between; NaN does not."""
+_NOUNS = {
+    "integer": "an integer",
+    "long": "an integer",
+    "float": "a number",
+    "double": "a number",
+    "timestamp": "seconds since 1970",
 }
 # AWS answers these with errors of the operation, not with the constraint's words.
 _CHECKED_LATER = {"Name", "Definition", "SensitiveData", "TaskToken"}
@@ -75,6 +93,12 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
     kind: str = shape.type_name
     if not _fits(kind, value):
         raise SerializationException(f"{path}: got {type(value).__name__}, wanted {kind}")
+    if kind in _RANGES and not _RANGES[kind][0] <= value <= _RANGES[kind][1]:
+        least, most = _RANGES[kind]
+        shown = f"{value:g}" if isinstance(value, float) else str(value)[:40]
+        raise SerializationException(
+            f"{path}: got {shown}, wanted {_NOUNS[kind]} from {least} to {most}"
+        )
     if kind == "structure":
         _structure(shape, value, f"{path}.", problems)
     elif kind == "list":
@@ -83,6 +107,9 @@ def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
             _value(shape.member, one, f"{path}.{number}.member", problems)
     elif kind == "string":
         _string(shape, value, path, problems)
+    elif kind == "map":
+        for key, one in value.items():
+            _value(shape.value, one, f"{path}.{key}", problems)
     elif kind in ("integer", "long"):
         _bounds(shape, value, value, path, "have value", problems)
 
@@ -102,16 +129,19 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     if shape.name not in _CHECKED_LATER:
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
-    if pattern and not re.search(_python(pattern), value):
+    if pattern and not _compiled(pattern).search(value):
         wanted = f"satisfy regular expression pattern: {pattern}"
         problems.append(_words(value, path, wanted))
 
 
-@lru_cache(maxsize=64)
-def _python(pattern: str) -> str:
-    """Turn a Java pattern into Python's: the whole text must match."""
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    """Compile a Java pattern; the whole text must match. RE2 knows classes that Python does not."""
     known = pattern.replace(r"\p{ASCII}", r"[\x00-\x7f]")
-    return rf"\A(?:{known})\Z"
+    try:
+        return re.compile(rf"\A(?:{known})\Z")
+    except re.error:
+        return re2.compile(rf"\A(?:{known})\z")
 
 
 def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:

@@ -247,7 +247,7 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
             request.method, url, limit, told=told, headers=headers, **content
         ) as answer:
             found = outbound.body(answer, engine.MAX_BYTES)
-            body = found.decode(answer.encoding or "utf-8", "replace")
+            body = _text(found, answer.encoding)
         if exchange is not None:
             exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -257,6 +257,18 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
         what = said or type(error).__name__
         return Failed(name, f"Unable to execute HTTP request: {what}")
     return _outcome(task, answer, body)
+
+
+def _text(body: bytes, encoding: str | None) -> str:
+    """Return a body as text, as UTF-8 where its charset is none.
+
+    Python calls ``rot13`` and ``zip`` encodings, too, and ``unicode_escape`` makes half characters.
+    """
+    try:
+        text = body.decode(encoding or "utf-8", "replace")
+    except (LookupError, UnicodeError):
+        text = ""
+    return text if text and not engine.has_surrogate(text) else body.decode("utf-8", "replace")
 
 
 def _content(request: _Request) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
+from console.management.connections import BoundedProtocol
 from console.management.memory import spare_collections
 from console.samples import MACHINES, sample_role
 from console.store import activities, machines
@@ -71,6 +72,8 @@ def serve(listener: socket.socket) -> None:
         timeout_graceful_shutdown=3,
         timeout_keep_alive=KEEP_ALIVE_S,
         backlog=2048,
+        http=BoundedProtocol,
+        ws="none",
     )
     config.load()
     _ = get_resolver().url_patterns  # what the first page would import

@@ -237,12 +237,6 @@ def _drive_to_end(number: int) -> int:
     raise engine.EngineBug(msg)
 
 
-def end_running(number: int) -> None:
-    """End an execution whose machine is being deleted."""
-    write(lambda: _post_stop(number, engine.Stop()))
-    _drive_to_end(number)
-
-
 # -- finding ---------------------------------------------------------------------------------------
 
 

@@ -6,9 +6,10 @@ Create, update, delete and look up, with AWS's rules of idempotence.
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 import engine
 from console import arns, clock, quotas
@@ -21,7 +22,7 @@ from console.errors import (
     StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
-from console.store import audit, definitions, executions, logs, rows
+from console.store import audit, definitions, logs, rows
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -159,42 +160,45 @@ def _current(machine: StateMachine) -> StateMachine:
 
 
 def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
-    """Delete a machine; deleting a missing one succeeds. Running executions are ended.
+    """Mark a machine as DELETING; deleting a missing one succeeds.
 
-    Ended executions stay to be looked at. The name is free again as soon as this returns. Raises
-    InvalidArn.
+    Each running execution ends at its next transition, as ABORTED. The machine goes, and its name
+    is free again, when none runs any more: at once if none does now, else ``finish_deletions`` sees
+    to it. Ended executions stay to be looked at. Raises InvalidArn.
+
+    Source: API reference, DeleteStateMachine.
     """
     arns.parse_arn(arn, "stateMachine")
 
-    def mark() -> bool:
+    def mark() -> None:
         found = StateMachine.objects.filter(project=project, arn=arn)
         # waits for starts under way, which then count as running; those that come see the mark
-        if not list(found.select_for_update()) or not found.update(status="DELETING"):
-            return False
-        audit.record(project, actor, "DeleteStateMachine", arn)
-        return True
+        if list(found.exclude(status="DELETING").select_for_update()):
+            found.update(status="DELETING")
+            audit.record(project, actor, "DeleteStateMachine", arn)
 
-    if write(mark):  # else the executions and tags under this ARN are another project's
-        _finish_deletion(project, arn)
-
-
-def _finish_deletion(project: Project, arn: str) -> None:
-    running = Execution.objects.filter(state_machine__arn=arn, status="RUNNING")
-    while found := list(running.values_list("pk", flat=True)):
-        for number in found:
-            executions.end_running(number)
-    write(lambda: _remove(project, arn))
+    write(mark)
+    write(lambda: _remove(arn))
 
 
 def finish_deletions() -> None:
-    """Finish what a process that is gone had begun to delete."""
-    for machine in StateMachine.objects.select_related("project").filter(status="DELETING"):
-        _finish_deletion(machine.project, machine.arn)
+    """Remove the machines that are being deleted and of which no execution runs any more."""
+    running = Execution.objects.filter(state_machine=OuterRef("pk"), status="RUNNING")
+    found = StateMachine.objects.filter(~Exists(running), status="DELETING")
+    for arn in found.values_list("arn", flat=True):
+        write(partial(_remove, arn))
 
 
-def _remove(project: Project, arn: str) -> None:
-    """Remove a machine with its versions, aliases and tags."""
-    StateMachine.objects.filter(project=project, arn=arn, status="DELETING").delete()
+def _remove(arn: str) -> None:
+    """Remove a machine that is being deleted, with its versions, aliases and tags, if none runs.
+
+    Nothing starts meanwhile: a start holds the machine's row until it is committed, and one that
+    comes later finds the mark.
+    """
+    machine = StateMachine.objects.select_for_update().filter(arn=arn, status="DELETING").first()
+    if machine is None or machine.execution_set.filter(status="RUNNING").exists():
+        return
+    machine.delete()
     Tag.objects.filter(arn=arn).delete()
 
 

@@ -91,7 +91,8 @@ def progress(map_run_id: int) -> bool:
 def _progress(number: int) -> bool:
     # the lock keeps two that see a change at once from starting the same children twice
     rows = MapRun.objects.select_for_update(of=("self",))
-    run = rows.select_related("parent", "definition").filter(pk=number).first()
+    beside = ("parent__state_machine", "definition")
+    run = rows.select_related(*beside).filter(pk=number).first()
     if run is None or run.status != "RUNNING":
         return False
     failures = map_tasks.failures(run.parent_id, run.task)
@@ -108,6 +109,8 @@ def _progress(number: int) -> bool:
         return False
     if run.reading:
         return False
+    if _ends_with_its_machine(run):
+        return True
     if run.pending_redrive:
         return _redrive_children(run)
     done = run.succeeded + run.failed + run.timed_out + run.aborted
@@ -116,6 +119,20 @@ def _progress(number: int) -> bool:
             _report(run, *_result(run))
         return False
     return _start_children(run, done)
+
+
+def _ends_with_its_machine(run: MapRun) -> bool:
+    """End the parent if another child would start while their machine is being deleted.
+
+    To start an iteration is a transition; the children that run are stopped with their parent.
+    """
+    machine = run.parent.state_machine
+    if machine is None or machine.status != "DELETING" or run.started >= run.total:
+        return False
+    if tasks.close(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
+        tasks.close_all(run.parent_id, clock.now_ms())
+        inbox.post(run.parent_id, engine.Stop())
+    return True
 
 
 def _too_many_failed(run: MapRun) -> bool:

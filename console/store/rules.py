@@ -63,6 +63,13 @@ def put(
         "description": description,
         "role_arn": role_arn,
     }
+    for field, value in fields.items():
+        column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
+        most = getattr(column, "max_length", None)
+        if most is not None and len(value) > most:
+            raise ValidationException(
+                f"{field}: got {len(value)} characters, wanted {most} at most"
+            )
 
     def store() -> EventRule:
         of_project = EventRule.objects.select_for_update().filter(project=project, region=region)
@@ -156,9 +163,12 @@ def get(project: Project, region: str, name: str) -> EventRule:
     """Return a rule of the project; raise ResourceNotFoundException."""
     rule = EventRule.objects.filter(project=project, region=region, name=name).first()
     if rule is None:
-        msg = f"Rule {name} does not exist on EventBus default."
-        raise ResourceNotFoundException(msg)
+        raise _missing(name)
     return rule
+
+
+def _missing(name: str) -> ResourceNotFoundException:
+    return ResourceNotFoundException(f"Rule {name} does not exist on EventBus default.")
 
 
 def listed(
@@ -180,8 +190,9 @@ def switch(
     def store() -> None:
         rule = get(project, region, name)
         rule.state = "ENABLED" if on else "DISABLED"
-        rule.next_ms = next_ms(rule)
-        rule.save(update_fields=["state", "next_ms"])
+        changes = {"state": rule.state, "next_ms": next_ms(rule)}
+        if not EventRule.objects.filter(pk=rule.pk).update(**changes):
+            raise _missing(name)  # it was deleted since it was read
         action = "events:EnableRule" if on else "events:DisableRule"
         audit.record(project, actor, action, rule.arn)
         outbox.forget()

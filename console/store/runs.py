@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _LOAD = (
-    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id"
+    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status"
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
+    " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
     " WHERE r.execution_id = %s"
 )
 
@@ -66,7 +67,8 @@ class Loaded:
     """A run with what came in for it.
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
-    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend.
+    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend;
+    ``deleting``: its state machine is being deleted.
     """
 
     execution_id: int
@@ -81,6 +83,7 @@ class Loaded:
     came_ms: dict[int, int] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
     pace: pace.Pace | None = None
+    deleting: bool = False
 
     def leave(self, count: int) -> None:
         """Leave the last ``count`` messages where they are: rows first, then timers."""
@@ -154,7 +157,7 @@ def take(execution_id: int) -> Loaded | None:
         came_in = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         names = [name for (name,) in cursor.fetchall()]
-    version, snapshot, ready, _, _, arn, definition = row
+    version, snapshot, ready, _, _, arn, definition, machine_status = row
     tokens = [name for name in names if pace.is_token(name)]
     due = [name for name in names if not pace.is_token(name)]
     ready = ready or bool(tokens)
@@ -185,6 +188,7 @@ def take(execution_id: int) -> Loaded | None:
         {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
         tokens,
         pacing,
+        machine_status == "DELETING",
     )
 
 
@@ -245,7 +249,7 @@ def advance(loaded: Loaded) -> list[engine.Step]:
 
     passing = loaded.pace is not None and not loaded.pace.allowed  # what needs no token, all of it
     for place, message in enumerate(loaded.messages):
-        now = moment(loaded.machine)
+        now = replace(moment(loaded.machine), deleting=loaded.deleting)
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
         made.append(_advance(loaded, message, now, left, enough))

@@ -93,8 +93,7 @@ def publish(
     """
 
     def store() -> Version:
-        row = StateMachine.objects.select_for_update().get(pk=machine.pk)
-        _check_active(row)
+        row = _active(machine)
         current = row.revision_id or "INITIAL"
         if revision_id is not None and revision_id != current:
             raise ConflictException(
@@ -177,7 +176,7 @@ def create_alias(
     arn = f"{machine.arn}:{name}"
 
     def store() -> Alias:
-        _check_active(StateMachine.objects.get(pk=machine.pk))
+        _active(machine)
         found = Alias.objects.filter(arn=arn).first()
         if found is not None:
             if (json.loads(found.routing), found.description) == (wanted, description):
@@ -203,6 +202,15 @@ def create_alias(
         return alias
 
     return write(store)
+
+
+def _active(machine: StateMachine) -> StateMachine:
+    """Return a machine's row, locked; raise if it is being deleted or has gone meanwhile."""
+    row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
+    if row is None:
+        raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
+    _check_active(row)
+    return row
 
 
 def _check_active(machine: StateMachine) -> None:

@@ -50,7 +50,7 @@ class Machines:
 
 def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE) -> Machines:
     """Return machines by name. ``search``: a part of the name."""
-    every = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    every = StateMachine.objects.filter(project=here.project, region=here.region)
     found = every.filter(name__icontains=search) if search else every
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     rows = list(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, register_converter
 
+from console.web.numbers import NumberConverter
 from console.web.views import (
     activities,
     bulk,
@@ -47,6 +48,7 @@ from console.web.views import (
     versions,
 )
 
+register_converter(NumberConverter, "number")
 _EXECUTION: list[URLPattern | URLResolver] = [
     path("", executions.show, name="execution"),
     path("_delta", live.delta, name="delta"),
@@ -55,8 +57,8 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("events/", history.table, name="events"),
     path("events.csv", history.as_csv, name="events-csv"),
     path("events.json", history.as_json, name="events-json"),
-    path("events/<int:number>/", executions.event, name="event"),
-    path("events/<int:number>/<str:field>/", payloads.of_event, name="event-payload"),
+    path("events/<number:number>/", executions.event, name="event"),
+    path("events/<number:number>/<str:field>/", payloads.of_event, name="event-payload"),
     path("export.json", exports.execution, name="execution-export"),
     path("graph.svg", exports.graph, name="execution-svg"),
     path("outline.txt", share.outline, name="outline"),
@@ -64,9 +66,9 @@ _EXECUTION: list[URLPattern | URLResolver] = [
     path("scenario.json", exports.scenario, name="execution-scenario"),
     path("<str:field>.json", payloads.of_execution, name="payload"),
     path("stop/", stop.stop, name="stop"),
-    path("tasks/<int:number>/", tasks.answer, name="task"),
-    path("map-runs/<int:number>/", map_runs.show, name="map-run"),
-    path("map-runs/<int:number>/_delta", map_runs.delta, name="map-run-delta"),
+    path("tasks/<number:number>/", tasks.answer, name="task"),
+    path("map-runs/<number:number>/", map_runs.show, name="map-run"),
+    path("map-runs/<number:number>/_delta", map_runs.delta, name="map-run-delta"),
     path("redrive/", redrive.redrive, name="redrive"),
     path("replay/", replay.replay, name="replay"),
     path("reveal/", masks.reveal, name="reveal"),
@@ -92,7 +94,7 @@ _MACHINE: list[URLPattern | URLResolver] = [
     path("test/", testing.test, name="test"),
     path("delete/", machines.delete, name="delete"),
     path("triggers/", triggers.show, name="triggers"),
-    path("triggers/<int:number>/revoke/", triggers.revoke, name="start-link-revoke"),
+    path("triggers/<number:number>/revoke/", triggers.revoke, name="start-link-revoke"),
     path("executions/<str:execution>/", include(_EXECUTION)),
 ]
 urlpatterns = [
@@ -105,9 +107,9 @@ urlpatterns = [
     path("executions/", executions.every, name="executions"),
     path("executions/_new", executions.news, name="executions-news"),
     path("executions/views/", saved.change, name="views"),
-    path("executions/views/<int:number>/_count", saved.count, name="view-count"),
+    path("executions/views/<number:number>/_count", saved.count, name="view-count"),
     path("executions/bulk/", bulk.bulk, name="bulk"),
-    path("executions/bulk/<int:number>/", bulk.job, name="bulk-job"),
+    path("executions/bulk/<number:number>/", bulk.job, name="bulk-job"),
     path("tasks/", tasks.every, name="tasks"),
     path("activities/", activities.every, name="activities"),
     path("activities/<str:activity>/", activities.show, name="activity"),
@@ -115,12 +117,12 @@ urlpatterns = [
     path("compare/", compare.compare, name="compare"),
     path("failures/", failures.show, name="failures"),
     path("import/", imports.page, name="import"),
-    path("import/<int:number>/delete/", imports.forget, name="import-forget"),
+    path("import/<number:number>/delete/", imports.forget, name="import-forget"),
     path("arn/<path:arn>", overview.by_arn, name="arn"),
     path("start/<str:machine>/<str:secret>", triggers.start, name="start-link"),
     path("shared/<str:token>/<str:kind>", share.shared, name="shared"),
     path("notifications/", rules.notifications, name="notifications"),
-    path("notifications/<int:number>/again/", rules.send_again, name="send-again"),
+    path("notifications/<number:number>/again/", rules.send_again, name="send-again"),
     path("schedules/", rules.schedules, name="schedules"),
     path("rules/<str:rule>/", rule.show, name="rule"),
     path("rules/<str:rule>/switch/", rule.switch, name="rule-switch"),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 THREADS = 4
-DELETIONS_EVERY_S = 60.0
+CLEANING_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 RETENTION_BATCH = 100
@@ -67,8 +67,7 @@ class Upkeep:
         self._long: set[int] = set()
         self._moving: set[int] = set()
         self._jobs: set[int] = set()
-        self._deleting = threading.Lock()
-        self._deletions_at = 0.0
+        self._cleaning_at = 0.0
         self._metrics_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
@@ -92,9 +91,9 @@ class Upkeep:
         """Do what one does for all."""
         for number in bulk.running():
             self._bulk_job(number)
-        if time.monotonic() >= self._deletions_at:
-            self._deletions_at = time.monotonic() + DELETIONS_EVERY_S
-            self._once("deletions", self._finish_deletions)
+        self._once("deletions", machines.finish_deletions)
+        if time.monotonic() >= self._cleaning_at:
+            self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
             self._once("events", deliveries.clean)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
@@ -203,15 +202,6 @@ class Upkeep:
         finally:
             with self._lock:
                 self._moving.discard(number)
-
-    # -- deletions ---------------------------------------------------------------------------------
-
-    def _finish_deletions(self) -> None:
-        if self._deleting.acquire(blocking=False):
-            try:
-                machines.finish_deletions()
-            finally:
-                self._deleting.release()
 
     # -- retention ---------------------------------------------------------------------------------
 

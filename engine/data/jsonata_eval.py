@@ -12,6 +12,7 @@ import json
 import math
 import random
 import re
+import sys
 import uuid
 from typing import Any
 
@@ -42,13 +43,43 @@ class _UnsupportedError(Exception):
     """The result is no JSON value, as a function is none."""
 
 
+class _RefusedPatternError(Exception):
+    """A regular expression that RE2 does not take is used."""
+
+
 def regex_engine(pattern: str, flags: Any) -> Any:
-    """Compile a pattern with RE2."""
+    """Compile a pattern with RE2; one that it does not take fails where it is used."""
     options = re2.Options()
     options.case_sensitive = not flags.case_insensitive
     options.one_line = not flags.multiline
     options.never_nl = False
-    return _Pattern(re2.compile(("(?m)" if flags.multiline else "") + pattern, options))
+    options.log_errors = False
+    try:
+        return _Pattern(re2.compile(("(?m)" if flags.multiline else "") + pattern, options))
+    except re2.error as error:
+        (why,) = error.args
+        return _RefusedPattern(pattern, why.decode() if isinstance(why, bytes) else str(why))
+
+
+class _RefusedPattern:
+    """Stands for a pattern that RE2 does not take, which is an error once it is evaluated.
+
+    Not when it is parsed: AWS takes more, so the machine around it may well be wanted.
+    """
+
+    def __init__(self, pattern: str, why: str) -> None:
+        self._pattern = pattern
+        self._why = why
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        msg = (
+            f"The regular expression /{self._pattern}/ is not supported: {self._why}. Patterns are"
+            " those of RE2, which cannot run away: no lookahead, no lookbehind, no backreference,"
+            " and no repetition, nested ones multiplied, of more than 1000."
+        )
+        raise _RefusedPatternError(msg)
+
+    search = match = fullmatch = finditer = findall = split = sub = subn = _refuse
 
 
 class _Pattern:
@@ -104,6 +135,10 @@ def evaluate(
         return ERROR, "Stack overflow error"
     except MemoryError:
         return ERROR, "Expression evaluation memory limit exceeded"
+    except OverflowError:
+        return ERROR, "Number out of range"
+    except (ValueError, _RefusedPatternError) as error:
+        return ERROR, str(error)
     except Exception as error:  # noqa: BLE001 - the library lets bare errors of Python through
         return ERROR, f"{type(error).__name__}: {error}"
 
@@ -121,7 +156,11 @@ def _plain(value: Any) -> Any:
     """Return plain JSON: no sequences, no marks for null, whole numbers without a fraction."""
     if value is Utils.NULL_VALUE or value is None:
         return None
-    if isinstance(value, bool | str | int):
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
+        raise OverflowError  # as JSONata's numbers are doubles; NaN, too, is none of JSON
+    if isinstance(value, int):
         return value
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 1e21 else value  # noqa: PLR2004

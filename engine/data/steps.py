@@ -6,10 +6,12 @@ own execution an error and nobody anything else.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from engine.data.expression import ABSENT, Json
+from engine.errors import InterpreterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -254,7 +256,18 @@ def apply_function(function: str, value: Json) -> Json:
     if function in ("first", "last"):
         return value[0 if function == "first" else -1]
     numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
-    return _NUMERIC[function](numbers) if numbers else None
+    return _finite(function, numbers) if numbers else None
+
+
+def _finite(function: str, numbers: list[float]) -> float:
+    """Compute with numbers; raise ``InterpreterError`` beyond a double, which JSON cannot tell."""
+    try:
+        found: float = _NUMERIC[function](numbers)
+        if function in ("min", "max") or abs(found) <= sys.float_info.max:
+            return found
+    except OverflowError:
+        pass
+    raise InterpreterError(f"The function '{function}()' of the path leads beyond all numbers.")
 
 
 def _mean(numbers: list[float]) -> float:

@@ -67,12 +67,17 @@ def _find(definition: Any, name: str) -> Any:
     """Return a state of a definition, at any depth; raise ``KeyError``."""
     blocks = [definition]
     while blocks:
-        states = blocks.pop().get("States", {})
+        block = blocks.pop()
+        states = block.get("States") if isinstance(block, dict) else None
+        if not isinstance(states, dict):
+            continue
         if name in states:
             return states[name]
         for state in states.values():
-            blocks += [state[key] for key in ("ItemProcessor", "Iterator") if key in state]
-            blocks += state.get("Branches", [])
+            if isinstance(state, dict):
+                branches = state.get("Branches")
+                blocks += [state.get("ItemProcessor"), state.get("Iterator")]
+                blocks += branches if isinstance(branches, list) else []
     raise KeyError(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import ALL
@@ -24,6 +25,7 @@ _RETRIER = (
     "JitterStrategy",
 )
 _CATCHER = ("Comment", "ErrorEquals", "Next", "ResultPath", "Output", "Assign")
+_MAX_RATE = sys.float_info.max
 _MAX_DELAY = 31_622_399  # documented: less than 31,622,400
 
 
@@ -66,8 +68,10 @@ def _backoff(node: Node) -> float:
     rate = node.get("BackoffRate")
     if not node.has("BackoffRate"):
         return 2.0
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or rate < 1:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 1 <= rate <= _MAX_RATE:
         what = "The value for the field 'BackoffRate' must be a number of at least 1.0"
+        if isinstance(rate, int) and rate > _MAX_RATE:
+            what += f" and at most {_MAX_RATE}"
         node.error("BackoffRate", f"{what}: got {rate!r}")
         return 2.0
     return float(rate)

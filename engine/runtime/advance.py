@@ -14,7 +14,7 @@ from engine.runtime import commands, flow, groups, messages, recovery, redrive
 from engine.runtime.payload import Payload
 from engine.runtime.run import Frame, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
-from engine.runtime.turn import MAX_EVENTS, HistoryFullError, Turn
+from engine.runtime.turn import MAX_EVENTS, HistoryFullError, MachineDeletingError, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,8 @@ def advance(
         _work(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
         _history_full(turn)
+    except MachineDeletingError:
+        _stop(turn, messages.Stop())
     if not turn.events and not turn.commands:
         return Step(run, left=budget)
     return turn.step()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.data.expression import ABSENT, ROOT, Scope
 from engine.language.model import QueryLanguage
 from engine.runtime.payload import Payload, limited
+from engine.runtime.turn import MachineDeletingError
 
 if TYPE_CHECKING:
     from engine.data.expression import Json
@@ -27,7 +28,13 @@ def scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
 
 
 def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
-    """Write ...StateEntered and put the frame into the ready queue."""
+    """Write ...StateEntered and put the frame into the ready queue.
+
+    Raise ``MachineDeletingError`` if the state machine is being deleted: AWS ends the executions of
+    such a machine at their next transition.
+    """
+    if turn.moment.deleting:
+        raise MachineDeletingError
     kind = type(turn.block(frame).states[name]).__name__
     turn.budget -= 1
     turn.entered_after[frame.id] = frame.cursor

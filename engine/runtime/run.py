@@ -65,6 +65,7 @@ class Moment:
     tokens. ``missing_activities``: ARNs of the machine's activities that do not exist.
     ``unusable``: says of a Task's resource, its state and the parameters it would send why they
     could be no request, "" if they could; it must always say the same of the same.
+    ``deleting``: the state machine is being deleted, so that no further state may be entered.
     """
 
     now_ms: int
@@ -72,6 +73,7 @@ class Moment:
     token_key: bytes = b""
     missing_activities: frozenset[str] = frozenset()
     unusable: Callable[[Resource, str, Json], str] | None = None
+    deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,10 @@ BYTES_A_STATE = 8_192
 """So many characters of event details cost the budget as much as entering a state."""
 
 
+class MachineDeletingError(Exception):
+    """A state would be entered although the state machine is being deleted."""
+
+
 class HistoryFullError(Exception):
     """The next event would be number 25,000 and is not the execution's end."""
 

@@ -149,3 +149,48 @@ def test_ctrl_c_ends_cleanly_and_continues_later(server: Server) -> None:
     assert server.stop() == 0
     server.start()
     assert wait_for_end(client, arn)["status"] == "SUCCEEDED"
+
+
+def test_a_deletion_outlives_the_process(server: Server) -> None:
+    """Told as AWS tells it: DELETING while an execution waits, then aborted, then the name free."""
+    client = server.client()
+    states = {
+        "W": {"Type": "Wait", "Seconds": 8, "Next": "P"},
+        "P": {"Type": "Pass", "End": True},
+    }
+    wanted = {
+        "name": "goes",
+        "definition": json.dumps({"StartAt": "W", "States": states}),
+        "roleArn": ROLE,
+    }
+    arn = client.create_state_machine(**wanted)["stateMachineArn"]
+    execution = client.start_execution(stateMachineArn=arn)["executionArn"]
+    deadline = time.monotonic() + 30
+    while len(history(client, execution)) < len(["ExecutionStarted", "WaitStateEntered"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    client.delete_state_machine(stateMachineArn=arn)
+    assert client.describe_state_machine(stateMachineArn=arn)["status"] == "DELETING"
+    assert client.describe_execution(executionArn=execution)["status"] == "RUNNING"
+    for refused in (
+        lambda: client.start_execution(stateMachineArn=arn),
+        lambda: client.update_state_machine(stateMachineArn=arn, roleArn=ROLE + "2"),
+        lambda: client.publish_state_machine_version(stateMachineArn=arn),
+        lambda: client.create_state_machine(**wanted),
+    ):
+        with pytest.raises(client.exceptions.StateMachineDeleting):
+            refused()
+    server.kill()
+    server.start()
+    client = server.client()
+    assert wait_for_end(client, execution)["status"] == "ABORTED"
+    kinds = [event["type"] for event in history(client, execution)]
+    assert kinds[-2:] == ["WaitStateExited", "ExecutionAborted"]
+    while True:
+        try:
+            client.describe_state_machine(stateMachineArn=arn)
+        except client.exceptions.StateMachineDoesNotExist:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert client.create_state_machine(**wanted)["stateMachineArn"] == arn

@@ -31,6 +31,23 @@ def test_first_start_makes_private_files(up: Server) -> None:
     assert (up.data / "credentials").read_text(encoding="utf-8").startswith("[stepyard]\n")
 
 
+def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
+    """Also those that an earlier version wrote for everybody: they are mended at the start."""
+    data = tmp_path / "open"
+    data.mkdir(mode=0o755)
+    private = {"secret", "credentials", "login-url", "address", "stepyard.sqlite3"}
+    private |= {f"stepyard.sqlite3-{more}" for more in ("wal", "shm")}
+    for _ in range(2):
+        server = Server(data).start()
+        try:
+            modes = {name: stat.S_IMODE((data / name).stat().st_mode) for name in private}
+        finally:
+            server.stop()
+        assert modes == dict.fromkeys(private, 0o600)
+        for one in data.iterdir():
+            one.chmod(0o644)
+
+
 def test_samples_are_loaded(sfn: Any) -> None:
     """Every sample is there, by its name."""
     names = {one["name"] for one in sfn.list_state_machines()["stateMachines"]}

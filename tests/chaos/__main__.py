@@ -40,6 +40,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes that the README's f
     "crash-points": (0, 0, 0.0),
     "mutate-checker": (0, 0, 0.0),
     "guards": (0, 0, 0.0),
+    "fuzz": (5000, 0, 0.0),
 }
 
 
@@ -48,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("check", choices=SCENARIOS)
     parser.add_argument("--db", choices=("sqlite", "postgres"), default="postgres")
-    parser.add_argument("--n", type=int, help="executions")
+    parser.add_argument("--n", "--calls", type=int, help="executions; of fuzz: calls")
     parser.add_argument("--faults", type=int, help="kills, stops or restarts")
     parser.add_argument("--per-second", type=float, help="starts a second; 0: as fast as it goes")
     parser.add_argument("--workers", type=int, default=4)

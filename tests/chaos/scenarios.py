@@ -16,6 +16,7 @@ import psycopg
 from tests.chaos.clock import timers
 from tests.chaos.database import SESSIONS, Postgres, Proxy, wait_until
 from tests.chaos.freeze import freeze
+from tests.chaos.fuzz import fuzz
 from tests.chaos.guards import guards
 from tests.chaos.hosts import clock_skew, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
@@ -212,4 +213,5 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "crash-points": crash_points,
     "mutate-checker": mutate_checker,
     "guards": guards,
+    "fuzz": fuzz,
 }

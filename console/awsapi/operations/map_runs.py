@@ -12,9 +12,10 @@ from console.store import executions, map_counts, map_runs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOST = 2**31 - 1  # of the column; no Map has so many items
 _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "maxConcurrency": ("max_concurrency", int),
-    "toleratedFailureCount": ("tolerated_count", int),
+    "toleratedFailureCount": ("tolerated_count", lambda count: min(count, _MOST)),
     "toleratedFailurePercentage": ("tolerated_percentage", float),
 }
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console import access
 from console.client_profile import UnreadableProfileError, complete_profile, profile_text
-from console.data_folder import write_private
+from console.data_folder import make_private, write_private
 from console.management.processor import stay_on_one
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import reach_database
@@ -93,6 +93,7 @@ class Command(BaseCommand):
         write_private(folder / "address", address + "\n")
         link = f"{address}/login/{access.new_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
+        make_private(credentials)
         self.stdout.write(
             f"\nStepyard is at {address}\n\n"
             f"  Log in (once, within a day):  {link}\n"

@@ -84,7 +84,7 @@ def definition(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, machine: str) -> HttpResponse:
-    """Ask once, then delete; executions that run are aborted."""
+    """Ask once, then delete; executions that run are aborted at their next transition."""
     here = yard(request)
     require(here, "DeleteStateMachine")
     one = here.machine(machine)
@@ -92,6 +92,8 @@ def delete(request: HttpRequest, machine: str) -> HttpResponse:
         running = one.execution_set.filter(status="RUNNING").count()
         return render(request, "machine/delete.html", about(one) | {"running": running})
     store.delete(here.project, one.arn, actor(here))
+    if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
+        return redirect("machine", one.name)
     messages.success(request, f"{one.name} was deleted.")
     return redirect("machines")
 

@@ -14,6 +14,7 @@ from console.errors import ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Role
 from console.store import invitations
 from console.store import people as store
+from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, require, yard
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def audit(request: HttpRequest) -> HttpResponse:
         found = found.filter(action=asked["act"])
     if asked["what"]:
         found = found.filter(target__contains=asked["what"])
-    if request.GET.get("after", "").isdecimal():
-        found = found.filter(pk__lt=int(request.GET["after"]))
+    if after := whole_number(request.GET.get("after", "")):
+        found = found.filter(pk__lt=after)
     rows = list(found.order_by("-pk")[: _ROWS + 1])
     everything = AuditEntry.objects.filter(project=here.project).order_by()
     context = {

@@ -15,6 +15,7 @@ from console.errors import ServiceError
 from console.store import deliveries
 from console.store import rules as store
 from console.web import rules
+from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, require, yard
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def _told(form: QueryDict) -> dict[str, str]:
 
 
 def _notifications(request: HttpRequest, here: Yard, problem: str = "") -> HttpResponse:
-    asked = request.GET.get("before", "")
+    before = whole_number(request.GET.get("before", ""))
     found, after = rules.rows(here, scheduled=False, after=request.GET.get("after", ""))
-    letters, older = rules.dead(here, int(asked) if asked.isdecimal() else None)
+    letters, older = rules.dead(here, before)
     typed = request.POST
     context = _form(here, problem) | {
         "here": "notifications",

@@ -14,6 +14,7 @@ from console.errors import ValidationException
 from console.models import Alias, Version
 from console.store import versions as store
 from console.web import acts, source
+from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, yard
 from console.web.views.machines import about
 
@@ -48,10 +49,8 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 def _page(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    before = request.GET.get("before", "")
-    rows = store.list_versions(
-        one, before=int(before) if before.isdecimal() else 0, limit=_PAGE + 1
-    )
+    before = whole_number(request.GET.get("before", "")) or 0
+    rows = store.list_versions(one, before=before, limit=_PAGE + 1)
     newest = store.list_versions(one, limit=1)
     context = about(one) | {
         "tab": "versions",
@@ -105,11 +104,13 @@ def _routing(one: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
     first, second, share = (form.get(name, "").strip() for name in ("first", "second", "share"))
     if not second:
         return [{"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100}]
-    if not share.isdecimal() or int(share) > 100:  # noqa: PLR2004 - percent
-        raise ValidationException(f"The share: got “{share}”, wanted a whole number up to 100.")
+    weight = whole_number(share)
+    if weight is None or weight > 100:  # noqa: PLR2004 - percent
+        got = share[:40]
+        raise ValidationException(f"The share: got “{got}”, wanted a whole number up to 100.")
     return [
-        {"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100 - int(share)},
-        {"stateMachineVersionArn": f"{one.arn}:{second}", "weight": int(share)},
+        {"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100 - weight},
+        {"stateMachineVersionArn": f"{one.arn}:{second}", "weight": weight},
     ]
 
 

@@ -15,7 +15,7 @@ from engine.language.model import QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
 from engine.runtime.states import map_items
-from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
+from engine.runtime.states.numbers import MOST, as_float, unexpected_type, whole_number
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
@@ -39,15 +39,16 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
         "tolerated_count": count,
         "tolerated_percentage": percentage,
     }
-    arn = _arn(turn, extra)
-    frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
-    frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
+    # before the Map Run begins: one whose ItemSelector fails is never made, and has no event
     if extra.item_reader is not None:
         settings["reader"] = _reader(turn, frame, extra.item_reader, value)
     else:
         settings["inputs"] = list(_inputs(turn, frame, state, items or []))
     if extra.result_writer is not None:
         settings["writer"] = _writer(turn, frame, extra.result_writer, value)
+    arn = _arn(turn, extra)
+    frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
+    frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
     turn.command(_command(frame, state, arn, settings))
     turn.keep(frame, phase="task", waits_for=frame.cursor)
 
@@ -269,7 +270,7 @@ def _number(
         if state.language is QueryLanguage.JSONATA:
             raise unexpected_type(expression, field, "number", found)
         return None
-    return float(found)
+    return as_float(found)
 
 
 def _not_a(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from engine.data.expression import ROOT, Json
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
+_DIGITS = re.compile(r"\d{1,400}")  # as many as the largest number of JSON has, and some more
+
 
 def concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
     """Return MaxConcurrency, 0 for no limit; raise if the field yields no number."""
     if state.max_concurrency is None:
         return 0
     limit = state.max_concurrency.evaluate(flow.scope(turn, frame, value))
-    if isinstance(limit, str) and limit.isdecimal() and state.max_concurrency_path is not None:
+    if isinstance(limit, str) and _DIGITS.fullmatch(limit) and state.max_concurrency_path:
         limit = int(limit)  # a number as text is taken [recorded]
     if whole_number(limit) and limit >= 0:
         return min(int(limit), MOST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from engine import jsontext
@@ -19,6 +20,14 @@ def whole_number(value: Json) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def as_float(value: float) -> float:
+    """Return a number as a float, one beyond the largest as infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def json_type(value: Json) -> str:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine import jsontext
 from engine.data.expression import Scope
-from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, InterpreterError, StatesError
+from engine.errors import (
+    HEARTBEAT_TIMEOUT,
+    TIMEOUT,
+    InterpreterError,
+    QueryEvaluationError,
+    StatesError,
+)
 from engine.language.model import Pattern, QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
-from engine.runtime.states.numbers import unexpected_type, whole_number
+from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
 from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
@@ -155,12 +162,21 @@ def _seconds(state: Task, field: str, expression: Expression | None, seen: Scope
     if expression is None:
         return None
     value = expression.evaluate(seen)
-    if whole_number(value) and value > 0:
+    if whole_number(value) and 0 < value <= MOST:
         return int(value)
-    if state.language is QueryLanguage.JSONATA:
+    shown = value if isinstance(value, str) else jsontext.dumps(value)
+    wanted = f"wanted an integer from 1 to {MOST}"
+    if state.language is not QueryLanguage.JSONATA:
+        msg = f"The {field}Path parameter does not reference a positive integer: got {shown}"
+        raise InterpreterError(f"{msg}, {wanted}")
+    if not whole_number(value):
         raise unexpected_type(expression, field, "number", value)
-    msg = f"The {field}Path parameter does not reference a positive integer: got {value!r}"
-    raise InterpreterError(msg)
+    text = getattr(expression, "text", "")
+    raise QueryEvaluationError(
+        f"The JSONata expression '{text}' specified for the field '{field}' returned {shown}, "
+        f"{wanted}",
+        field,
+    )
 
 
 # -- details of the events -------------------------------------------------------------------------

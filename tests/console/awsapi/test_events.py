@@ -13,6 +13,7 @@ from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations.call import Call
 from console.errors import ServiceError
 from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
+from console.store import rules
 from console.store.audit import Actor
 from tests.console.store.helpers import PASS, create
 
@@ -178,3 +179,26 @@ def test_what_is_not_served_says_so(project: Project) -> None:
     """An action that the model has and we have not."""
     with pytest.raises(UnknownOperation, match="not served yet"):
         ask(project, "CreateEventBus", Name="x")
+
+
+def test_what_no_column_holds_is_refused(project: Project) -> None:
+    """EventBridge takes a role of 1,600 characters, which PostgreSQL answered with an error."""
+    role = "arn:aws:iam::123456789012:role/" + "x" * 400
+    refused = code(project, "PutRule", Name="r", EventPattern=PATTERN, RoleArn=role)
+    assert refused == "ValidationException"
+
+
+def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between reading it and writing it: told as if it had never been there."""
+    ask(project, "PutRule", Name="r", EventPattern=PATTERN)
+    read = rules.get
+
+    def gone(*args: Any) -> EventRule:
+        rule = read(*args)
+        EventRule.objects.filter(pk=rule.pk).delete()
+        return rule
+
+    monkeypatch.setattr(rules, "get", gone)
+    assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"

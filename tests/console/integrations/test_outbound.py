@@ -334,3 +334,19 @@ def test_a_cluster_that_sends_elsewhere(settings: Any, listener: Listener) -> No
     assert isinstance(outcome, Failed)
     assert outcome.error == "EKS.302"
     assert len(listener.heard) == 1
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["rot13", "zip", "hex", "base64", "unicode_escape", "undefined", "no-such", ""],
+)
+def test_a_charset_that_is_none_is_taken_for_utf8(
+    settings: Any, listener: Listener, charset: str
+) -> None:
+    """Python knows codecs that are no charsets; the answer is a result whatever it calls itself."""
+    body = '{"a": "é\\ud800"}'.encode()
+    head = f"Content-Type: text/plain; charset={charset}\r\nContent-Length: {len(body)}\r\n\r\n"
+    listener.answer = says(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + head.encode() + body)
+    outcome = http_task(settings, listener)
+    assert isinstance(outcome, Succeeded)
+    assert engine.loads(outcome.output)["ResponseBody"] == body.decode()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console import errors
+from console import clock, errors
 from console.models import AuditEntry, Execution, Project, StateMachine
 from console.store import births, executions, machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, start
@@ -83,18 +83,57 @@ def test_running_executions_keep_their_definition(project: Project) -> None:
     assert drain(execution).status == "RUNNING"
 
 
-def test_deleting_ends_what_runs_and_frees_the_name(project: Project) -> None:
-    """Deleting a missing machine succeeds.
-
-    Executions of the deleted one are ended and stay visible.
-    """
-    machine = create(project, WAIT)
-    execution = start(machine)
+def test_an_unused_machine_is_deleted_at_once_and_its_name_is_free(project: Project) -> None:
+    """Deleting a missing machine succeeds. Past executions stay visible."""
+    machine = create(project, PASS)
+    execution = drain(start(machine))
     machines.delete(project, machine.arn)
     machines.delete(project, machine.arn)
     execution.refresh_from_db()
-    assert (execution.status, execution.state_machine_id) == ("ABORTED", None)
+    assert (execution.status, execution.state_machine_id) == ("SUCCEEDED", None)
+    assert create(project, WAIT).arn == machine.arn
+
+
+def test_what_runs_ends_at_its_next_transition_when_its_machine_is_deleted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits on, is aborted where it would enter a further state, and frees the name then."""
+    states = {"W": {"Type": "Wait", "Seconds": 60, "Next": "P"}, "P": {"Type": "Pass", "End": True}}
+    machine = create(project, {"StartAt": "W", "States": states})
+    execution = start(machine)
+    assert drain(execution).status == "RUNNING"
+    machines.delete(project, machine.arn)
+    machines.delete(project, machine.arn)
+    assert drain(execution).status == "RUNNING"
+    machines.finish_deletions()
+    machine.refresh_from_db()
+    assert machine.status == "DELETING"
+    with pytest.raises(errors.StateMachineDeleting):
+        create(project, PASS)
+    later = clock.now_ms() + 60_000
+    monkeypatch.setattr(clock, "now_ms", lambda: later)
+    assert drain(execution).status == "ABORTED"
+    kinds = list(execution.historyevent_set.values_list("type", flat=True))
+    assert kinds == ["ExecutionStarted", "WaitStateEntered", "WaitStateExited", "ExecutionAborted"]
+    machines.finish_deletions()
+    execution.refresh_from_db()
+    assert execution.state_machine_id is None
     assert create(project, PASS).arn == machine.arn
+
+
+def test_an_execution_in_its_last_state_succeeds_while_its_machine_is_deleted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no transition left at which it could end."""
+    machine = create(project, WAIT)
+    execution = start(machine)
+    drain(execution)
+    machines.delete(project, machine.arn)
+    later = clock.now_ms() + 3_600_000
+    monkeypatch.setattr(clock, "now_ms", lambda: later)
+    assert drain(execution).status == "SUCCEEDED"
+    machines.finish_deletions()
+    assert not StateMachine.objects.exists()
 
 
 def test_what_starts_while_its_machine_is_deleted_is_ended(
@@ -118,7 +157,8 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
 
     monkeypatch.setattr(executions, "give_birth", slowly)
     assert crowd(2, act) == [None, None]
-    assert Execution.objects.get().status == "ABORTED"
+    assert drain(Execution.objects.get()).status == "ABORTED"
+    machines.finish_deletions()
     assert not StateMachine.objects.exists()
 
 

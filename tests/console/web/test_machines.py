@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
+from console.store import executions
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -89,10 +90,30 @@ def test_the_check_answers_with_problems_or_a_graph(client: Client) -> None:
 def test_a_machine_is_deleted_after_one_question(project: Project, client: Client) -> None:
     """The page names what happens to running executions; past ones stay readable."""
     execution = start(create(project, WAIT), name="runs")
-    assert "1 running execution" in text(client.get("/machines/machine/delete/"))
-    assert client.post("/machines/machine/delete/").status_code == 302
-    assert "machine" in text(client.get("/machines/"))
+    assert "1 execution is running" in text(client.get("/machines/machine/delete/"))
+    executions.stop(execution)
+    assert client.post("/machines/machine/delete/")["Location"] == "/machines/"
+    assert "machine was deleted" in text(client.get("/machines/"))
     assert "(deleted)" in text(client.get(page(execution)))
+
+
+def test_a_machine_that_still_runs_says_that_it_is_being_deleted(
+    project: Project, client: Client
+) -> None:
+    """The list and each of its pages tell; a tab that was open before starts and saves nothing."""
+    machine = create(project, WAIT)
+    drain(start(machine, name="runs"))
+    answer = client.post("/machines/machine/delete/")
+    assert answer["Location"] == "/machines/machine/"
+    for address in ("", "definition/", "versions/", "metrics/"):
+        body = text(client.get(f"/machines/machine/{address}"))
+        assert "is being deleted" in body
+        assert "machines/machine/start/" not in body
+    assert "Deleting" in text(client.get("/machines/"))
+    refused = client.post("/machines/machine/start/", {"input": "{}"})
+    assert "being deleted" in text(refused, 422)
+    typed = {"text": json.dumps(PASS), "role": machine.role_arn}
+    assert "being deleted" in text(client.post("/machines/machine/edit/", typed), 422)
 
 
 # -- starting and stopping ------------------------------------------------------------------------

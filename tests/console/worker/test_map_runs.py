@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 import engine
-from console.models import Execution, MapRun, Project, TaskRow
-from console.store import definitions, executions, map_runs
+from console.models import Execution, MapRun, Project, StateMachine, TaskRow
+from console.store import definitions, executions, machines, map_runs
 from console.worker import Embedded
 from tests.console.store.helpers import (
     assert_nothing_wrong,
@@ -216,3 +217,25 @@ def test_a_run_that_went_on_is_forgiven(project: Project) -> None:
     assert not map_runs.progress(run or 0)
     assert TaskRow.objects.get().dispatches == 1
     assert MapRun.objects.get().status == "RUNNING"
+
+
+def test_a_map_run_starts_no_further_child_while_its_machine_is_deleted(
+    project: Project, worker: Embedded
+) -> None:
+    """To start an iteration is a transition: the execution ends there, and its children with it."""
+    waits = one("W", Type="Wait", Seconds=1)
+    machine = create(project, distributed(waits, MaxConcurrency=1))
+    execution = start(machine, [1, 2, 3])
+    deadline = time.monotonic() + 10
+    while not Execution.objects.filter(map_run__isnull=False).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    machines.delete(project, machine.arn)
+    assert ended(execution).status == "ABORTED"
+    while StateMachine.objects.exists() or Execution.objects.filter(status="RUNNING").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert MapRun.objects.get().status == "ABORTED"
+    assert Execution.objects.filter(map_run__isnull=False).count() == 1
+    worker.stop()
+    assert_nothing_wrong()

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 
 from console.models import Execution, Project, StateMachine, TaskRow
 from console.store import activities, claims, deadlines, endings, runs
-from console.worker import Embedded, embedded, upkeep
+from console.worker import Embedded, embedded
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -199,7 +199,7 @@ def test_calls_of_any_pattern_of_a_dead_process_are_done_again(project: Project)
 
 
 def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
-    """What runs is ended and the name is free again."""
+    """What would enter a further state is ended, and the name is free again."""
     execution = start(create(project, WAIT))
     StateMachine.objects.update(status="DELETING")
     worker = Embedded()
@@ -215,18 +215,23 @@ def test_a_deletion_that_was_cut_short_is_finished(project: Project) -> None:
     assert Execution.objects.get().state_machine_id is None
 
 
-def test_a_deletion_that_was_cut_short_elsewhere_is_finished(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deletion_that_was_cut_short_elsewhere_is_finished(project: Project) -> None:
     """Also when the process that had begun it was not this one: the sweeper looks again."""
-    monkeypatch.setattr(upkeep, "DELETIONS_EVERY_S", 0.5)
+    states = {"W": {"Type": "Wait", "Seconds": 2, "Next": "P"}, "P": {"Type": "Pass", "End": True}}
     worker = Embedded()
     worker.start()
     try:
-        execution = start(create(project, WAIT))
-        time.sleep(0.2)
+        execution = start(create(project, {"StartAt": "W", "States": states}))
+        deadline = time.monotonic() + 10
+        while not execution.historyevent_set.filter(type="WaitStateEntered").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         StateMachine.objects.update(status="DELETING")
         assert ended(execution).status == "ABORTED"
+        assert execution.historyevent_set.filter(type="WaitStateExited").exists()
+        while StateMachine.objects.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
     finally:
         worker.stop()
 

@@ -57,9 +57,9 @@ def test_values(text: str, value: Any) -> None:
         ("$nothing", "returned nothing (undefined)."),
         ("function($x) { $x }", "returned an unsupported result type."),
         ("$randomSeeded(1)", "T1006: Attempted to invoke a non-function"),
-        ("$toMillis('x')", "threw an error during evaluation. ValueError"),
+        ("$toMillis('x')", "threw an error during evaluation. "),
         ("'\\ud800'", "returned an unsupported result type."),
-        ("$power(10, 400)", "threw an error during evaluation. OverflowError"),
+        ("$power(10, 400)", "threw an error during evaluation. Number out of range"),
         ("$range(1, 5000, 1)", "wanted at most 1000"),
     ],
 )

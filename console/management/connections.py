@@ -1,0 +1,205 @@
+"""Bound what one connection may cost, before any of our code sees a request.
+
+uvicorn's parser waits for ever for the rest of a request and keeps a header of any length, joining
+its parts anew with each that arrives: 77 MB in one line held every other request up for 18 s. So:
+
+* Until a request's headers are whole, they may have ``HEAD_BYTES`` (else 431) and ``HEAD_S``
+  seconds (else 408). The same bytes bound what stands between two parts of a chunked body.
+* A body comes in with ``BODY_BYTES`` in each ``BODY_S`` seconds at least, or whole (else 408). The
+  clock stands still while it is the application that does not read.
+* What comes after an answer that was given before the end of its request, as 413 is, is read and
+  thrown away: a client that only writes would otherwise never see the answer. Not more than
+  ``REST_BYTES``.
+* A client takes some of its answer in each ``ANSWER_S`` seconds, or is cut off.
+* ``PIPELINED`` requests may wait for the answer to an earlier one of their connection.
+
+A timer is armed only where something is left waiting: a request that is whole when it arrives, as
+almost all are, costs a few comparisons.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+HEAD_BYTES = 65_536
+HEAD_S = 10.0
+BODY_BYTES = 16_384
+BODY_S = 15.0
+REST_BYTES = 64 * 1024 * 1024
+ANSWER_S = 30.0
+PIPELINED = 100
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with bounds of bytes and of time."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        """Nothing has come in yet."""
+        super().__init__(*args, **more)
+        self._phase = "idle"  # or "head", "body": what of a request is still to come
+        self._refused = False
+        self._unframed = (
+            0  # bytes since the last that were known to be a body's, or a request's end
+        )
+        self._body = 0
+        self._rest = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._unsent: asyncio.TimerHandle | None = None
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let a connection say something soon."""
+        super().connection_made(transport)
+        self._wait(HEAD_S, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the clocks."""
+        for timer in (self._timer, self._unsent):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._unsent = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came in, unless it is too much."""
+        if self._refused:
+            return
+        self._unframed += len(data)
+        super().data_received(data)
+        if self._refused or self.transport.is_closing():
+            return
+        if self._unframed > HEAD_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        elif self._phase == "idle" and not self._unframed:  # all that came in is whole
+            self._stop_waiting()
+        elif self._timer is None:
+            self._look_later()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._phase = "head"
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Hand a request on whose headers are within the bounds."""
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if self._refused or size > HEAD_BYTES or len(self.pipeline) >= PIPELINED:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
+        self._phase, self._unframed, self._body, self._rest = "body", 0, 0, 0
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count a part of a body; what nobody waits for any more is thrown away."""
+        if self._refused:
+            return
+        self._unframed = 0
+        self._body += len(body)
+        if self.cycle.response_complete:
+            self._rest += len(body)
+            if self._rest > REST_BYTES:
+                self._refused = True
+                self.transport.abort()
+                return
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is whole."""
+        if self._refused:
+            return
+        self._phase, self._unframed = "idle", 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer was given; what waits for its own is answered before more is read."""
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Say no, once, and hear no more.
+
+        Without a word if an earlier request waits for its answer, which the client would take this
+        for, or if this one's has begun.
+        """
+        if self._refused:
+            return
+        self._refused = True
+        self._stop_waiting()
+        cycle = self.cycle
+        before = cycle is None or cycle.response_complete
+        own = self._phase == "body" and not self.pipeline and not cycle.response_started
+        if before or own:
+            self.transport.write(_answer(status))
+        self.transport.close()
+
+    # -- what does not come ------------------------------------------------------------------------
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        self._timer = self.loop.call_later(seconds, then)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look_later(self) -> None:
+        if self._phase == "body":
+            self._body = 0
+            self._wait(BODY_S, self._look_at_body)
+        else:
+            self._wait(HEAD_S, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        self._timer = None
+        if self._phase == "head":
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:  # not a word since it was opened
+            self.transport.close()
+
+    def _look_at_body(self) -> None:
+        self._timer = None
+        if self._phase != "body":
+            return
+        if self.cycle.response_complete:  # it has had its time to throw the rest away
+            self.transport.abort()
+        elif self._body < BODY_BYTES and not self.flow.read_paused:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self._look_later()
+
+    # -- what is not taken -------------------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as we write."""
+        super().pause_writing()
+        if self._unsent is None:
+            self._look_at_answer(None)
+
+    def _look_at_answer(self, before: int | None) -> None:
+        self._unsent = None
+        left = self.transport.get_write_buffer_size()
+        if before is not None and left >= before:
+            self.transport.abort()
+        elif self.flow.write_paused:
+            self._unsent = self.loop.call_later(ANSWER_S, self._look_at_answer, left)
+
+
+def _answer(status: HTTPStatus) -> bytes:
+    text = f"{status.value} {status.phrase}\n"
+    lines = (
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        "content-type: text/plain; charset=utf-8",
+        f"content-length: {len(text)}",
+        "connection: close",
+    )
+    return "\r\n".join((*lines, "", text)).encode()

@@ -1,0 +1,301 @@
+"""Does a client that is slow, silent, endless or broken cost anybody else anything?"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+import time
+import urllib.request
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from console import admission
+from console.management import connections
+from tests.acceptance.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.acceptance
+
+GET = b"GET /login/ HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
+API = (
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-amz-json-1.0\r\n"
+    b"X-Amz-Target: AWSStepFunctions.ListStateMachines\r\n"
+)
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+MEGABYTE = b"x" * 1_000_000
+
+
+def connected(server: Server, data: bytes = b"", *, seconds: float = 40) -> socket.socket:
+    """Open a connection and send something."""
+    made = socket.create_connection(("127.0.0.1", server.port), timeout=seconds)
+    made.sendall(data)
+    return made
+
+
+def answer(made: socket.socket) -> bytes:
+    """Return what comes until the connection closes, or nothing more within its time."""
+    parts = []
+    with contextlib.suppress(OSError):
+        while part := made.recv(65_536):
+            parts.append(part)
+            if b"\r\n\r\n" in part and b"content-length: 0" in part:
+                break
+    made.close()
+    return b"".join(parts)
+
+
+def status(made: socket.socket) -> int:
+    """Return the status of the first answer, 0 if the connection closes without one."""
+    with made:
+        data = b""
+        with contextlib.suppress(OSError):
+            while b"\r\n" not in data and (part := made.recv(65_536)):
+                data += part
+    found = re.match(rb"HTTP/1\.1 (\d{3})", data)
+    return int(found[1]) if found else 0
+
+
+class Bystander:
+    """Somebody who asks for a page and for the server's health all the time."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.slowest = 0.0
+        self.answers = 0
+        self.failures: list[str] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def _ask(self) -> None:
+        while not self._ended.is_set():
+            for path in ("/healthz", "/login/"):
+                begun = time.monotonic()
+                try:
+                    with urllib.request.urlopen(f"{self.server.url}{path}", timeout=30):
+                        self.answers += 1
+                except OSError as error:
+                    self.failures.append(f"{path}: {error}")
+                self.slowest = max(self.slowest, time.monotonic() - begun)
+            time.sleep(0.02)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        assert self.failures == []
+        assert self.answers > 0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of this module's own: no other test waits behind what is done here."""
+    made = Server(tmp_path_factory.mktemp("bounds") / "data").start()
+    yield made
+    assert "Traceback" not in made.log()
+    made.stop()
+
+
+# -- headers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", [b"X: ", b"GET /", b"X"], ids=["value", "address", "name"])
+def test_headers_without_end_are_refused(server: Server, line: bytes) -> None:
+    """77 MB in one line are a 431 after 64 KB, and nobody else waits."""
+    with Bystander(server) as other:
+        made = connected(server, line if line == b"GET /" else GET + line)
+        with contextlib.suppress(OSError):
+            for _ in range(77):
+                made.sendall(MEGABYTE)
+        assert status(made) in (431, 0), "0: the rest that was sent made the answer unreadable"
+        made = connected(server, (line if line == b"GET /" else GET + line) + b"x" * 66_000)
+        assert status(made) == 431
+    assert other.slowest < 3
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(60_000, 200), (80_000, 431)])
+def test_headers_have_64_kb_however_they_come(server: Server, size: int, wanted: int) -> None:
+    """In one piece or in many."""
+    many = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 90) for number in range(size // 100))
+    for data in (many, b"X: " + b"y" * size + b"\r\n"):
+        made = connected(server, GET + b"Connection: close\r\n" + data + b"\r\n")
+        assert status(made) == wanted
+
+
+def test_what_follows_a_chunk_is_bounded_too(server: Server) -> None:
+    """Trailers and extensions of chunks are headers by another name."""
+    for rest in (b"0\r\nX: ", b"1;"):
+        made = connected(server, POST + CHUNKED + rest)
+        with contextlib.suppress(OSError):
+            made.sendall(b"x" * 200_000)
+        assert status(made) in (400, 413, 422, 431, 0)
+
+
+# -- silence ---------------------------------------------------------------------------------------
+
+
+def test_half_open_requests_are_closed(server: Server) -> None:
+    """Nothing, half a header, half a body: all gone in time; pages are made meanwhile."""
+    body = POST + b"Content-Length: 1000\r\n\r\nabc"
+    with Bystander(server) as other:
+        begun = time.monotonic()
+        silent = [connected(server) for _ in range(100)]
+        heads = [connected(server, GET + b"X: y") for _ in range(300)]
+        bodies = [connected(server, body) for _ in range(100)]
+        calls = [connected(server, API + b"Content-Length: 1000\r\n\r\n{") for _ in range(100)]
+        assert {status(one) for one in silent} == {0}
+        assert {status(one) for one in heads} == {408}
+        assert time.monotonic() - begun > connections.HEAD_S / 2
+        assert {status(one) for one in (*bodies, *calls)} <= {408, 0}
+        assert time.monotonic() - begun < connections.HEAD_S + connections.BODY_S + 10
+    assert other.slowest < 3
+
+
+def test_a_header_that_drips_is_closed(server: Server) -> None:
+    """The time counts from the request's beginning, not from its last byte."""
+    made = connected(server, GET + b"X: ")
+    begun = time.monotonic()
+    with contextlib.suppress(OSError):
+        while time.monotonic() - begun < connections.HEAD_S + 10:
+            made.sendall(b"x")
+            time.sleep(0.2)
+    assert time.monotonic() - begun < connections.HEAD_S + 5
+    assert status(made) in (408, 0)
+
+
+def test_a_body_that_comes_steadily_is_taken(server: Server) -> None:
+    """Slowly, but as fast as is wanted: longer than the clock of one look."""
+    size = 60_000
+    made = connected(server, POST + b"Content-Length: %d\r\n\r\n" % size)
+    for _ in range(20):
+        made.sendall(b"x" * (size // 20))
+        time.sleep((connections.BODY_S + 2) / 20)
+    assert status(made) == 403  # it has no token of a form
+
+
+# -- bodies ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "size"),
+    [
+        (POST, 200_000_000),
+        (POST, 65_537),
+        (GET.replace(b"GET /login/", b"POST /import/"), 60_000_000),
+    ],
+    ids=["200 MB", "64 KB and a byte", "an import of nobody"],
+)
+def test_a_body_that_is_declared_too_large_is_refused(
+    server: Server, head: bytes, size: int
+) -> None:
+    """413 before a byte of it is read."""
+    assert status(connected(server, head + b"Content-Length: %d\r\n\r\n" % size)) == 413
+
+
+def test_a_body_that_grows_too_large_is_refused(server: Server) -> None:
+    """In chunks nobody knows before: 413 where it is too much, the rest is thrown away."""
+    with Bystander(server) as other:
+        made = connected(server, POST + CHUNKED)
+        for _ in range(20):
+            made.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n")
+        made.sendall(b"0\r\n\r\n")
+        assert status(made) == 413
+    assert other.slowest < 3
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_call_that_is_too_large_is_refused_in_the_shape_of_aws(
+    server: Server, chunked: bool
+) -> None:
+    """1 MiB, and what a signature may add."""
+    made = connected(server, API)
+    made.sendall(CHUNKED if chunked else b"Content-Length: 2000000\r\n\r\n")
+    for _ in range(2):
+        made.sendall(b"f4240\r\n" + MEGABYTE + b"\r\n" if chunked else MEGABYTE)
+    made.settimeout(5)
+    data = answer(made)
+    assert data.startswith(b"HTTP/1.1 413")
+    assert b"RequestEntityTooLargeException" in data
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        *(b"zz\r\nabc\r\n0\r\n\r\n", b"-1\r\n\r\n", b"ffffffffffffffffff\r\n", b"3\r\nabcdef\r\n"),
+        *(b"3\nabc\n0\n\n", b"\r\n\r\n", b"0x3\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n\xff\xfe\r\n"),
+    ],
+)
+@pytest.mark.parametrize("head", [POST, API], ids=["page", "call"])
+def test_broken_chunks_are_a_bad_request(server: Server, head: bytes, chunks: bytes) -> None:
+    """Never a 5xx, and no other request is made of the rest."""
+    made = connected(server, head + CHUNKED + chunks, seconds=2)
+    data = answer(made)
+    assert all(int(found) < 500 for found in re.findall(rb"HTTP/1\.1 (\d{3})", data))
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def test_pipelined_requests_are_answered_in_their_order(server: Server) -> None:
+    """50 in one piece are answered; thousands are not kept."""
+    one = b"GET /static/stepyard/no-%d.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    made = connected(server, b"".join(one % number for number in range(50)))
+    made.settimeout(4)
+    assert answer(made).count(b"HTTP/1.1 404") == 50
+    with Bystander(server) as other:
+        made = connected(server)
+        with contextlib.suppress(OSError):
+            for _ in range(20):
+                made.sendall(b"".join(one % number for number in range(1_000)))
+        made.settimeout(4)
+        assert answer(made).count(b"HTTP/1.1 404") < 20_000
+    assert other.slowest < 3
+
+
+def test_a_bad_request_behind_a_good_one_takes_not_its_answer(server: Server) -> None:
+    """The first is answered as ever, or not at all."""
+    made = connected(server, GET + b"\r\n" + GET + b"X: " + b"y" * 70_000 + b"\r\n\r\n", seconds=5)
+    assert status(made) in (200, 0)
+
+
+def test_who_reads_slowly_has_no_place(server: Server) -> None:
+    """More of them than there are places, each with an answer it does not take."""
+    asked = GET.replace(b"/login/", b"/static/stepyard/console.css") + b"\r\n"
+    with Bystander(server) as other:
+        slow = []
+        for _ in range(3 * admission.PAGES):
+            made = socket.socket()
+            made.settimeout(2)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            made.connect(("127.0.0.1", server.port))
+            made.sendall((GET + b"\r\n") * 50 + asked * 40)
+            slow.append(made)
+        time.sleep(2)
+        for one in slow:
+            one.close()
+    assert other.slowest < 5
+
+
+def test_who_leaves_early_costs_no_place(server: Server) -> None:
+    """Hundreds of requests whose senders are gone: the next one finds a place."""
+    for _ in range(200):
+        connected(server, GET + b"\r\n").close()
+    with urllib.request.urlopen(f"{server.url}/login/", timeout=30) as found:
+        assert found.status == 200
+
+
+def test_an_upgrade_is_not_made(server: Server) -> None:
+    """There are no WebSockets here, whichever libraries are installed."""
+    words = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    made = connected(
+        server, GET + words + b"Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n\r\n", seconds=5
+    )
+    assert status(made) in (200, 400, 426)

@@ -1,0 +1,87 @@
+"""Does every page answer whatever stands in its address and its query?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from console.web.numbers import whole_number
+from tests.chaos.fuzz import addresses, asked_names
+from tests.console.store.helpers import create, drain, start
+from tests.console.web.helpers import CHAIN, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from console.models import Project
+
+HUGE = ("9" * 19, "9" * 25, "9" * 5_000, "-1", "٣", "1e308", "2026-99-99T00:00", "\x00")
+KNOWN = {"machine": "machine", "execution": "run", "field": "input", "kind": "graph.svg"}
+
+
+@pytest.fixture
+def patient(signed_in: Callable[[str], Client], project: Project) -> Client:
+    """A client of an owner to whom a failure is an answer, with an execution to look at."""
+    drain(start(create(project, CHAIN), name="run"))
+    client = signed_in("owner")
+    client.raise_request_exception = False
+    return client
+
+
+@pytest.mark.parametrize("value", HUGE, ids=lambda one: ascii(one[:25]))
+def test_every_page_answers_any_value_of_all_that_it_reads(patient: Client, value: str) -> None:
+    """Each value in every name of a query that any page knows, at every address."""
+    asked = {name: value for name in asked_names() if name != "region"}
+    for route in sorted(addresses()):
+        path = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: KNOWN.get(found[1], "1"), route)
+        answer = patient.get(path, asked)
+        answer.close()
+        assert answer.status_code < 500, (path, answer.content[:300])
+
+
+@pytest.mark.parametrize("digits", [19, 23, 400, 5_000])
+def test_an_address_with_a_number_that_no_row_has_is_not_there(
+    patient: Client, digits: int
+) -> None:
+    """A page of 404, as for any address that leads nowhere."""
+    for route in sorted(addresses()):
+        if "<number:" not in route:
+            continue
+        filled = route.replace("<number:number>", "9" * digits)
+        path = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: KNOWN.get(found[1], "1"), filled)
+        assert "There is nothing here" in text(patient.get(path), 404)
+
+
+@pytest.mark.parametrize("share", ["9" * 19, "9" * 5_000, "٣", "-1", "101", "1e2"])
+def test_a_share_that_is_none_is_told(patient: Client, project: Project, share: str) -> None:
+    """The form comes back with what was got and what was wanted."""
+    del project
+    address = reverse("versions", args=["machine"])
+    typed: dict[str, Any] = {"act": "create", "name": "live", "first": "1", "second": "2"}
+    said = text(patient.post(address, {**typed, "share": share}), 422)
+    assert "wanted a whole number up to 100" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("0", 0), ("017", 17), ("9" * 18, 10**18 - 1), *((one, None) for one in (*HUGE, "", " 1"))],
+)
+def test_a_whole_number_is_one_that_a_column_holds(written: str, number: int | None) -> None:
+    """Nothing but digits of ASCII, and not more than 64 bits hold."""
+    assert whole_number(written) == number
+
+
+def test_a_role_that_no_column_holds_is_told(patient: Client) -> None:
+    """The editor says so, and keeps what was typed."""
+    role = "arn:aws:iam::123456789012:role/" + "x" * 400
+    typed = {
+        "name": "long",
+        "text": '{"StartAt":"P","States":{"P":{"Type":"Succeed"}}}',
+        "role": role,
+    }
+    assert "Invalid Role Arn" in text(patient.post(reverse("new"), typed), 422)
