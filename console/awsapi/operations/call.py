@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from console.awsapi.threads import Threads
     from console.models import Project
     from console.store.audit import Actor
+    from console.store.births import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -27,13 +28,17 @@ Found = dict[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One checked, authorised call. ``params``: as the service model has them."""
+    """One checked, authorised call.
+
+    ``params``: as the service model has them; ``parent``: the execution whose Task calls.
+    """
 
     action: str
     params: dict[str, Any]
     principal: Principal
     region: str
     actor: Actor
+    parent: Parent | None = None
 
     @property
     def project(self) -> Project:
