@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
+from console.execution_rights import UNKNOWN
 from console.management.memory import spare_collections
 from console.samples import MACHINES
 from console.store import activities, machines
@@ -73,7 +74,7 @@ def serve(listener: socket.socket) -> None:
 
 def load_samples(project: Project) -> None:
     """Make the sample state machines and the activities they use."""
-    actor = Actor("stepyard")
+    actor = Actor("stepyard", acting_for=(UNKNOWN,))
     region = settings.STEPYARD_REGION
     for name in settings.STEPYARD_FUNCTIONS:
         if name.startswith("activity:"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 import engine
-from console import arns, clock, quotas
+from console import arns, clock, execution_rights, quotas
 from console.errors import (
     InvalidDefinition,
     MissingRequiredParameter,
@@ -79,6 +79,7 @@ def create(
             encryption=encryption,
             created_ms=now_ms,
             updated_ms=now_ms,
+            edited_by=execution_rights.as_text(actor.people),
         )
         machine.save(force_insert=True)
         logs.route(machine, now_ms)
@@ -130,6 +131,7 @@ def update(
         row = _current(machine)
         if definition is not None:
             definitions.keep(definition)
+            row.edited_by = execution_rights.as_text(actor.people)
         changed = {
             name: value
             for name, value in fields.items()
