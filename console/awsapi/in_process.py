@@ -6,13 +6,11 @@ parameters - is checked here in the same order and words.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
-from console.awsapi.threads import threads
 from console.errors import AccessDeniedException
 from console.store.pending import Pending
 
@@ -30,7 +28,7 @@ def answer(caller: Caller, action: str, params: dict[str, Any]) -> Pending[dict[
     call = Call(action, params, caller.principal, caller.region, caller.actor, parent=caller.parent)
     found = handler(call)
     if isinstance(found, Later):
-        found = asyncio.run(found.wait(threads()))
+        found = found.now()
     return found if isinstance(found, Pending) else _known(found)
 
 
