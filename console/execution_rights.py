@@ -42,7 +42,7 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text)) if text else (UNKNOWN,)
 
 
-def acting_for(execution: Execution) -> tuple[str, ...]:
+def starters_of(execution: Execution) -> tuple[str, ...]:
     """Return who has started and redriven an execution.
 
     Of one that an earlier release started: the name that its lists show, as far as it is a
@@ -53,12 +53,12 @@ def acting_for(execution: Execution) -> tuple[str, ...]:
     return tuple(sorted({UNKNOWN, execution.started_by}))
 
 
-def everybody(execution: Execution) -> tuple[str, ...]:
+def people_of(execution: Execution) -> tuple[str, ...]:
     """Return whose rights bound those of an execution."""
-    return tuple(sorted({*names_in(execution.edited_by), *acting_for(execution)}))
+    return tuple(sorted({*names_in(execution.edited_by), *starters_of(execution)}))
 
 
-def described(execution: Execution) -> str:
+def describe(execution: Execution) -> str:
     """Return how an execution is called where it acts: ``execution ARN, started by NAME``."""
     by = f", started by {execution.started_by}" if execution.started_by else ""
     return f"execution {execution.arn}{by}"
@@ -84,14 +84,14 @@ def principal_of(execution: Execution, action: str) -> Principal:
     Raise ``Denied`` if it has no rights at all; which ones an action takes is for
     ``access.authorize`` to say.
     """
-    role = role_of(everybody(execution), execution.project)
+    role = role_of(people_of(execution), execution.project)
     if role is None:
-        who = described(execution)
+        who = describe(execution)
         raise Denied(f"User: {who} is not authorized to perform: states:{action}")
     return principal_with(execution, role)
 
 
 def principal_with(execution: Execution, role: Role) -> Principal:
     """Return an execution as who calls with a role; its project must be loaded."""
-    user = get_user_model()(username=described(execution))  # of no row: nobody signs in as it
+    user = get_user_model()(username=describe(execution))  # of no row: nobody signs in as it
     return Principal(user, execution.project, role)

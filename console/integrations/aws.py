@@ -43,11 +43,15 @@ class Request:
 
 def call(task: Task) -> Outcome:
     """Call what a task names."""
-    asked = request(task)
-    return asked if isinstance(asked, Failed) else outcome(task, asked, lambda: _send(task, asked))
+    asked = build_request(task)
+    return (
+        asked
+        if isinstance(asked, Failed)
+        else request_outcome(task, asked, lambda: _send(task, asked))
+    )
 
 
-def request(task: Task) -> Request | Failed:
+def build_request(task: Task) -> Request | Failed:
     """Return what a task asks for, or how it fails without a call."""
     operation = names.find(task.service, task.action)
     if operation is None:
@@ -62,7 +66,9 @@ def request(task: Task) -> Request | Failed:
     return Request(operation, sent)
 
 
-def outcome(task: Task, asked: Request, send: Callable[[], dict[str, Any]]) -> Succeeded | Failed:
+def request_outcome(
+    task: Task, asked: Request, send: Callable[[], dict[str, Any]]
+) -> Succeeded | Failed:
     """Return what came of a request. ``send``: returns or raises what botocore does."""
     operation = asked.operation
     try:

@@ -105,7 +105,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         reason = refusal(row)
         if reason:
             raise ExecutionNotRedrivable(reason)
-        people = {*execution_rights.acting_for(row), *actor.people}
+        people = {*execution_rights.starters_of(row), *actor.people}
         row.acting_for = execution_rights.as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)

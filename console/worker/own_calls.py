@@ -72,11 +72,11 @@ class Own:
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
         model = names.model(targets.OWN).operation_model(name)
-        return _answered(model, lambda: self.begin(model, sent).now())
+        return _as_botocore(model, lambda: self.begin(model, sent).now())
 
     def begin(self, model: OperationModel, sent: dict[str, Any]) -> Pending[dict[str, Any]]:
         """Return the answer to an operation as a change; raise ``ServiceError``."""
-        return own_api.answer(self._caller(model.name), model.name, _params(model, sent))
+        return own_api.answer(self._caller(model.name), model.name, _wire_params(model, sent))
 
     def _caller(self, action: str) -> own_api.Caller:
         """Return the execution as who calls; raise AccessDeniedException if it has no rights."""
@@ -86,7 +86,7 @@ class Own:
             principal = self._principal(execution, action)
         except Denied as error:
             raise AccessDeniedException(str(error)) from None
-        people = execution_rights.everybody(execution)
+        people = execution_rights.people_of(execution)
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
         parent = Parent(execution.pk, execution.depth, waits)
@@ -111,9 +111,9 @@ def deliver(work: claims.Work, task: Task) -> Outcome | None:
 
     None if the task had ended before, so that nothing was called.
     """
-    asked = aws.request(task)
+    asked = aws.build_request(task)
     if not isinstance(asked, aws.Request):
-        return _recorded(work, integrations.began(task, asked))
+        return _recorded(work, integrations.apply_pattern(task, asked))
     seconds = min(task.timeout_s or _INSIST_S, _INSIST_S)
     try:
         return insist(lambda: _attempt(work, task, asked), seconds)
@@ -128,8 +128,8 @@ def _attempt(work: claims.Work, task: Task, asked: aws.Request) -> Outcome | Non
     model = asked.operation.model
 
     def outcome_of(send: Callable[[], dict[str, Any]]) -> Outcome:
-        found = aws.outcome(task, asked, lambda: _answered(model, send))
-        return integrations.began(task, found)
+        found = aws.request_outcome(task, asked, lambda: _as_botocore(model, send))
+        return integrations.apply_pattern(task, found)
 
     try:
         pending = Own(work, task.region).begin(model, asked.sent)
@@ -183,14 +183,14 @@ def _message(
 # -- answers as botocore has them ------------------------------------------------------------------
 
 
-def _params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
+def _wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
     """Return parameters as the wire has them; raise ``ParamValidationError``."""
     request = create_serializer(_PROTOCOL).serialize_to_request(sent, model)
     params: dict[str, Any] = json.loads(request["body"])
     return params
 
 
-def _answered(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _as_botocore(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return an answer, or raise a refusal, as botocore reads it from the wire."""
     try:
         status, body = 200, send()

@@ -75,7 +75,7 @@ def refused(execution: Execution, action: str) -> bool:
     """Tell whether an execution failed since it had not the right, and says who it was."""
     assert execution.status == "FAILED", execution.output
     cause = execution.cause or ""
-    assert f"User: {execution_rights.described(execution)} {DENIED}{action}" in cause
+    assert f"User: {execution_rights.describe(execution)} {DENIED}{action}" in cause
     assert "Status Code: 403" in cause
     return (execution.error or "").endswith(("SfnException", "AWSStepFunctionsException"))
 
