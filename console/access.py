@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 
 from console import clock
-from console.models import AccessKey, Execution, LoginLink, Membership, Project, Role
+from console.models import AccessKey, LoginLink, Membership, Project, Role
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -193,17 +193,6 @@ def new_key(user: User, project: Project) -> AccessKey:
     return AccessKey.objects.create(
         key_id=key_id, user=user, project=project, created_ms=clock.now_ms()
     )
-
-
-def key_of_execution(execution_id: int) -> str | None:
-    """Return an access key that may act for the project of an execution, None if there is none."""
-    project = Execution.objects.values("project_id").filter(pk=execution_id)
-    keys = AccessKey.objects.filter(project_id__in=project, disabled_ms=None)
-    for key in keys.order_by("created_ms").values_list("key_id", flat=True):
-        principal = principal_of_key(key)
-        if principal is not None and _RANK[Role(principal.role)] >= _RANK[Role.OPERATOR]:
-            return str(key)
-    return None
 
 
 _KEPT_S = 5.0  # a change of rights counts within this time where no signal of it arrives

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -11,10 +11,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 
 import engine
+from console import own_api
 from console.data_folder import database_files, make_private
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
+
+    from console.store.pending import Pending
 
 
 class ConsoleConfig(AppConfig):
@@ -24,7 +27,7 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Use the limits the operator chose, and register the checks for a deployment."""
+        """Use the chosen limits, register checks, and let Tasks reach the API's operations."""
         from console import checks  # noqa: F401 - importing them registers them
 
         profile = settings.STEPYARD_LIMITS
@@ -33,9 +36,17 @@ class ConsoleConfig(AppConfig):
             raise ImproperlyConfigured(f"STEPYARD_LIMITS: got {profile!r}, wanted one of {known}")
         engine.use_limits(profile)
         connection_created.connect(_make_private)
+        own_api.connect(_answer)
 
 
 def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:
     """Let nobody else read an SQLite database, which holds all that executions do."""
     if connection.vendor == "sqlite":
         make_private(*database_files(Path(str(connection.settings_dict["NAME"]))))
+
+
+def _answer(caller: own_api.Caller, action: str, params: dict[str, Any]) -> Pending[dict[str, Any]]:
+    """Answer a Task's call; what it takes is imported by the first one."""
+    from console.awsapi import in_process
+
+    return in_process.answer(caller, action, params)

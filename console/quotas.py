@@ -28,14 +28,16 @@ class Rate:
 class Quotas:
     """Most of each thing, and the rates; None: not limited.
 
-    ``open_executions``: AWS has 1,000,000; counting them costs, so it is off unless it is set.
+    ``open_executions``: how many executions may run at once, without the children of Map Runs; AWS
+    has 1,000,000. ``nesting_depth``: how many executions may be above one that a Task starts.
     ``start_execution``, ``state_transition``: ``{"bucket": 800, "refill": 400}`` for example.
     """
 
     state_machines: int = 10_000
     activities: int = 10_000
     activity_pollers: int = 1_000
-    open_executions: int | None = None
+    open_executions: int | None = 100_000
+    nesting_depth: int = 20
     start_execution: Rate | None = None
     state_transition: Rate | None = None
 

@@ -30,12 +30,12 @@ def call(task: Task) -> Outcome:
     if task.kind == "lambda":
         return invoke.by_arn(task)
     if task.service.startswith(names.SDK):
-        return _pattern(task, aws.call(task))
+        return apply_pattern(task, aws.call(task))
     integration = REGISTRY.get(task.service)
     if integration is None:
         cause = f"The service integration '{task.resource}' cannot be called from here yet."
         return Failed("States.TaskFailed", cause, refused=bool(task.pattern))
-    return _pattern(task, integration(task))
+    return apply_pattern(task, integration(task))
 
 
 def tried(task: Task, exchange: Exchange) -> Outcome:
@@ -43,7 +43,7 @@ def tried(task: Task, exchange: Exchange) -> Outcome:
     return web.call(task, exchange) if task.service == "http" else call(task)
 
 
-def _pattern(task: Task, outcome: Outcome) -> Outcome:
+def apply_pattern(task: Task, outcome: Outcome) -> Outcome:
     """Return what a first answer means for the pattern of the task."""
     if task.pattern and isinstance(outcome, Succeeded):
         outcome = _begun(task, outcome.output)
@@ -90,6 +90,7 @@ __all__ = [
     "Submitted",
     "Succeeded",
     "Task",
+    "apply_pattern",
     "call",
     "cancel",
     "look",

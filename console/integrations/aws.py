@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -12,6 +13,8 @@ from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusa
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from console.integrations.names import Operation
 
 _SPELLED = {
@@ -31,8 +34,26 @@ _ADDED = {"glue": {"startJobRun": "JobName"}} | {
 """Optimized calls -> the parameter that their result tells again, by the documentation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a task asks of a service: the operation, and its parameters as botocore wants them."""
+
+    operation: Operation
+    sent: dict[str, Any]
+
+
 def call(task: Task) -> Outcome:
     """Call what a task names."""
+    asked = build_request(task)
+    return (
+        asked
+        if isinstance(asked, Failed)
+        else request_outcome(task, asked, lambda: _send(task, asked))
+    )
+
+
+def build_request(task: Task) -> Request | Failed:
+    """Return what a task asks for, or how it fails without a call."""
     operation = names.find(task.service, task.action)
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
@@ -41,9 +62,18 @@ def call(task: Task) -> Outcome:
         parameters.setdefault("Name", task.idempotency_key)
     try:
         sent = shapes.request(operation.model.input_shape, parameters, task.idempotency_key)
-        answer = _send(task, operation, sent)
     except shapes.ParametersError as error:
         return unusable(task, str(error))
+    return Request(operation, sent)
+
+
+def request_outcome(
+    task: Task, asked: Request, send: Callable[[], dict[str, Any]]
+) -> Succeeded | Failed:
+    """Return what came of a request. ``send``: returns or raises what botocore does."""
+    operation = asked.operation
+    try:
+        answer = send()
     except ParamValidationError as error:
         return unusable(task, _reported(error))
     except targets.NoTargetError as error:
@@ -55,9 +85,10 @@ def call(task: Task) -> Outcome:
     return _outcome(task, operation, answer)
 
 
-def _send(task: Task, operation: Operation, sent: dict[str, Any]) -> dict[str, Any]:
+def _send(task: Task, asked: Request) -> dict[str, Any]:
+    operation = asked.operation
     client = targets.client(operation.client, task.home, task.region, task.machine)
-    answer: dict[str, Any] = client._make_api_call(operation.model.name, sent)  # noqa: SLF001
+    answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
     return answer
 
 
@@ -69,7 +100,7 @@ def _reported(error: ParamValidationError) -> str:
 # -- what came back --------------------------------------------------------------------------------
 
 
-def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Outcome:
+def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
     found = shapes.result(operation.model.output_shape, answer, epoch=epoch)
     if task.service == "events" and found.get("FailedEntryCount"):

@@ -161,8 +161,8 @@ def _service(resource: Resource, machine: targets.MachineKey) -> Plan:
         what = f"{resource.service}:{resource.action}"
         return Plan(what, problem="There is no operation behind this resource.")
     what = f"{operation.client} {operation.model.name}"
-    if operation.client == targets.OWN and targets.exact(targets.OWN, machine) is None:
-        return Plan(what, _HERE, credentials="a key of the execution's project")
+    if targets.is_here(operation.client, machine):
+        return Plan(what, _HERE, credentials="the rights of the execution")
     found = targets.find(operation.client, machine)
     if found is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."

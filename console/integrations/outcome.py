@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from console.integrations import targets
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """How this server itself is called, for nested executions: as a client of its own API."""
+class Home(Protocol):
+    """How this server's own Step Functions are called: in this process, for nested executions."""
 
-    endpoint_url: str
-    access_key_id: str
-    secret_access_key: str
+    def client(self, region: str) -> Any:
+        """Return what takes calls as a client of botocore does."""
 
 
 @dataclass(frozen=True, slots=True)

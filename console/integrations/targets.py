@@ -17,7 +17,7 @@ has none of the general addresses and connections.
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -191,6 +191,11 @@ def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def is_here(service: str, machine: MachineKey) -> bool:
+    """Tell whether botocore's service is this server: Step Functions, unless named otherwise."""
+    return service == OWN and exact(service, machine) is None
+
+
 def client(service: str, home: Home | None, region: str, machine: MachineKey = NOBODY) -> Any:
     """Return the client for botocore's service; raise ``NoTargetError``.
 
@@ -198,8 +203,8 @@ def client(service: str, home: Home | None, region: str, machine: MachineKey = N
     """
     found = find(service, machine)
     target = None if found is None else dict(found.target)
-    if service == OWN and home is not None and exact(service, machine) is None:
-        target = {**asdict(home), "region": region or settings.STEPYARD_REGION}
+    if home is not None and is_here(service, machine):
+        return home.client(region or settings.STEPYARD_REGION)
     if target is None:
         raise NoTargetError(
             f"No target is configured for the service '{service}': name its endpoint in "

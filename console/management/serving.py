@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.urls import get_resolver
 
+from console.execution_rights import UNKNOWN
 from console.management.connections import BoundedProtocol
 from console.management.memory import spare_collections
 from console.samples import MACHINES, sample_role
@@ -87,7 +88,7 @@ def serve(listener: socket.socket) -> None:
 
 def load_samples(project: Project) -> None:
     """Make the sample state machines and the activities they use."""
-    actor = Actor("stepyard")
+    actor = Actor("stepyard", acting_for=(UNKNOWN,))
     region = settings.STEPYARD_REGION
     for name in settings.STEPYARD_FUNCTIONS | settings.STEPYARD_SAMPLE_FUNCTIONS:
         if name.startswith("activity:"):

@@ -29,6 +29,8 @@ class EventRule(models.Model):
     next_ms = models.BigIntegerField(null=True, db_index=True)
     created_by = models.CharField(max_length=150, default="")
     created_ms = models.BigIntegerField()
+    # JSON array of user names: who last changed it or its targets, and as whom it starts
+    edited_by = models.TextField(default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [

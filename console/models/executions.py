@@ -118,6 +118,13 @@ class Execution(models.Model):
     )
     item_index = models.IntegerField(null=True)
     imported_ms = models.BigIntegerField(null=True)  # set where it ran elsewhere: only looked at
+    # JSON arrays of user names, "" if unknown: ``execution_rights`` says what they are for
+    edited_by = models.TextField(default="", db_default="")
+    acting_for = models.TextField(default="", db_default="")
+    # of one that a Task of another started: how many are above it, that one, the task that waits
+    depth = models.IntegerField(default=0, db_default=0)
+    parent = models.BigIntegerField(null=True)
+    parent_task = models.IntegerField(null=True)
 
     objects = OwnExecutions()
     imports = ImportedExecutions()
@@ -164,6 +171,11 @@ class Execution(models.Model):
                 fields=["project", "-imported_ms"],
                 name="execution_by_import",
                 condition=models.Q(imported_ms__isnull=False),
+            ),
+            models.Index(
+                fields=["parent"],
+                name="execution_by_parent",
+                condition=models.Q(parent__isnull=False),
             ),
         ]
 

@@ -36,6 +36,8 @@ class StateMachine(models.Model):
     created_ms = models.BigIntegerField()
     updated_ms = models.BigIntegerField()
     next_version = models.IntegerField(default=1)  # numbers are never used again
+    # JSON array of user names: whose rights bound what its definition does; "" if unknown
+    edited_by = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return self.name
@@ -51,6 +53,7 @@ class Version(models.Model):
     role_arn = models.CharField(max_length=256)
     description = models.CharField(max_length=256, default="")
     created_ms = models.BigIntegerField()
+    edited_by = models.TextField(default="", db_default="")  # the machine's, when it was published
 
     class Meta:
         constraints: ClassVar = [

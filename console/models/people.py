@@ -138,6 +138,7 @@ class AuditEntry(models.Model):
     target = models.CharField(max_length=512)
     reason = models.CharField(max_length=256, default="")
     request_id = models.CharField(max_length=36, default="")
+    execution = models.CharField(max_length=512, default="", db_default="")  # whose Task did it
 
     class Meta:
         # most rows are starts, which the execution itself tells of: they stay out
@@ -146,3 +147,10 @@ class AuditEntry(models.Model):
                 fields=["target"], condition=~models.Q(action="StartExecution"), name="audit_target"
             )
         ]
+
+    @property
+    def who(self) -> str:
+        """Who acted: a person, or an execution and who has started it."""
+        if not self.execution:
+            return self.actor
+        return f"execution {self.execution}" + (f", started by {self.actor}" if self.actor else "")

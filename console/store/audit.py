@@ -16,11 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: a user name, the access key used if any, and the request's id."""
+    """Who acts: a user name, the access key used if any, and the request's id.
+
+    ``execution``: the ARN of the execution whose Task acts; ``name`` has started it then.
+    ``acting_for``: whose rights bound what comes of it, if that is not the one user.
+    """
 
     name: str = ""
     key_id: str = ""
     request_id: str = ""
+    execution: str = ""
+    acting_for: tuple[str, ...] = ()
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Return the user names whose rights bound what comes of it; ``""``: somebody unknown."""
+        return self.acting_for or (self.name,)
 
 
 NOBODY = Actor()
@@ -37,5 +48,6 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         "target": target,
         "reason": storable(reason[:256]),
         "request_id": actor.request_id,
+        "execution": actor.execution,
     }
     rows.add(AuditEntry, [entry])

@@ -40,12 +40,29 @@ class Birth:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Which execution is repeated from which state; ``variables``: those it had then, or ""."""
+    """Which execution is repeated from which state; ``variables``: those it had then, or "".
+
+    ``edited_by``: who wrote the definition, as ``Execution`` has it.
+    """
 
     origin: str
     state: str
     variables: str
     definition_id: str
+    edited_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The execution whose Task starts another one.
+
+    ``depth``: how many executions are above it; ``task``: its task that waits for the end of the
+    other one, None if it does not wait.
+    """
+
+    execution_id: int
+    depth: int
+    task: int | None = None
 
 
 _AHEAD_S = 0.02

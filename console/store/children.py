@@ -40,14 +40,20 @@ def end(number: int) -> None:
     parent = Execution.objects.get(pk=number)
     calls = TaskRow.objects.filter(execution_id=number, service__in=tasks.NESTED)
     settled = True
+    for child in Execution.objects.filter(parent=number, status="RUNNING"):
+        _stop(parent, child)
     for call in calls.filter(action="startExecution"):
         found = _started_by(parent, call)
         for child in found:
             if child.status == "RUNNING":
-                executions.stop(child, cause=f"The execution that started it ended: {parent.arn}")
+                _stop(parent, child)
         settled = settled and (bool(found) or _is_over(call))
     if settled:
         write(lambda: RunRow.objects.filter(pk=number).update(children_end=False))
+
+
+def _stop(parent: Execution, child: Execution) -> None:
+    executions.stop(child, cause=f"The execution that started it ended: {parent.arn}")
 
 
 def _is_over(call: TaskRow) -> bool:

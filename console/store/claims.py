@@ -36,8 +36,14 @@ _TAKE = (
     " worker = %s, timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
     " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
 )
+_STILL = (
+    "SELECT 1 FROM console_taskrow"
+    " WHERE execution_id = %s AND task = %s AND status = 'started' AND dispatches = %s"
+)
 _TAKEN = (
-    "SELECT e.arn, t.entered_event, t.attempt, t.kind, t.resource, t.service, t.action, t.pattern,"
+    "SELECT e.arn, t.entered_event, t.attempt,"
+    " e.redrive_ms IS NOT NULL AND t.scheduled_ms >= e.redrive_ms,"
+    " t.kind, t.resource, t.service, t.action, t.pattern,"
     " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
     " e.role_arn, t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock,"
     " t.heartbeat_due_ms FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
@@ -152,6 +158,14 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     return work
 
 
+def still_started(work: Work) -> bool:
+    """Tell whether a task is still with who took it; it stays so as long as our transaction."""
+    lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
+    with sql.cursor() as cursor:
+        cursor.execute(_STILL + lock, [work.execution_id, work.task, work.dispatches])
+        return cursor.fetchone() is not None
+
+
 def work_of(execution_id: int, task: int) -> Work:
     """Return a task as whoever took it has it."""
     found = _read(execution_id, task)
@@ -169,12 +183,14 @@ def _read(
         row = cursor.fetchone()
     if row is None:
         return None
-    arn, entered_event, attempt, *about = row
+    arn, entered_event, attempt, redriven, *about = row
     *about, started_ms, timeout_ms, which, heartbeat_ms = about
     if taken_ms is not None:
         started_ms = taken_ms
         about[_DISPATCHES] += 1
     key = f"{arn}/{entered_event}/{attempt}"
+    if redriven:  # the state is not entered anew, yet what it began before must not be taken for it
+        key += f"/{task}"
     idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
     token = tasks.token_of(arn, task)
     about.append(started_ms)

@@ -6,20 +6,21 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 
 import engine
-from console import arns, clock, quotas
+from console import arns, clock, execution_rights, quotas
 from console.errors import (
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
+    ExecutionLimitExceeded,
     InvalidExecutionInput,
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store import audit, failures, inbox, pace, rows, runs, sql, tasks, throttle
-from console.store.births import Replay, give_birth, prepare, remember
+from console.store.births import Parent, Replay, give_birth, prepare, remember
 from console.store.pending import Pending, immediate
 from console.store.writer import is_outage, write
 
@@ -43,6 +44,7 @@ def starting(
     ahead: bool = False,
     timeout_s: int | None = None,
     replay: Replay | None = None,
+    parent: Parent | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> Pending[Execution]:
     """Check a start and make ready what is to be written; it is durable once that is (G1).
@@ -51,17 +53,17 @@ def starting(
     reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
     ``ahead``: take it its first step at once instead of leaving it to a worker; ``timeout_s``: how
     long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
-    another one (``replays.start``).
+    another one (``replays.start``); ``parent``: whose Task starts it.
 
     The same name with the same input while it runs returns the same execution, but of an Express
     machine, where each start is one of its own. Raises InvalidName,
-    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and where the project has
-    such quotas ThrottlingException, ExecutionLimitExceeded.
+    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and by the project's quotas
+    ThrottlingException, ExecutionLimitExceeded.
     """
     _check_input(input)
     if name is not None:
         arns.check_name(name)
-    _check_quotas(machine)
+    _check_quotas(machine, parent)
     named = name is not None and machine.type != "EXPRESS"  # else it is new
     name = name or str(uuid.uuid4())
     arn = _arn(machine, name)
@@ -70,7 +72,10 @@ def starting(
     if version is not None:
         _use_version(wanted, version, alias_arn)
     if replay is not None:
-        wanted.definition_id = replay.definition_id
+        wanted.definition_id, wanted.edited_by = replay.definition_id, replay.edited_by
+    if parent is not None:
+        wanted.parent, wanted.parent_task = parent.execution_id, parent.task
+        wanted.depth = parent.depth + 1
     ahead = ahead and not pace.is_limited(machine.project.name, arn)
     birth = prepare(
         wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
@@ -82,17 +87,14 @@ def starting(
         found = _same_start(arn, None if replay else input) if named else None
         if found is not None:
             return found
+        if ahead:
+            transaction.on_commit(lambda: remember(wanted, birth), robust=True)
         give_birth(wanted, machine.name, birth)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _told(replay))
         return wanted
 
-    def kept(stored: Execution) -> Execution:
-        if ahead and stored is wanted:
-            remember(stored, birth)
-        return stored
-
-    return Pending(store, kept)
+    return Pending(store)
 
 
 start = immediate(starting)
@@ -129,10 +131,13 @@ def _told(replay: Replay | None) -> str:
     return f"replay of {replay.origin} from {replay.state}" if replay else ""
 
 
-def _check_quotas(machine: StateMachine) -> None:
-    if not settings.STEPYARD_QUOTAS:
-        return
+def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     limits = quotas.of(machine.project.name)
+    if parent is not None and parent.depth >= limits.nesting_depth:
+        raise ExecutionLimitExceeded(
+            f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
+            f"{limits.nesting_depth} (the quota nesting_depth)"
+        )
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
     if limits.open_executions is not None:
@@ -170,6 +175,8 @@ def _new(
         start_ms=clock.now_ms(),
         started_by=actor.name,
         trace_header=trace_header,
+        edited_by=machine.edited_by,
+        acting_for=execution_rights.as_text(actor.people),
     )
 
 
@@ -178,6 +185,7 @@ def _use_version(execution: Execution, version: Version, alias_arn: str) -> None
     execution.definition_id = version.definition_id
     execution.role_arn = version.role_arn
     execution.revision_id = version.revision_id
+    execution.edited_by = version.edited_by
     execution.version_arn = version.arn
     execution.alias_arn = alias_arn
 
@@ -250,6 +258,12 @@ def get(project: Project, arn: str) -> Execution:
     if execution.map_run_id is not None:
         execution.map_run = MapRun.objects.get(pk=execution.map_run_id)
     return execution
+
+
+def with_project(number: int) -> Execution:
+    """Return an execution by its number, with its project and without its payloads."""
+    rows = Execution.objects.select_related("project").defer("input", "output", "cause")
+    return rows.get(pk=number)
 
 
 def list_page(

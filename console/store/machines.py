@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Exists, OuterRef, Q
 
 import engine
-from console import arns, clock, quotas
+from console import arns, clock, execution_rights, quotas
 from console.errors import (
     InvalidDefinition,
     MissingRequiredParameter,
@@ -80,6 +80,7 @@ def create(
             encryption=encryption,
             created_ms=now_ms,
             updated_ms=now_ms,
+            edited_by=execution_rights.as_text(actor.people),
         )
         machine.save(force_insert=True)
         logs.route(machine, now_ms)
@@ -131,6 +132,7 @@ def update(
         row = _current(machine)
         if definition is not None:
             definitions.keep(definition)
+            row.edited_by = execution_rights.as_text(actor.people)
         changed = {
             name: value
             for name, value in fields.items()

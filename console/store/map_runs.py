@@ -186,6 +186,9 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
         test_case=parent.test_case,
         map_run=run,
         item_index=index,
+        edited_by=parent.edited_by,
+        acting_for=parent.acting_for,
+        depth=parent.depth,
     )
     give_birth(child, run.state_machine_arn.rpartition(":")[2])
 

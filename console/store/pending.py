@@ -38,6 +38,14 @@ class Pending(Generic[T]):
         made = self._then
         return Pending(self._change, lambda result: fn(made(result)), self._rescue)
 
+    def inside(self, fn: Callable[[Callable[[], T]], S]) -> Pending[S]:
+        """Return a change that is ``fn``: it makes this one by calling what it is given.
+
+        So the two are one transaction. What ``then`` was given must change nothing.
+        """
+        change, made = self._change, self._then
+        return Pending(lambda: fn(lambda: made(change())))
+
     def now(self) -> T:
         """Write it; return the result once it is committed."""
         try:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 import engine
-from console import arns, clock, quotas
+from console import arns, clock, execution_rights, quotas
 from console.errors import ExecutionNotRedrivable
 from console.models import Execution, MapRun, RunRow, TaskRow
 from console.store import audit, hints, inbox, outbox, throttle
@@ -91,7 +90,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
 
     ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
     """
-    limits = quotas.of(execution.project.name) if settings.STEPYARD_QUOTAS else quotas.Quotas()
+    limits = quotas.of(execution.project.name)
     if limits.open_executions is not None:
         throttle.check_open(execution.project, limits.open_executions)
 
@@ -106,6 +105,8 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         reason = refusal(row)
         if reason:
             raise ExecutionNotRedrivable(reason)
+        people = {*execution_rights.starters_of(row), *actor.people}
+        row.acting_for = execution_rights.as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)
         return moment
@@ -130,6 +131,7 @@ def _reopen(row: Execution, token: str = "") -> int:
             "redrive_count",
             "redrive_ms",
             "redrive_token",
+            "acting_for",
         ]
     )
     inbox.post(row.pk, engine.Redrive())
@@ -194,6 +196,7 @@ def children(run: MapRun, room: int) -> int:
         if refusal(child):
             ended[child.status.lower()] += 1
         else:
+            child.acting_for = run.parent.acting_for
             _reopen(child)
     counts = {name: F(name) + number for name, number in ended.items() if number}
     MapRun.objects.filter(pk=run.pk).update(

@@ -56,7 +56,8 @@ def start(
     definition = machine.definition if changed else origin.definition
     check(definition.text, state)
     _check_variables(variables)
-    replay = Replay(origin.arn, state, variables, definition.pk)
+    edited_by = machine.edited_by if changed else origin.edited_by
+    replay = Replay(origin.arn, state, variables, definition.pk, edited_by)
     return executions.start(
         machine, name=name, input=input, replay=replay, test_case=origin.test_case, actor=actor
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
-from console import clock
+from console import clock, execution_rights
 from console.errors import (
     InvalidEventPatternException,
     LimitExceededException,
@@ -88,6 +88,7 @@ def put(
         rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
         for field, value in fields.items():
             setattr(rule, field, value)
+        rule.edited_by = execution_rights.as_text(actor.people)
         rule.next_ms = next_ms(rule)
         rule.save()
         audit.record(project, actor, "events:PutRule", rule.arn)
@@ -254,6 +255,8 @@ def put_targets(
                 target_id=one["Id"],
                 defaults={"address": one["Arn"], "settings": json.dumps(more)},
             )
+        edited_by = execution_rights.as_text(actor.people)
+        EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)
         audit.record(project, actor, "events:PutTargets", rule.arn, ", ".join(sorted(ids)))
 
     write(store)

@@ -114,6 +114,7 @@ def publish(
             role_arn=row.role_arn,
             description=description,
             created_ms=clock.now_ms(),
+            edited_by=row.edited_by,
         )
         version.save(force_insert=True)
         StateMachine.objects.filter(pk=row.pk).update(next_version=row.next_version + 1)

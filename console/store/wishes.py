@@ -15,7 +15,7 @@ from console.store.texts import storable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BELONGS = "SELECT map_run_id, project_id FROM console_execution WHERE id = %s"
+_BELONGS = "SELECT map_run_id, project_id, parent, parent_task FROM console_execution WHERE id = %s"
 _FINISH = (
     "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
     " WHERE id = %s AND status = 'RUNNING'"
@@ -61,11 +61,13 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
         cursor.execute(_BELONGS, [execution_id])
-        map_run, project = cursor.fetchone()
+        map_run, project, parent, task = cursor.fetchone()
     outbox.ended(execution_id, project)
     hints.tell(("ended",), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)
+    if task is not None:  # of an execution that waits for this one: it looks now, not at its time
+        hints.due(now_ms, "look", parent, task)
 
 
 def _count_child(map_run_id: int, status: str) -> None:

@@ -32,13 +32,18 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that somebody did; ``key_id``: with which access key, "" on a page."""
+    """Something that somebody did.
+
+    ``key_id``: with which access key, "" on a page; ``execution``: by a Task of which, that they
+    have started.
+    """
 
     at_ms: int
     words: str
     actor: str
     reason: str = ""
     key_id: str = ""
+    execution: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ def of(execution: Execution) -> Activity:
             row.actor,
             veil.words(row.reason),
             row.key_id,
+            row.execution,
         )
         for row in found[:MOST]
         if row.action != "ImportExecution"

@@ -7,6 +7,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from console import execution_rights
 from console.errors import ServiceError
 from console.events import addresses, inputs
 from console.integrations import notices
@@ -189,4 +190,7 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 
 
 def _actor(delivery: Delivery) -> Actor:
-    return Actor(f"rule {delivery.target.rule.name}")
+    """Return who starts: the rule, with the rights of who last changed it."""
+    rule = delivery.target.rule
+    people = execution_rights.names_in(rule.edited_by) if rule.edited_by else (rule.created_by,)
+    return Actor(f"rule {rule.name}", acting_for=people)

@@ -9,18 +9,17 @@ import structlog
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
-from console import access, integrations
+from console import integrations
 from console.integrations import function, mocks, targets
-from console.integrations.outcome import Failed, Home, Submitted, Succeeded, Task
+from console.integrations.outcome import Failed, Submitted, Task
 from console.models import Execution
 from console.samples import is_sample
-from console.store import children, claims, endings, jobs, tasks
+from console.store import children, claims, jobs, tasks
 from console.store.project_names import project_of
 from console.store.writer import release_connection
+from console.worker import own_calls
 from console.worker.guard import insist
 from console.worker.witness import SEEN
-
-import engine  # isort: skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +37,11 @@ def deliver(execution_id: int, number: int) -> None:
     with _known(work):
         if work.dispatches > 1:
             log.info("task re-dispatched")
+        task = _task(work)
+        if not work.test_case and own_calls.is_own(task):
+            if own_calls.deliver(work, task) is None:
+                log.info("a task had ended before its call")
+            return
         _record(work, _outcome(work))
 
 
@@ -61,7 +65,7 @@ def look(execution_id: int, number: int) -> None:
     work, job, looks = found
     with _known(work):
         try:
-            task = _task(work)
+            task = _task(work, trusted=True)
             release_connection()
             outcome = integrations.look(task, job)
         except Exception:
@@ -85,9 +89,9 @@ def _cancel(work: claims.Work, job: str) -> None:
     if work.service in tasks.NESTED and children.abandoned(work.execution_id):
         return
     with _known(work):
-        task = _task(work)
+        task = _task(work, trusted=True)
         release_connection()
-        outcome = integrations.cancel(task, job)
+        outcome = insist(lambda: integrations.cancel(task, job), _INSIST_S)
         if isinstance(outcome, Failed):
             log.info("a job could not be stopped", service=work.service)
 
@@ -95,13 +99,7 @@ def _cancel(work: claims.Work, job: str) -> None:
 def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
-    if isinstance(outcome, Submitted):
-        about = (work.task, outcome.output, outcome.job, outcome.look_s)
-        recorded = insist(lambda: jobs.submit(number, *about), _INSIST_S)
-    else:
-        message = _message(work, outcome)
-        recorded = insist(lambda: endings.finish(number, message), _INSIST_S)
-    if recorded:
+    if insist(lambda: own_calls.record(work, outcome), _INSIST_S):
         return
     log.info("late outcome dropped")
     if isinstance(outcome, Submitted) and outcome.job and tasks.closed_among([(number, work.task)]):
@@ -171,7 +169,8 @@ def _mocked(work: claims.Work) -> integrations.Outcome | None:
     return mocks.respond(machine, work.test_case, work.state, before)
 
 
-def _task(work: claims.Work) -> Task:
+def _task(work: claims.Work, *, trusted: bool = False) -> Task:
+    """Return a task as integrations have it. ``trusted``: to look at what it began, or end that."""
     return Task(
         kind=work.kind,
         resource=work.resource,
@@ -185,22 +184,6 @@ def _task(work: claims.Work) -> Task:
         pattern=work.pattern,
         losses=work.losses,
         project=project_of(work.execution_arn),
-        home=_home(work) if work.service in tasks.NESTED else None,
+        home=own_calls.Own(work, trusted=trusted) if work.service in tasks.NESTED else None,
         sample=is_sample(work.role_arn),
     )
-
-
-def _home(work: claims.Work) -> Home | None:
-    """Return how nested executions are started: by a key of the execution's own project."""
-    key = access.key_of_execution(work.execution_id)
-    if key is None or not settings.STEPYARD_URL:
-        return None
-    return Home(settings.STEPYARD_URL, key, access.secret_for(key))
-
-
-def _message(
-    work: claims.Work, outcome: Succeeded | Failed
-) -> engine.TaskSucceeded | engine.TaskFailed:
-    if isinstance(outcome, Succeeded):
-        return engine.TaskSucceeded(work.task, outcome.output)
-    return engine.TaskFailed(work.task, outcome.error, outcome.cause, outcome.refused)

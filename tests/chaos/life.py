@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.server import ROOT
 from tests.chaos.database import wait_until
 from tests.chaos.load import Load, Report
+from tests.chaos.shapes import PLAIN
 from tests.chaos.stage import begin, close
 from tests.chaos.yard import Yard
 
@@ -62,7 +63,7 @@ def upgrade(folder: Path, server: Postgres | None, size: Size) -> Report:
     yard.start_web()
     yard.start_workers(size.workers)
     yard.prepare()
-    load = Load(yard)
+    load = Load(yard, PLAIN)  # an older revision may start nested executions in a way of its own
     load.work()
     starter = load.begin(size.n, size.per_s)
     turns = [ROOT, old, ROOT]

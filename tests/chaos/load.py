@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.chaos.shapes import ACTIVITY, SHAPES
+from tests.chaos.shapes import ACTIVITY, CHILD, NESTED, SHAPES
 from tests.chaos.yard import Yard, execution_arn, machine_arn
 
 if TYPE_CHECKING:
@@ -160,17 +160,17 @@ class Load:
         deadline = time.monotonic() + seconds
         left = set(self.acked)
         while left and time.monotonic() < deadline:
-            running = self._running()
+            running = self._running(self.shapes)
             if running is not None:
                 left &= running
             if left:
                 time.sleep(0.5)
         return sorted(left)
 
-    def _running(self) -> set[str] | None:
+    def _running(self, shapes: tuple[Shape, ...]) -> set[str] | None:
         found: set[str] = set()
         try:
-            for shape in self.shapes:
+            for shape in shapes:
                 pages = self._client.get_paginator("list_executions").paginate(
                     stateMachineArn=machine_arn(shape.name), statusFilter="RUNNING"
                 )
@@ -196,6 +196,7 @@ class Load:
             report.facts["slowest"] = late[-1][1]
         report.facts["retried_calls"] = self.retried
         self._count_names(report)
+        self._judge_children(report)
 
     def _judge(
         self, report: Report, arn: str, about: tuple[Shape, int]
@@ -214,14 +215,34 @@ class Load:
     def _count_names(self, report: Report) -> None:
         """One row a name, and none that nobody asked for."""
         for shape in self.shapes:
-            pages = self._client.get_paginator("list_executions").paginate(
-                stateMachineArn=machine_arn(shape.name)
-            )
-            names = Counter(one["name"] for page in pages for one in page["executions"])
+            names = self._names(shape)
             report.violations += [f"{name} twice" for name, n in names.items() if n > 1]
             wanted = {number for one, number in self.acked.values() if one is shape}
             missing = {f"{shape.name}-{number}" for number in wanted} - set(names)
             report.violations += [f"{name} is lost" for name in missing]
+
+    def _names(self, shape: Shape) -> Counter[str]:
+        pages = self._client.get_paginator("list_executions").paginate(
+            stateMachineArn=machine_arn(shape.name)
+        )
+        return Counter(one["name"] for page in pages for one in page["executions"])
+
+    def _judge_children(self, report: Report) -> None:
+        """Every nested execution is there, once, and came to its end as it should."""
+        parents = [one for one in self.acked.values() if one[0] in NESTED]
+        left = {execution_arn(CHILD.name, f"{shape.name}-{n}"): n for shape, n in parents}
+        running = set(left)
+        deadline = time.monotonic() + _GIVE_UP_S
+        while running and time.monotonic() < deadline:
+            running &= self._running((CHILD,)) or set()
+            time.sleep(0.2 if running else 0)
+        report.facts["children"] = len(left)
+        for arn, number in left.items():
+            self._judge(report, arn, (CHILD, number))
+        found = self._names(CHILD)
+        wanted = {arn.rpartition(":")[2] for arn in left}
+        report.violations += [f"the child {name} is lost" for name in wanted - set(found)]
+        report.violations += [f"nobody asked for {name}" for name in set(found) - wanted]
 
 
 def count_calls(yard: Yard, report: Report, allowed: int | None) -> None:

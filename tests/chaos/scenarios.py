@@ -22,7 +22,7 @@ from tests.chaos.hosts import clock_skew, disk_full
 from tests.chaos.life import restore, sigterm, upgrade
 from tests.chaos.load import Load, Report
 from tests.chaos.races import callbacks, stops
-from tests.chaos.shapes import DEADLY, SHAPES
+from tests.chaos.shapes import DEADLY, NESTED, SHAPES
 from tests.chaos.silence import blackholed, frozen, half_closed
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
@@ -148,10 +148,13 @@ def sessions(folder: Path, server: Postgres | None, size: Size) -> Report:
 
 
 def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
-    """Kill -9 what takes the starts; who got no answer asks again with the same name."""
+    """Kill -9 what takes the starts; who got no answer asks again with the same name.
+
+    Workers start and look at nested executions meanwhile: they need nothing of what is killed.
+    """
     report = Report("kill-web", size.seed)
     yard = begin(folder, server, size)
-    load = Load(yard, SHAPES[:1])
+    load = Load(yard, (SHAPES[0], *NESTED))
     dice = random.Random(size.seed)
     starter = load.begin(size.n, size.per_s, 16)
     kills = 0

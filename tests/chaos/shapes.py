@@ -82,7 +82,26 @@ def _caught() -> dict[str, Any]:
     }
 
 
-SHAPES = (
+_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:"
+_START = "arn:aws:states:::states:startExecution"
+
+
+def _nested(name: str, suffix: str, **more: Any) -> dict[str, Any]:
+    """Return a machine that starts the child, under a name that tells whose it is."""
+    given = {
+        "StateMachineArn": f"{_MACHINE}child",
+        "Name.$": f"States.Format('{name}-{{}}', $.n)",
+        "Input": {"n.$": "$.n"},
+    }
+    return _one(Type="Task", Resource=_START + suffix, Parameters=given, **more)
+
+
+_CHILD = {
+    "StartAt": "W",
+    "States": {"W": {"Type": "Wait", "Seconds": 1, "Next": "E"}, "E": _task("echo", End=True)},
+}
+CHILD = Shape("child", _CHILD, lambda n: {"n": n}, 1)
+PLAIN = (
     Shape("chain", _chain(), lambda n: {"n": n}, 1),
     Shape("wait", _one(Type="Wait", Seconds=2), lambda n: {"n": n}, 2),
     Shape("retry", _one(**_FLAKY), lambda n: n, 1),
@@ -92,6 +111,12 @@ SHAPES = (
     Shape("activity", _one(Type="Task", Resource=ACTIVITY), lambda n: {"done": n}),
     Shape("caught", _caught(), lambda n: n),
 )
+NESTED = (
+    Shape("nested", _nested("nested", ".sync:2", OutputPath="$.Output"), lambda n: {"n": n}, 1),
+    Shape("forgets", _nested("forgets", "", ResultPath=None), lambda n: {"n": n}),
+)
+"""Each execution of these has one child of the machine ``child``, of the same name."""
+SHAPES = (*PLAIN, *NESTED)
 DEADLY = Shape("deadly", _one(**_task("deadly")), lambda _: None)
 CALLBACK = Shape("callback", _one(Type="Task", Resource=ACTIVITY), lambda n: n)
 TIMER = Shape("timer", _one(Type="Wait", TimestampPath="$.at"), lambda n: n)

@@ -18,7 +18,7 @@ import boto3
 from botocore.config import Config
 
 from tests.acceptance.server import ROOT, free_port
-from tests.chaos.shapes import ACTIVITY, CALLBACK, DEADLY, FUNCTIONS, SHAPES, TIMER
+from tests.chaos.shapes import ACTIVITY, CALLBACK, CHILD, DEADLY, FUNCTIONS, SHAPES, TIMER
 
 _ACCOUNT = "123456789012"
 _PREFIX = f"arn:aws:states:us-east-1:{_ACCOUNT}:"
@@ -180,7 +180,7 @@ class Yard:
         """Create the state machines and the activity."""
         client = self.client()
         client.create_activity(name=ACTIVITY.rpartition(":")[2])
-        for shape in (*SHAPES, DEADLY, CALLBACK, TIMER):
+        for shape in (*SHAPES, CHILD, DEADLY, CALLBACK, TIMER):
             role = f"arn:aws:iam::{_ACCOUNT}:role/chaos"
             client.create_state_machine(name=shape.name, definition=shape.text, roleArn=role)
 

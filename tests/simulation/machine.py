@@ -89,6 +89,7 @@ class Simulation(RuleBasedStateMachine):
         work = self.world.held[number] if keep else self.world.held.pop(number)
         self.touched.add(work.execution_id)
         self.act(lambda: self.world.answer(work, way))
+        self.started = list(Execution.objects.filter(map_run=None).order_by("pk"))  # a child, too
 
     @precondition(lambda self: self.world.held)
     @rule(which=WHICH)
@@ -123,6 +124,13 @@ class Simulation(RuleBasedStateMachine):
         before = len(self.world.held)
         self.act(lambda: self.world.claim(which))
         self.touched.update(work.execution_id for work in self.world.held[before:])
+
+    @precondition(lambda self: self.started)
+    @rule(which=WHICH)
+    def look(self, which: int) -> None:
+        """A worker looks at what a task waits for."""
+        self.act(lambda: self.world.look(which))
+        self.touched.update(Execution.objects.values_list("pk", flat=True))
 
     @precondition(lambda self: self.started and len(self.world.loaded) < MOST)
     @rule(which=WHICH)

@@ -20,6 +20,16 @@ _CALLBACK = {
 }
 
 
+_START = "arn:aws:states:::states:startExecution"
+
+
+def _child(machine: str, suffix: str = "", **more: Any) -> dict[str, Any]:
+    """Return a Task that starts an execution of another of these machines."""
+    arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:{machine}"
+    given = {"StateMachineArn": arn, "Input.$": "$"}
+    return {"Type": "Task", "Resource": _START + suffix, "Parameters": given, **more}
+
+
 def _line(*states: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
     """Return a machine of states one after the other."""
     names = [name for name, _ in states]
@@ -70,6 +80,8 @@ SHAPES: dict[str, dict[str, Any]] = {
         },
     ),
     "callback": _line(("Back", _CALLBACK), ("After", {"Type": "Pass"})),
+    "waits": _line(("Child", _child("task", ".sync:2", Retry=_RETRY)), ("After", {"Type": "Pass"})),
+    "forgets": _line(("Child", _child("wait", ResultPath=None)), ("After", {"Type": "Pass"})),
     "limited": _line(
         ("Nap", {"Type": "Wait", "Seconds": 15}), ("Call", function("work")), TimeoutSeconds=20
     ),

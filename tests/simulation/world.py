@@ -31,8 +31,10 @@ from console.store import (
     map_tasks,
     redrive,
     runs,
+    tasks,
     writer,
 )
+from console.worker import delivery, own_calls
 from tests.console.store.helpers import create
 from tests.simulation.shapes import INPUT, SHAPES
 
@@ -114,6 +116,9 @@ class World:
 
     def answer(self, work: claims.Work, way: str) -> None:
         """End a task as whoever took it does."""
+        if work.service in tasks.NESTED:
+            self.call(work)
+            return
         ok = way == "success"
         output = '{"of":' + work.input + "}"
         result = (work.task, output) if ok else (work.task, "Broken", "c")
@@ -125,6 +130,19 @@ class World:
         if recorded:
             told = {"output": output} if ok else {"error": "Broken", "cause": "c"}
             self.log.append({"send": way, "token": work.token, **told})
+
+    def call(self, work: claims.Work) -> None:
+        """Make the call of a task that starts an execution, as the worker that has it does."""
+        before = set(Execution.objects.values_list("pk", flat=True))
+        called = own_calls.deliver(work, delivery._task(work))
+        children = Execution.objects.exclude(pk__in=before)
+        assert len(children) == (called is not None), "a start without a child, or the reverse"
+
+    def look(self, number: int) -> None:
+        """Look at one of the executions that others wait for."""
+        found = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
+        if found:
+            delivery.look(*found[number % len(found)])
 
     def _send(self, work: claims.Work, output: str, *, ok: bool) -> bool:
         try:
@@ -243,7 +261,10 @@ class World:
         while TaskRow.objects.filter(status="scheduled").exclude(kind="map").exists():
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
-        for execution, task in rows.values_list("execution_id", "task"):
+        for execution, task in _waited_for().values_list("execution_id", "task"):
+            delivery.look(execution, task)
+        others = rows.exclude(service__in=tasks.NESTED, status="waiting")
+        for execution, task in others.values_list("execution_id", "task"):
             self.answer(claims.work_of(execution, task), "success")
 
     def _next_due(self) -> int:
@@ -252,6 +273,11 @@ class World:
             return 0
         due = Timer.objects.order_by("due_ms").values_list("due_ms", flat=True).first()
         return 0 if due is None else due
+
+
+def _waited_for() -> Any:
+    """Return the tasks that wait for executions."""
+    return TaskRow.objects.filter(service__in=tasks.NESTED, status="waiting")
 
 
 # -- the one world ---------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.threads import at_once, written
 from console.store import hints
 from console.store.pending import Pending, settled
-from console.store.writer import is_embedded
+from console.store.writer import is_embedded, release_connection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from console.awsapi.threads import Threads
     from console.models import Project
     from console.store.audit import Actor
+    from console.store.births import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -27,13 +30,17 @@ Found = dict[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One checked, authorised call. ``params``: as the service model has them."""
+    """One checked, authorised call.
+
+    ``params``: as the service model has them; ``parent``: the execution whose Task calls.
+    """
 
     action: str
     params: dict[str, Any]
     principal: Principal
     region: str
     actor: Actor
+    parent: Parent | None = None
 
     @property
     def project(self) -> Project:
@@ -83,6 +90,26 @@ class Later:
             return answer
         finally:
             gone.cancel()
+
+    def now(self) -> dict[str, Any]:
+        """Wait for the answer on this thread, which keeps no connection meanwhile."""
+        told = threading.Event()
+        end = hints.listen(self.topic, lambda *_: told.set(), alone=self.one_each)
+        deadline = time.monotonic() + self.seconds
+        try:
+            while (left := deadline - time.monotonic()) > 0:
+                told.clear()
+                found = self.look()
+                answer = found.now() if isinstance(found, Pending) else found
+                if answer is not None:
+                    return answer
+                release_connection()
+                told.wait(min(_LOOK_AGAIN_S, left))
+            return self.otherwise
+        finally:
+            end()
+            if self.one_each and told.is_set():  # it was told of more than it takes
+                hints.pass_on(self.topic)
 
     async def _looked(
         self, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]

@@ -40,6 +40,7 @@ def start(call: Call) -> Pending[dict[str, Any]]:
         trace_header=params.get("traceHeader") or "",
         test_case=case,
         ahead=True,
+        parent=call.parent,
         actor=call.actor,
     )
     return starting.then(_started)

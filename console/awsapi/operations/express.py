@@ -38,6 +38,7 @@ def start_sync(call: Call) -> Later:
         trace_header=params.get("traceHeader") or "",
         sync=True,
         ahead=True,
+        parent=call.parent,
         actor=call.actor,
     )
     with_data = params.get("includedData") != "METADATA_ONLY"

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console import arns
 from console.errors import ServiceError
+from console.execution_rights import UNKNOWN
 from console.models import Project, StateMachine
 from console.store import machines, tags
 from console.store.audit import Actor
@@ -19,7 +20,7 @@ from console.store.audit import Actor
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-_ACTOR = Actor("manage.py")
+_ACTOR = Actor("manage.py", acting_for=(UNKNOWN,))
 _WANTED = ("name", "roleArn", "definition")
 
 

@@ -63,7 +63,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
         input=text if text.strip() else "{}",
         sync=link.machine.type == "EXPRESS",
         ahead=True,
-        actor=Actor(f"link {link.name}"),
+        actor=Actor(f"link {link.name}", acting_for=(link.created_by,)),
     )
 
 

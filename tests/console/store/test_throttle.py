@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console import errors, quotas
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
-from console.store import activities, throttle
+from console.store import activities, births, executions, throttle
 from console.store.writer import write
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
@@ -99,12 +101,52 @@ def test_open_executions_are_limited_where_that_is_set(project: Project, given: 
         start(machine)
 
 
+def test_open_executions_are_limited_by_default(project: Project) -> None:
+    """Children of Map Runs do not count: their Map Run has a limit of its own."""
+    assert quotas.of(project.name).open_executions == 100_000
+    assert quotas.of(project.name).nesting_depth == 20
+
+
+def test_starts_far_from_the_limit_count_nothing(project: Project, given: Any) -> None:
+    """Not one of a hundred counts what runs; a process counts again when its share is used."""
+    machine = create(project, PASS)
+    given({"open_executions": 8 * 64 + 1})
+    start(machine)
+    with CaptureQueriesContext(connection) as caught:
+        for _ in range(64):
+            start(machine)
+    assert len([one for one in caught if "COUNT" in one["sql"]]) == 1
+
+
+def test_a_full_project_is_counted_as_far_as_the_limit(project: Project, given: Any) -> None:
+    """A refusal of a large project holds for a moment: refusing costs less than starting."""
+    machine = create(project, WAIT)
+    start(machine)
+    given({"open_executions": 1})
+    for _ in range(3):
+        with pytest.raises(errors.ExecutionLimitExceeded, match="open executions is reached: 1"):
+            start(machine)
+    executions.stop(machine.execution_set.get())
+    start(machine)
+
+
+def test_nesting_is_limited(project: Project, given: Any) -> None:
+    """The refusal says how deep it would be, and which quota that is."""
+    machine = create(project, PASS)
+    given({"nesting_depth": 3})
+    parent = births.Parent(1, 2)
+    assert executions.start(machine, parent=parent).depth == 3
+    with pytest.raises(errors.ExecutionLimitExceeded, match=r"got 4 .* wanted at most 3 .*nesting"):
+        executions.start(machine, parent=births.Parent(1, 3))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"unknown": 1},
         {"activities": -1},
         {"activities": "many"},
+        {"nesting_depth": None},
         {"start_execution": {"bucket": 800}},
         {"start_execution": {"bucket": 0, "refill": 1}},
         {"projects": {"p": {"nothing": 1}}},

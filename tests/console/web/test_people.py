@@ -210,6 +210,22 @@ def test_the_audit_page_names_who_did_it(project: Project, signed_in: SignIn) ->
     assert "StopExecution</td>" not in text(operator.get("/audit/", {"who": "nobody"}))
 
 
+def test_the_audit_names_the_execution_whose_task_did_it(
+    project: Project, signed_in: SignIn
+) -> None:
+    """On the page of the audit, and on that of what it was done to; both link it."""
+    from console.store import executions
+    from console.store.audit import Actor
+
+    one, other = (start(create(project, WAIT, name), name="x") for name in ("one", "other"))
+    executions.stop(other, actor=Actor("ana", execution=one.arn, acting_for=("ana", "ed")))
+    viewer = signed_in("viewer")
+    for place in ("/audit/", page(other)):
+        shown = text(viewer.get(place))
+        assert f'/arn/{one.arn}"' in shown, place
+        assert "</a>, started by <bdi>ana</bdi>" in shown, place
+
+
 def test_the_audit_of_another_project_stays_there(project: Project, signed_in: SignIn) -> None:
     """Its entries and names are in no page of this one."""
     from console.models import Project as Projects

@@ -1,0 +1,97 @@
+"""What may an execution do that calls Step Functions itself?
+
+An execution has no key and no role of its own. Each call of one of its Tasks has the least of the
+rights, as they are at the time of the call, of everybody it depends on:
+
+* who last edited the definition that it runs (``Execution.edited_by``);
+* who started it, and whoever has redriven it since (``Execution.acting_for``). Of an execution that
+  another one has started, that is everybody the other one depends on.
+
+A person who has left the project, or may not sign in any more, has no rights, so neither has the
+execution. Where it is not known who it was - a sample, an import from the command line, a row of an
+earlier release - the execution may do what an operator may, and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from django.contrib.auth import get_user_model
+
+from console.access import Denied, Principal
+from console.models import Membership, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from console.models import Execution, Project
+
+UNKNOWN = ""
+"""Stands for a person nobody knows of."""
+_ROLES = list(Role)
+
+
+def as_text(names: Iterable[str]) -> str:
+    """Return user names as a row keeps them: a JSON array, each name once, sorted."""
+    return json.dumps(sorted(set(names)))
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the user names that a row keeps; ``UNKNOWN`` if it keeps none."""
+    return tuple(json.loads(text)) if text else (UNKNOWN,)
+
+
+def starters_of(execution: Execution) -> tuple[str, ...]:
+    """Return who has started and redriven an execution.
+
+    Of one that an earlier release started: the name that its lists show, as far as it is a
+    person's, and somebody unknown.
+    """
+    if execution.acting_for or execution.started_by.startswith(("rule ", "link ")):
+        return names_in(execution.acting_for)
+    return tuple(sorted({UNKNOWN, execution.started_by}))
+
+
+def people_of(execution: Execution) -> tuple[str, ...]:
+    """Return whose rights bound those of an execution."""
+    return tuple(sorted({*names_in(execution.edited_by), *starters_of(execution)}))
+
+
+def describe(execution: Execution) -> str:
+    """Return how an execution is called where it acts: ``execution ARN, started by NAME``."""
+    by = f", started by {execution.started_by}" if execution.started_by else ""
+    return f"execution {execution.arn}{by}"
+
+
+def role_of(names: Collection[str], project: Project) -> Role | None:
+    """Return the least of the roles that people have in a project now; None if one has none."""
+    people = set(names) - {UNKNOWN}
+    members = Membership.objects.filter(
+        project=project, user__username__in=people, user__is_active=True
+    )
+    roles = [Role(role) for role in members.values_list("role", flat=True)]
+    if len(roles) < len(people):
+        return None
+    if UNKNOWN in names or not people:
+        roles.append(Role.OPERATOR)
+    return min(roles, key=_ROLES.index)
+
+
+def principal_of(execution: Execution, action: str) -> Principal:
+    """Return an execution as who calls an action of the API; its project must be loaded.
+
+    Raise ``Denied`` if it has no rights at all; which ones an action takes is for
+    ``access.authorize`` to say.
+    """
+    role = role_of(people_of(execution), execution.project)
+    if role is None:
+        who = describe(execution)
+        raise Denied(f"User: {who} is not authorized to perform: states:{action}")
+    return principal_with(execution, role)
+
+
+def principal_with(execution: Execution, role: Role) -> Principal:
+    """Return an execution as who calls with a role; its project must be loaded."""
+    user = get_user_model()(username=describe(execution))  # of no row: nobody signs in as it
+    return Principal(user, execution.project, role)
