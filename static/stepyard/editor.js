@@ -42,7 +42,41 @@
     const label = document.querySelector(`label[for="${textarea.id}"]`);
     editor.textInput.getElement().setAttribute("aria-label", label?.textContent.trim() ?? "JSON");
     label?.addEventListener("click", () => editor.focus());
+    // What is shown is what is sent, whoever wrote to the hidden textarea in between.
+    textarea.form?.addEventListener("formdata", (event) => {
+      if (event.formData.has(textarea.name)) event.formData.set(textarea.name, editor.getValue());
+    });
     editors.set(textarea.id, editor);
+  }
+
+  // -- Back -------------------------------------------------------------------------------------
+
+  // A browser that comes back to a page builds it anew and then, after DOMContentLoaded, writes
+  // what was typed before into the textarea: the editor shows the stored text by then. A page from
+  // the back/forward cache (persisted) was never torn down, so its editor and textarea agree.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) return;
+    for (const textarea of document.querySelectorAll("textarea[data-editor]")) {
+      if (textarea.value !== textarea.defaultValue) restore(textarea);
+    }
+  });
+
+  /** Show the text that the browser kept, and let the page check it and tell that it is unsaved. */
+  function restore(textarea) {
+    const doc = editors.get(textarea.id)?.session.doc;
+    if (doc && doc.getValue() !== textarea.value) doc.setValue(textarea.value);
+    if (textarea.hasAttribute("hx-post")) htmx.trigger(textarea, "recheck");
+    const told = document.querySelector(`[data-kept="${textarea.id}"]`);
+    if (told) told.hidden = false;
+  }
+
+  function discard(id) {
+    const textarea = document.getElementById(id);
+    const editor = editors.get(id);
+    if (editor) editor.session.doc.setValue(textarea.defaultValue);
+    else textarea.value = textarea.defaultValue;
+    htmx.trigger(textarea, "recheck");
+    document.querySelector(`[data-kept="${id}"]`).hidden = true;
   }
 
   // -- problems ---------------------------------------------------------------------------------
@@ -68,6 +102,8 @@
     }
     const format = event.target.closest("[data-format]");
     if (format) reformat(format.dataset.format);
+    const unwanted = event.target.closest("[data-discard]");
+    if (unwanted) discard(unwanted.dataset.discard);
   });
 
   // -- JSON -------------------------------------------------------------------------------------
