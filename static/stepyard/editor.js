@@ -37,6 +37,7 @@
     editor.session.setValue(textarea.value);
     editor.session.on("change", () => {
       textarea.value = editor.getValue();
+      noteRevision();
       textarea.dispatchEvent(new Event("input", { bubbles: true }));
     });
     const label = document.querySelector(`label[for="${textarea.id}"]`);
@@ -61,6 +62,34 @@
     }
   });
 
+  // Kept text was made from the revision that its page had, not from the one that the server has
+  // by now: the entry of the browser's history keeps it, so that saving tells when they differ.
+  const revision = () => document.getElementById("revision");
+
+  function noteRevision() {
+    const field = revision();
+    if (!field || history.state?.revision) return;
+    history.replaceState({ ...history.state, revision: field.value }, "");
+  }
+
+  addEventListener("pageshow", (event) => {
+    const field = revision();
+    if (event.persisted || !field) return;
+    const { revision: made, ...rest } = history.state ?? {};
+    const text = document.getElementById("text");
+    field.dataset.stored = field.value;
+    if (made && text.value !== text.defaultValue) field.value = made;
+    else if (made) history.replaceState(rest, "");
+  });
+
+  function forgetRevision() {
+    const field = revision();
+    if (!field) return;
+    const { revision: _, ...rest } = history.state ?? {};
+    history.replaceState(rest, "");
+    field.value = field.dataset.stored;
+  }
+
   /** Show the text that the browser kept, and let the page check it and tell that it is unsaved. */
   function restore(textarea) {
     const doc = editors.get(textarea.id)?.session.doc;
@@ -73,6 +102,7 @@
   function discard(id) {
     const textarea = document.getElementById(id);
     const editor = editors.get(id);
+    forgetRevision();
     if (editor) editor.session.doc.setValue(textarea.defaultValue);
     else textarea.value = textarea.defaultValue;
     htmx.trigger(textarea, "recheck");
