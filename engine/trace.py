@@ -167,6 +167,10 @@ class Trace:
         self._told = self.last
         return self._events[visit]
 
+    def owner_of(self, event: int) -> tuple[str, int]:
+        """Return node and visit that an event belongs to; the visit is 0 if it has none."""
+        return self._sequence[event].node, self._owners[event]
+
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[Event]) -> None:

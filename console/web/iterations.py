@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from console.web import words
+from console.web import map_progress, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,10 +159,15 @@ def nodes_within(graph: Graph, owner: Node) -> list[Node]:
 
 
 def _owner(graph: Graph, node: Node) -> Node | None:
-    """Return the Map itself, or the innermost Map around a state."""
+    """Return the Map itself, or the innermost Map around a state, whose iterations run here.
+
+    A distributed Map has none: its items run in child executions, with all that is inside of it.
+    """
+    if node.id in map_progress.outside_of(graph):
+        return None
     owners = {group.id: group.owner for group in graph.groups}
     at: Node | None = node
-    while at is not None and at.type != "Map":
+    while at is not None and (at.type != "Map" or at.distributed):
         at = graph.by_id.get(owners[at.group])
     return at
 
