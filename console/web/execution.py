@@ -160,7 +160,7 @@ def ending(one: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     return {
-        "transitions": trace.transitions,
+        "transitions": cost.transitions_of(one, trace.transitions),
         "cost": cost.of_execution(one, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
