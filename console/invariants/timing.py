@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console import arns
 from console.invariants.found import states_of
 from console.invariants.walk import REDRIVEN
@@ -83,7 +84,7 @@ def _execution(found: Found) -> Iterator[tuple[str, str]]:
     seconds = found.definition.get("TimeoutSeconds")
     if not isinstance(seconds, int) or arns.is_express(found.execution.arn):
         return
-    begun = 0
+    begun, seconds = 0, min(seconds, engine.MAX_EXECUTION_S)
     for event in found.events:
         if event.type in ("ExecutionStarted", REDRIVEN):
             begun = event.at_ms
