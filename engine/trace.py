@@ -173,6 +173,15 @@ class Trace:
         """Return node and visit that an event belongs to; the visit is 0 if it has none."""
         return self._sequence[event].node, self._owners[event]
 
+    def counts_still(self, visit: int) -> bool:
+        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
+        attempt = self.where[visit].attempt
+        while attempt is not None:
+            if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
+                return False
+            attempt = attempt.home.attempt
+        return True
+
     # -- feeding -----------------------------------------------------------------------------------
 
     def feed(self, events: Iterable[Event]) -> None:

@@ -126,7 +126,7 @@ def _first(found: Iterator[Iteration], kept: str) -> Iteration | None:
 def of_map(trace: Trace, owner: Node) -> list[Iteration]:
     """Return the iterations of a Map that have begun, by index.
 
-    One that failed in an attempt before a retry or redrive counts as failed.
+    Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
     inside = nodes_within(trace.graph, owner)
     depth = _depth(trace.graph, owner) + 1
@@ -135,6 +135,8 @@ def of_map(trace: Trace, owner: Node) -> list[Iteration]:
         visits = trace.visits_of(node.id)
         told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
         for number, status, iteration in told:
+            if not trace.counts_still(number):
+                continue
             # Of visits that are equally telling, the later one stands deeper or further on.
             rank = (_RANK[status], -number, node.name)
             index = iteration[:depth]

@@ -158,7 +158,7 @@ def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_B
     for inner in iterations.nodes_within(trace.graph, node):
         visits = trace.visits_of(inner.id)
         for place, index in enumerate(visits.iterations()):
-            if index[:size] in made:
+            if index[:size] in made and trace.counts_still(visits.numbers[place]):
                 made[index[:size]].append(visits[place])
     return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
 
