@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 import engine
 from console.errors import ConflictException, InvalidDefinition, ServiceError
-from console.models import AuditEntry
+from console.store import audit
 from console.store import machines as store
 from console.web import source, svg
 from console.web.page import Yard, actor, render, require, yard
@@ -123,9 +123,8 @@ def _conflict(request: HttpRequest, here: Yard, typed: dict[str, Any]) -> HttpRe
 
 
 def _saved_by(one: StateMachine) -> str:
-    saves = ("CreateStateMachine", "UpdateStateMachine")
-    found = AuditEntry.objects.filter(project=one.project, target=one.arn, action__in=saves)
-    return found.order_by("-pk").values_list("actor", flat=True).first() or ""
+    found = audit.latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
+    return found.actor if found else ""
 
 
 @require_POST
