@@ -1,13 +1,14 @@
 """End the Standard executions that have run for a year.
 
-AWS: "Maximum execution time: 1 year. If an execution runs for more than 1 year, it will fail". A
-redrive starts the year anew. The engine arms the timer of TimeoutSeconds when an execution starts;
-that of the year is armed here, a day before, for the few that come so far: a row more at each start
-would be paid by all. So those that an earlier version has started end, too.
+AWS: the quota of the execution time is one year, and what runs longer times out. A redrive starts
+the year anew. The engine arms the timer of TimeoutSeconds when an execution starts; that of the
+year is armed here, a day before, for the few that come so far: a row more at each start would be
+paid by all. So those that an earlier version has started end, too.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db.models import Q
@@ -19,7 +20,7 @@ from console.store import timers
 from console.store.writer import write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 YEAR_MS = engine.MAX_EXECUTION_S * 1000
 AHEAD_MS = 24 * 3_600_000
@@ -36,8 +37,7 @@ def arm_ends() -> int:
     armed = 0
     for found in _old(before_ms):
         for at in range(0, len(found), _AT_ONCE):
-            some = sorted(found[at : at + _AT_ONCE])
-            armed += write(lambda some=some: sum(map(_arm, some)))  # type: ignore[misc]
+            armed += write(partial(_arm_some, sorted(found[at : at + _AT_ONCE])))
     return armed
 
 
@@ -51,6 +51,10 @@ def _old(before_ms: int) -> Iterator[list[int]]:
         yield list(rows.values_list("pk", flat=True))
     children = running.filter(map_run__status="RUNNING", map_run__start_ms__lte=before_ms)
     yield list(children.values_list("pk", flat=True))
+
+
+def _arm_some(executions: Sequence[int]) -> int:
+    return sum(map(_arm, executions))
 
 
 def _arm(execution_id: int) -> bool:
