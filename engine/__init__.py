@@ -30,7 +30,7 @@ from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
 from engine.portions import Portion
 from engine.replay import SCENARIO, replay
-from engine.runtime.advance import BUDGET, abandon, advance
+from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.commands import (
     CancelTask,
     CancelTimer,
@@ -69,10 +69,12 @@ from engine.visits import Attempt, Visit, Visits
 __all__ = [
     "BUDGET",
     "DETAILS",
+    "EXECUTION_TIMER",
     "LIMITS",
     "LINT_FORMATS",
     "MAX_BYTES",
     "MAX_EVENTS",
+    "MAX_EXECUTION_S",
     "NEW_RUN",
     "SCENARIO",
     "TOP",

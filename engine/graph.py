@@ -47,7 +47,8 @@ class Node:
     """One state. ``group``: the group it stands in; ``ends``: its line of control may end here.
 
     ``detail``: what it does in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
-    ``text``: its definition as indented JSON.
+    ``text``: its definition as indented JSON. ``distributed``: a Map whose items run in executions
+    of their own.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Node:
     ends: bool
     detail: str
     text: str
+    distributed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,7 @@ def _node(node_id: str, group: str, state: State, raw: Mapping[str, Any]) -> Nod
         ends=_ends(state),
         detail=_detail(state, raw),
         text=json.dumps(raw, indent=2, ensure_ascii=False),
+        distributed=isinstance(state, Map) and state.distributed is not None,
     )
 
 

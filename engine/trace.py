@@ -55,6 +55,8 @@ class Trace:
         self._events: dict[int, list[int]] = {}  # visit -> its events, as far as _told
         self._told = self._asked = 0
         self._retries = 0
+        self._begun: dict[int, int] = {}  # visit -> when its work was started last
+        self._redrive = 0  # the last ExecutionRedriven
         self._failing: set[int] = set()
         self._kinds = Kinds(self)
         self._sequence = [START]  # event id -> its kind
@@ -94,7 +96,7 @@ class Trace:
 
     @property
     def transitions(self) -> int:
-        """Return the number of state transitions as AWS counts them: entries and retries."""
+        """Return how many states were entered and retried; what a redrive runs again is neither."""
         return sum(map(len, self.visits.values())) + self._retries
 
     @property
@@ -166,6 +168,19 @@ class Trace:
                 self._events[owner].append(number)
         self._told = self.last
         return self._events[visit]
+
+    def owner_of(self, event: int) -> tuple[str, int]:
+        """Return node and visit that an event belongs to; the visit is 0 if it has none."""
+        return self._sequence[event].node, self._owners[event]
+
+    def counts_still(self, visit: int) -> bool:
+        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
+        attempt = self.where[visit].attempt
+        while attempt is not None:
+            if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
+                return False
+            attempt = attempt.home.attempt
+        return True
 
     # -- feeding -----------------------------------------------------------------------------------
 
@@ -336,7 +351,8 @@ class Trace:
         """Work starts, for the first time, again after a failure, or again after a redrive."""
         node = kind.node
         tries = self.tries[visit] = self.tries.get(visit, 0) + 1
-        self._retries += tries > 1
+        self._retries += tries > 1 and self._begun[visit] > self._redrive
+        self._begun[visit] = number
         self._reopened(scope, node)
         if kind.type.endswith("StateStarted"):
             total = self._lengths.get(number)
@@ -396,6 +412,7 @@ class Trace:
 
     def _redriven(self, number: int, _: int, __: Scope, ___: Kind) -> None:
         """What did not succeed is in progress again; a Fail will be entered anew."""
+        self._redrive = number
         self._reopen(self._root, number)
 
     def _reopen(self, scope: Scope, number: int) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console import arns
 from console.invariants.found import states_of
 from console.invariants.walk import REDRIVEN
+from console.store import clocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from console.invariants.found import Event, Found
     from console.invariants.walk import Walk
+    from console.models import TaskRow
 
 CLOCKS_APART_MS = 20
 """So far may two processes be apart that measured the database's clock at different times."""
@@ -50,11 +53,26 @@ def _due_ms(entered: Event, state: Mapping[str, Any]) -> int:
 
 
 def _timeout(found: Found, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
-    """Compare a task's timeout with its row; the clocks of an activity begin with its start."""
+    """Compare a task's timeout with its row, which tells the clock that ran out."""
     row = found.tasks.get(task)
     if row is None:
         return
-    limits = [one for one in (row.timeout_s, row.heartbeat_s) if one is not None]
+    match row.clock:
+        case clocks.SCHEDULE_TO_CLOSE | clocks.YEAR:
+            year_ms = row.scheduled_ms + clocks.YEAR_S * 1000
+            yield from _early(walk.by_id[outcome], row.close_due_ms or year_ms)
+        case clocks.SCHEDULE_TO_START:  # its limit is a tag of the activity, not kept in the row
+            if row.started_ms is not None:
+                yield "I8", f"event {outcome}: task {task} was not taken in time, but it was taken"
+        case _:
+            yield from _since_start(row, walk, task, outcome)
+
+
+def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
+    """Compare TimeoutSeconds or HeartbeatSeconds; those of an activity begin with its start."""
+    own = {clocks.START_TO_CLOSE: (row.timeout_s,), clocks.HEARTBEAT: (row.heartbeat_s,)}
+    wanted = own.get(row.clock, (row.timeout_s, row.heartbeat_s))  # no clock: an older row
+    limits = [one for one in wanted if one is not None]
     begun = walk.by_id[task].at_ms if row.kind != "activity" else row.started_ms
     if limits and begun is not None:
         yield from _early(walk.by_id[outcome], begun + min(limits) * 1000)
@@ -66,7 +84,7 @@ def _execution(found: Found) -> Iterator[tuple[str, str]]:
     seconds = found.definition.get("TimeoutSeconds")
     if not isinstance(seconds, int) or arns.is_express(found.execution.arn):
         return
-    begun = 0
+    begun, seconds = 0, min(seconds, engine.MAX_EXECUTION_S)
     for event in found.events:
         if event.type in ("ExecutionStarted", REDRIVEN):
             begun = event.at_ms

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Q, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
+from console.store import sql
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
+    from collections.abc import Sequence
 
     from console.models import StateMachine
 
@@ -68,15 +69,30 @@ def rates() -> dict[str, Rate]:
     return found
 
 
-def of_execution(execution: Execution, entered: int) -> Cost:
-    """Estimate one execution that entered so many states."""
+def transitions(made: int, redrives: int, ends: int) -> int:
+    """Return how many state transitions AWS counts, for one execution or for many.
+
+    ``made``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
+    one; ``ends``: executions that have come to an end, which is one however often they are
+    redriven. What pages show is what is charged.
+    """
+    return made + redrives + ends
+
+
+def transitions_of(execution: Execution, made: int) -> int:
+    """Return the state transitions of one execution that has entered or retried so many states."""
+    ended = execution.status != "RUNNING" or execution.redrive_count > 0
+    return transitions(made, execution.redrive_count, int(ended))
+
+
+def of_execution(execution: Execution, made: int) -> Cost:
+    """Estimate one execution that has entered or retried so many states."""
     machine = execution.state_machine
     if machine is not None and machine.type == "EXPRESS":
         took = 0 if execution.stop_ms is None else execution.stop_ms - execution.start_ms
         size = len(execution.definition.text) + len(execution.input) + len(execution.output or "")
         return _express(1, _gb_seconds(took, BASE_MB * MB + size))
-    retries = _retries(TaskRow.objects.filter(execution_id=execution.pk))
-    return _standard(entered + retries + execution.redrive_count + 1)
+    return _standard(transitions_of(execution, made))
 
 
 def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
@@ -86,7 +102,10 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
     the newest.
     """
     found = Execution.objects.filter(state_machine=machine, start_ms__range=(since, until - 1))
-    sums = found.aggregate(runs=Count("pk"), redrives=Sum("redrive_count"))
+    has_ended = ~Q(status="RUNNING") | Q(redrive_count__gt=0)
+    sums = found.aggregate(
+        runs=Count("pk"), redrives=Sum("redrive_count"), ends=Count("pk", filter=has_ended)
+    )
     runs, redrives = sums["runs"], sums["redrives"] or 0
     newest = list(found.order_by("-start_ms").values_list("pk", "start_ms", "stop_ms")[:MOST])
     share = Decimal(runs) / len(newest) if newest else Decimal(0)
@@ -96,12 +115,8 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
         held = sum((_gb_seconds(span, memory) for span in spans), Decimal())
         return _express(runs, held * share), len(newest)
     numbers = [pk for pk, _, _ in newest]
-    entered = HistoryEvent.objects.filter(
-        execution_id__in=numbers, type__endswith="StateEntered"
-    ).count()
-    retries = _retries(TaskRow.objects.filter(execution_id__in=numbers))
-    transitions = round((entered + retries) * share) + redrives + runs
-    return _standard(transitions), len(newest)
+    made = round(_made(numbers) * share)
+    return _standard(transitions(made, redrives, sums["ends"])), len(newest)
 
 
 def billed_ms(milliseconds: int) -> int:
@@ -118,10 +133,28 @@ def _gb_seconds(milliseconds: int, size: float) -> Decimal:
     return Decimal(billed_mb(size)) / 1024 * billed_ms(milliseconds) / 1000
 
 
-def _retries(tasks: QuerySet[TaskRow]) -> int:
-    """Count the attempts after the first of each visit of a state that calls something."""
-    visits = tasks.order_by().values("execution_id", "entered_event").annotate(most=Max("attempt"))
-    return sum(row["most"] for row in visits.filter(most__gt=0).iterator())
+# A Map or Parallel starts after it is entered, and after a redrive; else it is retried.
+_RETRIED_GROUPS = (
+    "SELECT count(*) FROM console_historyevent s JOIN console_historyevent p"
+    " ON p.execution_id = s.execution_id AND p.event_id = s.previous"
+    " WHERE s.execution_id IN ({marks})"
+    " AND s.type IN ('MapStateStarted', 'ParallelStateStarted')"
+    " AND p.type NOT IN ('MapStateEntered', 'ParallelStateEntered', 'ExecutionRedriven')"
+)
+
+
+def _made(executions: Sequence[int]) -> int:
+    """Count the states that executions have entered or retried, as ``Trace.transitions`` does."""
+    if not executions:
+        return 0
+    events = HistoryEvent.objects.filter(execution_id__in=executions)
+    entered = events.filter(type__endswith="StateEntered").count()
+    tasks = TaskRow.objects.filter(execution_id__in=executions, attempt__gt=0)
+    with sql.cursor() as cursor:
+        marks = ",".join(["%s"] * len(executions))
+        cursor.execute(_RETRIED_GROUPS.format(marks=marks), list(executions))
+        groups: int = cursor.fetchone()[0]
+    return entered + tasks.exclude(kind="map").count() + groups
 
 
 def _standard(transitions: int) -> Cost:

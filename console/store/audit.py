@@ -51,3 +51,9 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         "execution": actor.execution,
     }
     rows.add(AuditEntry, [entry])
+
+
+def latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
+    """Return the last of these actions that somebody did to a target, None if there is none."""
+    found = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
+    return found.order_by("-pk").first()

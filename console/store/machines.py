@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import (
+    ConflictException,
     InvalidDefinition,
     MissingRequiredParameter,
     StateMachineAlreadyExists,
@@ -107,12 +108,15 @@ def update(
     logging: str | None = None,
     tracing: str | None = None,
     encryption: str | None = None,
+    revision: str | None = None,
     actor: audit.Actor = audit.NOBODY,
 ) -> StateMachine:
     """Change what is given; running executions keep what they were started with.
 
-    The revision id changes when something did. Raises MissingRequiredParameter if nothing is given,
-    InvalidDefinition, InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
+    The revision id changes when something did. ``revision``: what ``revision_of`` returned for the
+    machine that the change was made from; None to change it whatever it is now, as the API does.
+    Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
+    InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
     if definition is None and role_arn is None and logging is None and tracing is None:
         raise MissingRequiredParameter(_MISSING)
@@ -130,6 +134,8 @@ def update(
 
     def store() -> StateMachine:
         row = _current(machine)
+        if revision is not None and revision != revision_of(row):
+            raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
         if definition is not None:
             definitions.keep(definition)
             row.edited_by = execution_rights.as_text(actor.people)
@@ -152,8 +158,19 @@ def update(
     return write(store)
 
 
+def revision_of(machine: StateMachine) -> str:
+    """Return what tells this machine as it is now from what it was before, and from a namesake.
+
+    A machine has no revision id before its first change, so that alone would not tell it from one
+    that was deleted and made again.
+    """
+    return f"{machine.pk}.{machine.revision_id}"
+
+
 def _current(machine: StateMachine) -> StateMachine:
-    row = StateMachine.objects.filter(pk=machine.pk).first()
+    # On PostgreSQL two updates would both read the same row without the lock:
+    # 1. A reads revision r1.  2. B reads r1.  3. A writes r2.  4. B writes r3 over it, unseen.
+    row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
     if row is None:
         raise _missing(machine.arn)
     if row.status == "DELETING":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import engine
 from console import clock
-from console.errors import ValidationException
+from console.errors import ConflictException, ValidationException
 from console.models import AuditEntry, Project
 from console.store import audit
 from console.store.texts import storable
@@ -24,10 +25,19 @@ FOR_MS = 10 * 60 * 1000
 _REVEAL = "RevealPayloads"
 
 
-def put(project: Project, paths: Iterable[str], actor: audit.Actor) -> list[str]:
+def revision_of(masked: str) -> str:
+    """Return what tells the masked paths of a project from those before them."""
+    return hashlib.sha256(masked.encode()).hexdigest()[:16]
+
+
+def put(
+    project: Project, paths: Iterable[str], actor: audit.Actor, revision: str = ""
+) -> list[str]:
     """Let pages and API of a project hide these places and no others; return them as kept.
 
-    Raise ValidationException for what is no path, and for too many.
+    ``revision``: of the paths that these were made from, "" to replace whatever there is. Raise
+    ValidationException for what is no path, and for too many; ConflictException for paths that are
+    not of that revision any more.
     """
     kept = list(dict.fromkeys(one for one in (path.strip() for path in paths) if one))
     if len(kept) > MOST:
@@ -36,6 +46,9 @@ def put(project: Project, paths: Iterable[str], actor: audit.Actor) -> list[str]
         _check(place, one)
 
     def store() -> None:
+        now = Project.objects.select_for_update().get(pk=project.pk).masked
+        if revision and revision != revision_of(now):
+            raise ConflictException("The masked paths were changed since")
         Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
         audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
 

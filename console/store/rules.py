@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from django.db.models import Q
 
 from console import clock, execution_rights
 from console.errors import (
+    ConflictException,
     InvalidEventPatternException,
     LimitExceededException,
     ResourceNotFoundException,
@@ -105,17 +107,23 @@ def save(
     target: dict[str, Any] | None,
     *,
     actor: audit.Actor,
+    revision: str = "",
     **fields: str,
 ) -> EventRule:
     """Make a new rule with its first target, or change one (``target`` None): both or neither.
 
-    Raise what ``put`` raises, and ValidationException for a name that is taken or a wrong target.
+    ``revision``: of the rule that the change was made from, "" to change it whatever it is now.
+    Raise what ``put`` raises, ValidationException for a name that is taken or a wrong target, and
+    ConflictException for a rule that is not of that revision any more.
     """
 
     def store() -> EventRule:
-        known = EventRule.objects.filter(project=project, region=region, name=name).exists()
-        if target is not None and known:
+        rows = EventRule.objects.select_for_update().filter(project=project, region=region)
+        known = rows.filter(name=name).first()
+        if target is not None and known is not None:
             raise ValidationException(f"Name: there is a rule '{name}' already")
+        if revision and known is not None and revision != revision_of(known):
+            raise ConflictException(f"Rule {name} was changed since")
         rule = put(project, region, name, actor=actor, **fields)
         wrong = put_targets(project, region, name, [target], actor) if target else []
         if wrong:
@@ -123,6 +131,12 @@ def save(
         return rule
 
     return write(store)
+
+
+def revision_of(rule: EventRule) -> str:
+    """Return what tells what a rule says from what it said before; nothing of its state."""
+    said = (rule.pattern, rule.schedule, rule.timezone, rule.description)
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
 
 
 def next_ms(rule: EventRule) -> int | None:

@@ -16,6 +16,7 @@ from console.web import (
     events,
     iterations,
     jsonview,
+    map_progress,
     panel,
     steps,
     svg,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from console.models import Execution
+    from console.web.map_progress import MapRuns
     from engine import Trace
 
 MOST_ROWS = 1000
@@ -71,7 +73,8 @@ def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
             told = events.Told(trace.types, trace.last)
             context = {"picture": drawing, "told": told, **ending(one, trace)}
             if not timemachine.asked(query):
-                return {**context, **painted(one, trace, query)}
+                maps = map_progress.of_execution(one, trace)
+                return {**context, **painted(one, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
     return {**context, **past(one, query, told.last)}
@@ -109,11 +112,13 @@ def tab_of(query: QueryDict) -> dict[str, Any]:
     }
 
 
-def panel_of(one: Execution, trace: Trace, query: QueryDict) -> dict[str, Any]:
+def panel_of(
+    one: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
+) -> dict[str, Any]:
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     iteration = query.get("iteration", "")
     chosen = iterations.lead(trace, query.get("step", ""), iteration)
-    shown = panel.panel(one, trace, chosen, visit_of(query), iteration)
+    shown = panel.panel(one, trace, chosen, visit_of(query), iteration, maps)
     tab = tab_of(query)
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
@@ -129,10 +134,17 @@ def visit_of(query: QueryDict) -> int:
 
 
 def painted(
-    one: Execution, trace: Trace, query: QueryDict, past_ms: int | None = None
+    one: Execution,
+    trace: Trace,
+    query: QueryDict,
+    past_ms: int | None = None,
+    maps: MapRuns | None = None,
 ) -> dict[str, Any]:
-    """Return what a trace says: summaries, ways taken, steps, bars and the panel."""
-    summaries = steps.summaries(trace)
+    """Return what a trace says: summaries, ways taken, steps, bars and the panel.
+
+    ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
+    """
+    summaries = steps.summaries(trace, maps=maps)
     wanted = tree.Wanted.of(query)
     found = tree.rows(trace, summaries, wanted)
     rows = found[:MOST_ROWS]
@@ -145,7 +157,8 @@ def painted(
         "tree": {"rows": rows, "found": len(found), "wanted": wanted, "keys": words.STEP},
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
-        **panel_of(one, trace, query),
+        "map_stamp": maps.stamp if maps else "",
+        **panel_of(one, trace, query, maps),
     }
 
 
@@ -153,7 +166,7 @@ def ending(one: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     return {
-        "transitions": trace.transitions,
+        "transitions": cost.transitions_of(one, trace.transitions),
         "cost": cost.of_execution(one, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,

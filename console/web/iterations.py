@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from console.web import words
+from console.web import map_progress, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +126,7 @@ def _first(found: Iterator[Iteration], kept: str) -> Iteration | None:
 def of_map(trace: Trace, owner: Node) -> list[Iteration]:
     """Return the iterations of a Map that have begun, by index.
 
-    One that failed in an attempt before a retry or redrive counts as failed.
+    Those of its last attempt: what failed before a retry does not count, as AWS counts it.
     """
     inside = nodes_within(trace.graph, owner)
     depth = _depth(trace.graph, owner) + 1
@@ -135,6 +135,8 @@ def of_map(trace: Trace, owner: Node) -> list[Iteration]:
         visits = trace.visits_of(node.id)
         told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
         for number, status, iteration in told:
+            if not trace.counts_still(number):
+                continue
             # Of visits that are equally telling, the later one stands deeper or further on.
             rank = (_RANK[status], -number, node.name)
             index = iteration[:depth]
@@ -159,10 +161,15 @@ def nodes_within(graph: Graph, owner: Node) -> list[Node]:
 
 
 def _owner(graph: Graph, node: Node) -> Node | None:
-    """Return the Map itself, or the innermost Map around a state."""
+    """Return the Map itself, or the innermost Map around a state, whose iterations run here.
+
+    A distributed Map has none: its items run in child executions, with all that is inside of it.
+    """
+    if node.id in map_progress.outside_of(graph):
+        return None
     owners = {group.id: group.owner for group in graph.groups}
     at: Node | None = node
-    while at is not None and at.type != "Map":
+    while at is not None and (at.type != "Map" or at.distributed):
         at = graph.by_id.get(owners[at.group])
     return at
 

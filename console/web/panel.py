@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import engine
-from console.web import iterations, jsonview, seen, timeouts, words
+from console.web import iterations, jsonview, map_progress, seen, timeouts, words
 from console.web.causes import Cause, cause_of
 from console.web.steps import Summary, summaries
 from console.web.tries import Try, tries
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.models import Execution
+    from console.web.map_progress import MapProgress, MapRuns
     from console.web.seen import Seen
     from engine import Node, Trace
 
@@ -27,7 +28,8 @@ class Panel:
     """Everything about one visit of one state.
 
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
-    ``read``: its events, ``told``: with those that made it start again or fail.
+    ``read``: its events, ``told``: with those that made it start again or fail. ``progress``: the
+    counts of its Map Run; ``apart``: where it runs if that is in child executions.
     """
 
     summary: Summary
@@ -52,11 +54,18 @@ class Panel:
     read: tuple[Seen, ...] = field(default=(), repr=False)
     told: tuple[Seen, ...] = field(default=(), repr=False)
     picker: iterations.Picker | None = None
+    progress: MapProgress | None = None
+    apart: Apart | None = None
 
     @property
     def can_begin(self) -> bool:
         """Tell whether a new execution could begin here: entered, and in no Parallel or Map."""
         return self.input is not None and self.node.group == engine.TOP
+
+    @property
+    def place_key(self) -> str:
+        """Return what tells this visit from others, and a state that runs apart from both."""
+        return "apart" if self.apart else str(self.number)
 
     @property
     def map_run(self) -> str:
@@ -96,6 +105,14 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Where a state inside a distributed Map runs. ``map_run``: the ARN, "" if it is not known."""
+
+    owner: str
+    map_run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class EventLine:
     """One event of the visit."""
 
@@ -105,8 +122,13 @@ class EventLine:
     elapsed: int
 
 
-def panel(
-    execution: Execution, trace: Trace, name: str, number: int = 0, iteration: str = ""
+def panel(  # the arguments are what an address says
+    execution: Execution,
+    trace: Trace,
+    name: str,
+    number: int = 0,
+    iteration: str = "",
+    maps: MapRuns | None = None,
 ) -> Panel | None:
     """Return the panel of a state, None if there is no such state.
 
@@ -116,7 +138,11 @@ def panel(
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
         return None
-    summary = summaries(trace, [node_id])[node_id]
+    summary = summaries(trace, [node_id], maps)[node_id]
+    if summary.status is words.APART:
+        return Panel(
+            summary, summary.node, summary.status, 0, 0, apart=_apart(trace, node_id, maps)
+        )
     visits = trace.visits_of(node_id)
     index = iterations.parse(iteration)
     places: Sequence[int] = range(1, len(visits) + 1)
@@ -131,7 +157,13 @@ def panel(
         failed = sorted(visits.failed() & set(places))
         last = places[-1]
         number = failed[0] if failed and visits[last - 1].status != "running" else last
-    return _panel(execution, trace, summary, number)
+    return _panel(execution, trace, summary, number, maps)
+
+
+def _apart(trace: Trace, node: str, maps: MapRuns | None) -> Apart:
+    owner = map_progress.outside_of(trace.graph)[node]
+    counted = maps.of_node(owner) if maps else None
+    return Apart(trace.graph.by_id[owner].name, counted.arn if counted else "")
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
@@ -139,7 +171,9 @@ def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
     return iteration[: len(index)] == index[: len(iteration)]
 
 
-def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) -> Panel:
+def _panel(
+    execution: Execution, trace: Trace, summary: Summary, number: int, maps: MapRuns | None
+) -> Panel:
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
     events = seen.of_visit(execution, visit)
@@ -175,6 +209,7 @@ def _panel(execution: Execution, trace: Trace, summary: Summary, number: int) ->
             for one in events
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
+        progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
     )
 
 

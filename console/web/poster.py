@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.template.loader import render_to_string
 
-from console.web import steps, svg, words
+from console.web import map_progress, steps, svg, words
 from console.web.execution import ending
 from console.web.shapes import CHAR, columns
 from console.web.timemachine import traced_at
@@ -76,9 +76,10 @@ def of_execution(one: Execution, at: int = 0) -> str:
     """
     picture = svg.picture(one.definition.text)
     with traced_at(one, at) as trace:
+        maps = None if at else map_progress.of_execution(one, trace)
         context = {
             "picture": picture,
-            "summaries": steps.summaries(trace),
+            "summaries": steps.summaries(trace, maps=maps),
             "taken": {f"{source}-{target}" for source, target in trace.taken},
         }
         failed_at = ending(one, trace)["failed_at"]
@@ -92,7 +93,8 @@ def outline(one: Execution) -> str:
     No payload and no cause is in it; raise ``engine.DefinitionError``.
     """
     with traced_at(one, 0) as trace:
-        found = steps.summaries(trace).values()
+        maps = map_progress.of_execution(one, trace)
+        found = steps.summaries(trace, maps=maps).values()
         lines = [title(one, ending(one, trace)["failed_at"]), ""]
     if one.error:
         lines[1:1] = [f"Error: {words.visible(one.error)}"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console.web import words
+from console.web import map_progress, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine import Attempt, Node, Trace
+    from console.web.map_progress import MapProgress, MapRuns
+    from engine import Node, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +47,40 @@ class Summary:
     @property
     def under(self) -> str:
         """Return the small line under the name in the graph."""
+        if self.status is words.APART:
+            return self.status.word
         if not self.visits:
             return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
         return f"{self.status.word} · {self.note}" if self.note else self.status.word
 
 
-def summaries(trace: Trace, only: Iterable[str] | None = None) -> dict[str, Summary]:
-    """Return node id -> summary, of all states or of ``only`` some."""
+def summaries(
+    trace: Trace, only: Iterable[str] | None = None, maps: MapRuns | None = None
+) -> dict[str, Summary]:
+    """Return node id -> summary, of all states or of ``only`` some.
+
+    ``maps``: the Map Runs, whose counts distributed Maps show.
+    """
     statuses = trace.statuses()
     depths = _depths(trace)
+    outside = map_progress.outside_of(trace.graph)
     wanted = set(only) if only is not None else None
-    return {
-        node.id: _summary(trace, node, statuses.get(node.id, ""), depths[node.group])
-        for node in trace.graph.nodes
-        if wanted is None or node.id in wanted
-    }
+    found = {}
+    for node in trace.graph.nodes:
+        if wanted is not None and node.id not in wanted:
+            continue
+        if node.id in outside and trace.visits_of(outside[node.id]):
+            found[node.id] = Summary(node, depths[node.group], words.APART)
+            continue
+        counted = maps.of_node(node.id) if maps is not None and node.distributed else None
+        status = statuses.get(node.id, "")
+        found[node.id] = _summary(trace, node, status, depths[node.group], counted)
+    return found
 
 
-def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
+def _summary(
+    trace: Trace, node: Node, status: str, depth: int, counted: MapProgress | None
+) -> Summary:
     visits = trace.visits_of(node.id)
     if not visits:
         return Summary(node, depth, words.STEP[status])
@@ -83,20 +100,28 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
         running_since=last.entered_ms if last.left_ms is None else None,
         visits=len(visits),
         retries=retries,
-        note=_note(
-            trace.progress(node.id) if node.type == "Map" else None, spent, retries, len(visits)
-        ),
+        note=_note(_done(trace, node, counted), spent, retries, len(visits)),
     )
+
+
+def _done(trace: Trace, node: Node, counted: MapProgress | None) -> str:
+    """Return how far a Map is, "" of other states and where nobody knows."""
+    if node.distributed:
+        return counted.note if counted else ""
+    attempt = trace.progress(node.id) if node.type == "Map" else None
+    if attempt is None or attempt.total is None:
+        return ""
+    return f"{attempt.done} of {attempt.total}"
 
 
 _WIDE = 1000  # so many have no room for their word
 
 
-def _note(attempt: Attempt | None, spent: str, retries: int, visits: int) -> str:
+def _note(done: str, spent: str, retries: int, visits: int) -> str:
     """Return the one or two most telling facts; there is little room in a box."""
     parts = []
-    if attempt is not None and attempt.total is not None:
-        parts.append(f"{attempt.done} of {attempt.total}")
+    if done:
+        parts.append(done)
     if retries:
         parts.append(f"attempt {retries + 1}")
     elif visits > 1:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MOST_ITERATIONS = 10
 MOST_FILTERED = 100
-_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "")
+APART = "apart"
+"""The key of a state that runs in child executions."""
+_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", APART)
 SORTS = ("name", "type", "status", "entered", "duration", "visits")
 
 
@@ -81,7 +83,7 @@ class Row:
     @property
     def status(self) -> words.Status:
         """Return tone and word."""
-        return words.STEP[self.key]
+        return words.STEP.get(self.key, words.APART)
 
     @property
     def took(self) -> int | None:
@@ -133,13 +135,13 @@ class _Tree:
 
 
 def _troubled(below: Iterable[_Branch]) -> bool:
-    return any(one.row.key not in ("", "succeeded") or _troubled(one.below) for one in below)
+    return any(one.row.key not in ("", APART, "succeeded") or _troubled(one.below) for one in below)
 
 
 def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
     visits = trace.visits_of(node.id)
     last = visits[-1] if visits else None
-    key = next(key for key, one in words.STEP.items() if one is summary.status)
+    key = next((key for key, one in words.STEP.items() if one is summary.status), APART)
     return Row(
         id=node.id,
         step=node.name,
@@ -169,7 +171,7 @@ def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_B
     for inner in iterations.nodes_within(trace.graph, node):
         visits = trace.visits_of(inner.id)
         for place, index in enumerate(visits.iterations()):
-            if index[:size] in made:
+            if index[:size] in made and trace.counts_still(visits.numbers[place]):
                 made[index[:size]].append(visits[place])
     return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
 

@@ -40,6 +40,8 @@ STEP = {
     "aborted": Status("aborted", "Aborted"),
 }
 LEGEND = tuple(STEP.values())
+APART = Status("idle", "In child executions")
+"""Of a state inside a distributed Map that has been entered."""
 
 _TONES = (
     (("Failed", "TimedOut"), "failed"),

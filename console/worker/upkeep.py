@@ -24,6 +24,7 @@ from console.store import (
     deadlines,
     deliveries,
     gists,
+    lifetimes,
     machines,
     map_runs,
     map_tasks,
@@ -46,6 +47,7 @@ THREADS = 4
 CLEANING_EVERY_S = 60.0
 METRICS_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
+YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
 RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
 _MOST_LONG = 1_000  # who is not among them is read as rows
@@ -71,6 +73,7 @@ class Upkeep:
         self._metrics_at = 0.0
         self._pruning = threading.Lock()
         self._retention_at = 0.0
+        self._years_at = 0.0
         self._stopped = threading.Event()
 
     def sweep(self, share: Share) -> None:
@@ -98,6 +101,9 @@ class Upkeep:
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
+        if time.monotonic() >= self._years_at:
+            self._years_at = time.monotonic() + YEARS_EVERY_S
+            self._once("years", self._arm_ends)
         days = settings.STEPYARD_RETENTION_DAYS
         if days is not None and time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_EVERY_S
@@ -202,6 +208,12 @@ class Upkeep:
         finally:
             with self._lock:
                 self._moving.discard(number)
+
+    @staticmethod
+    def _arm_ends() -> None:
+        armed = lifetimes.arm_ends()
+        if armed:
+            log.info("executions have run for a year and will time out", executions=armed)
 
     # -- retention ---------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 BUDGET = 500
 """How many states one step enters before it gives way: about 1,000 events a commit."""
 EXECUTION_TIMER = "execution"
+MAX_EXECUTION_S = 365 * 24 * 3600
+"""AWS: a Standard execution runs for a year at most."""
 _OPEN = ("NEW", "RUNNING")
 _REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
@@ -50,6 +52,7 @@ def advance(
     try:
         _receive(turn, message)
         _work(turn, enough, to_the_end=budget > 0)
+        task.start_calls(turn)
     except HistoryFullError:
         _history_full(turn)
     except MachineDeletingError:
@@ -120,9 +123,15 @@ def _start(turn: Turn, start: messages.Start) -> None:
 
 
 def _set_execution_timer(turn: Turn) -> None:
-    seconds = _timeout_seconds(turn)
-    if seconds is not None:
-        turn.command(commands.SetTimer(EXECUTION_TIMER, _begun_ms(turn) + seconds * 1000))
+    """Arm the timer of TimeoutSeconds.
+
+    An execution without a limit gets none here: hardly any lives for ``MAX_EXECUTION_S``, and a
+    timer would cost each a row. Whoever keeps executions that long sends ``TimerFired`` for
+    ``EXECUTION_TIMER`` then.
+    """
+    if _limit(turn) is not None:
+        due_ms = _begun_ms(turn) + _timeout_seconds(turn) * 1000
+        turn.command(commands.SetTimer(EXECUTION_TIMER, due_ms))
 
 
 def _begun_ms(turn: Turn) -> int:
@@ -136,10 +145,16 @@ def _redrive(turn: Turn) -> None:
     _set_execution_timer(turn)
 
 
-def _timeout_seconds(turn: Turn) -> int | None:
+def _limit(turn: Turn) -> int | None:
     """Return how long the execution may run: what its start said, else its machine."""
     given: int | None = turn.about.get("timeout_seconds")
     return turn.machine.timeout_seconds if given is None else given
+
+
+def _timeout_seconds(turn: Turn) -> int:
+    """Return after how many seconds the execution times out."""
+    limit = _limit(turn)
+    return MAX_EXECUTION_S if limit is None else min(limit, MAX_EXECUTION_S)
 
 
 def _stop(turn: Turn, stop: messages.Stop) -> None:
@@ -168,8 +183,7 @@ def _execution_timed_out(turn: Turn) -> None:
     """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
-    seconds = _timeout_seconds(turn) or 0
-    turn.finish("TIMED_OUT", stop_ms=_begun_ms(turn) + seconds * 1000)
+    turn.finish("TIMED_OUT", stop_ms=_begun_ms(turn) + _timeout_seconds(turn) * 1000)
 
 
 def _task_message(turn: Turn, message: Any) -> None:
@@ -257,4 +271,4 @@ def _history_full(turn: Turn) -> None:
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
 
 
-__all__ = ["BUDGET", "abandon", "advance"]
+__all__ = ["BUDGET", "EXECUTION_TIMER", "MAX_EXECUTION_S", "abandon", "advance"]

@@ -37,12 +37,76 @@
     editor.session.setValue(textarea.value);
     editor.session.on("change", () => {
       textarea.value = editor.getValue();
+      noteRevision();
       textarea.dispatchEvent(new Event("input", { bubbles: true }));
     });
     const label = document.querySelector(`label[for="${textarea.id}"]`);
     editor.textInput.getElement().setAttribute("aria-label", label?.textContent.trim() ?? "JSON");
     label?.addEventListener("click", () => editor.focus());
+    // What is shown is what is sent, whoever wrote to the hidden textarea in between.
+    textarea.form?.addEventListener("formdata", (event) => {
+      if (event.formData.has(textarea.name)) event.formData.set(textarea.name, editor.getValue());
+    });
     editors.set(textarea.id, editor);
+  }
+
+  // -- Back -------------------------------------------------------------------------------------
+
+  // A browser that comes back to a page builds it anew and then, after DOMContentLoaded, writes
+  // what was typed before into the textarea: the editor shows the stored text by then. A page from
+  // the back/forward cache (persisted) was never torn down, so its editor and textarea agree.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) return;
+    for (const textarea of document.querySelectorAll("textarea[data-editor]")) {
+      if (textarea.value !== textarea.defaultValue) restore(textarea);
+    }
+  });
+
+  // Kept text was made from the revision that its page had, not from the one that the server has
+  // by now: the entry of the browser's history keeps it, so that saving tells when they differ.
+  const revision = () => document.getElementById("revision");
+
+  function noteRevision() {
+    const field = revision();
+    if (!field || history.state?.revision) return;
+    history.replaceState({ ...history.state, revision: field.value }, "");
+  }
+
+  addEventListener("pageshow", (event) => {
+    const field = revision();
+    if (event.persisted || !field) return;
+    const { revision: made, ...rest } = history.state ?? {};
+    const text = document.getElementById("text");
+    field.dataset.stored = field.value;
+    if (made && text.value !== text.defaultValue) field.value = made;
+    else if (made) history.replaceState(rest, "");
+  });
+
+  function forgetRevision() {
+    const field = revision();
+    if (!field) return;
+    const { revision: _, ...rest } = history.state ?? {};
+    history.replaceState(rest, "");
+    field.value = field.dataset.stored;
+  }
+
+  /** Show the text that the browser kept, and let the page check it and tell that it is unsaved. */
+  function restore(textarea) {
+    const doc = editors.get(textarea.id)?.session.doc;
+    if (doc && doc.getValue() !== textarea.value) doc.setValue(textarea.value);
+    if (textarea.hasAttribute("hx-post")) htmx.trigger(textarea, "recheck");
+    const told = document.querySelector(`[data-kept="${textarea.id}"]`);
+    if (told) told.hidden = false;
+  }
+
+  function discard(id) {
+    const textarea = document.getElementById(id);
+    const editor = editors.get(id);
+    forgetRevision();
+    if (editor) editor.session.doc.setValue(textarea.defaultValue);
+    else textarea.value = textarea.defaultValue;
+    htmx.trigger(textarea, "recheck");
+    document.querySelector(`[data-kept="${id}"]`).hidden = true;
   }
 
   // -- problems ---------------------------------------------------------------------------------
@@ -68,6 +132,8 @@
     }
     const format = event.target.closest("[data-format]");
     if (format) reformat(format.dataset.format);
+    const unwanted = event.target.closest("[data-discard]");
+    if (unwanted) discard(unwanted.dataset.discard);
   });
 
   // -- JSON -------------------------------------------------------------------------------------

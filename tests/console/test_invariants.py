@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,8 @@ from django.db import transaction
 from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
-from console.models import Execution, HistoryEvent, InboxMessage, RunRow, Timer
-from console.store import activities, claims, endings, history
+from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
+from console.store import activities, claims, clocks, deadlines, endings, history, tags
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -85,6 +86,28 @@ def answered(project: Project) -> tuple[Execution, str, str]:
     assert work is not None
     endings.succeed(work.token, '"done"')
     return drain(execution), work.token, work.idempotency_key
+
+
+@pytest.mark.parametrize(
+    ("clock", "column"),
+    [(clocks.SCHEDULE_TO_START, "started_ms"), (clocks.SCHEDULE_TO_CLOSE, "close_due_ms")],
+)
+def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
+    """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
+    activities.create(project, REGION, "work")
+    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
+    execution = drain(start(create(project, WORK)))
+    row = TaskRow.objects.get()
+    deadline = time.monotonic() + 20
+    while not deadlines.expire([(execution.pk, row.task)]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert drain(execution).status == "FAILED"
+    assert TaskRow.objects.get().clock == clock
+    assert [str(one) for one in check()] == []
+    later = (row.timeout_due_ms or 0) + 60_000
+    harmed = after(lambda: TaskRow.objects.update(**{column: later}))
+    assert [one.partition("\t")[0] for one in harmed] == ["I8"]
 
 
 def logged(*lines: dict[str, Any]) -> list[str]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 import engine
-from console.errors import InvalidDefinition, ServiceError
+from console.errors import ConflictException, InvalidDefinition, ServiceError
+from console.store import audit
 from console.store import machines as store
-from console.web import svg
+from console.web import source, svg
 from console.web.page import Yard, actor, render, require, yard
 from console.web.problems import problems_in
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
 
 STARTER = """{
   "Comment": "A new state machine",
@@ -57,26 +61,72 @@ def new(request: HttpRequest) -> HttpResponse:
     return redirect("machine", made.name)
 
 
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What somebody else saved since the page of the editor was opened.
+
+    ``saved_by``: "" if nobody knows; ``rows``: from their definition to the one in the editor, None
+    if it is too long to compare; ``revision``: what ``Save over it`` may replace.
+    """
+
+    revision: str
+    saved_by: str
+    saved_ms: int
+    text: str
+    role: str
+    rows: list[source.Row] | None
+
+
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, machine: str) -> HttpResponse:
-    """Show the definition in the editor, or keep what was typed."""
+    """Show the definition in the editor, or keep what was typed.
+
+    ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
+    has seen and wants to replace. Answer 409 with both texts if the machine has another one.
+    """
     here = yard(request)
     require(here, "UpdateStateMachine")
     one = here.machine(machine)
     if request.method == "GET":
-        return _form(request, machine=one, text=one.definition.text, role=one.role_arn)
+        now = store.revision_of(one)
+        return _form(
+            request, machine=one, text=one.definition.text, role=one.role_arn, revision=now
+        )
     typed = _typed(request, here) | {"machine": one, "name": one.name}
+    typed["revision"] = request.POST.get("revision", "")
     if "check" in request.POST:
         return _form(request, **typed)
     before = {"definition": one.definition.text, "role_arn": one.role_arn}
     after = {"definition": typed["text"], "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
+    over = request.POST.get("over") or typed["revision"]
     try:
         if changed:
-            store.update(one, actor=actor(here), **changed)
+            store.update(one, actor=actor(here), revision=over, **changed)
+    except ConflictException:
+        return _conflict(request, here, typed)
     except ServiceError as error:
         return _refused(request, error, **typed)
     return redirect("definition", one.name)
+
+
+def _conflict(request: HttpRequest, here: Yard, typed: dict[str, Any]) -> HttpResponse:
+    """Show what was typed and what somebody else saved; nothing of either is lost."""
+    theirs = here.machine(typed["name"])
+    conflict = Conflict(
+        revision=store.revision_of(theirs),
+        saved_by=_saved_by(theirs),
+        saved_ms=theirs.updated_ms,
+        text=source.readable(theirs.definition.text),
+        role=theirs.role_arn,
+        rows=source.difference(theirs.definition.text, typed["text"]),
+    )
+    return _form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
+
+
+def _saved_by(one: StateMachine) -> str:
+    found = audit.latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
+    return found.actor if found else ""
 
 
 @require_POST

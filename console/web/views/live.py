@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web import activity, events, lists, scan, steps, svg, waiting
+from console.web import activity, events, lists, map_progress, scan, steps, svg, waiting
 from console.web.eventfilter import Filter
 from console.web.execution import ending, facts, painted, panel_of, past
 from console.web.history import traced
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, QueryDict
 
     from console.models import Execution, StateMachine
+    from console.web.map_progress import MapRuns
     from console.web.panel import Panel
     from engine import Trace
 
@@ -47,14 +48,15 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     try:
         with traced(one) as trace:
             context["remarked"] = request.GET.get("remark", "") != lists.stamp(one)
-            if trace.last == cursor and not over and not context["remarked"]:
+            maps = map_progress.of_execution(one, trace)
+            counted = maps is not None and maps.stamp != request.GET.get("maps", "")
+            if trace.last == cursor and not (over or context["remarked"] or counted):
                 return HttpResponse(status=204)
-            context |= painted(one, trace, request.GET) | ending(one, trace)
-            context["paint"] = _paint(trace, cursor, sorted(trace.types))
+            context |= painted(one, trace, request.GET, maps=maps) | ending(one, trace)
+            changed = _changed(trace, cursor, counted=counted)
+            context["paint"] = _paint(trace, changed, maps)
             context["cursor"] = trace.last
-            context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in trace.changes(
-                cursor
-            )
+            context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
     except engine.DefinitionError:
         context["cursor"] = events.last(one)
     rows = _new_rows(one, cursor, context["cursor"], request.GET)
@@ -116,14 +118,27 @@ def _more(rows: tuple[events.Row, ...], context: dict[str, Any], query: QueryDic
     return "Show the newest events" if context["cursor"] > newest else ""
 
 
-def _paint(trace: Trace, cursor: int, types: list[str]) -> str:
+def _changed(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
+    """Return the states to repaint: those that something happened to since event ``cursor``.
+
+    A distributed Map changes with the counts of its Map Runs (``counted``), too, and what is inside
+    of it when it is entered.
+    """
+    changed = trace.changes(cursor)
+    if counted:
+        changed |= {node.id for node in trace.graph.nodes if node.distributed}
+    outside = map_progress.outside_of(trace.graph)
+    return changed | {node for node, owner in outside.items() if owner in changed}
+
+
+def _paint(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
     """Return as JSON what the script needs to repaint.
 
     That is: the changed states, all ways taken, and the event types one can filter by.
     """
-    changed = steps.summaries(trace, trace.changes(cursor))
+    shown = steps.summaries(trace, changed, maps)
     taken = {f"{source}-{target}" for source, target in trace.taken}
-    return json.dumps({**_colours(changed, taken), "types": types})
+    return json.dumps({**_colours(shown, taken), "types": sorted(trace.types)})
 
 
 def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, Any]:
@@ -148,7 +163,7 @@ def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, 
 
 def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
     """Tell whether the panel moved on to another visit of its state."""
-    return shown is not None and query.get("seen_visit", "") != str(shown.number)
+    return shown is not None and query.get("seen_visit", "") != shown.place_key
 
 
 @require_safe
@@ -158,7 +173,8 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     name = request.GET.get("step", "")
     try:
         with traced_at(one, asked(request.GET)) as trace:
-            shown = panel_of(one, trace, request.GET)
+            maps = None if asked(request.GET) else map_progress.of_execution(one, trace)
+            shown = panel_of(one, trace, request.GET, maps)
             shown["past_ms"] = past_ms(one, trace) if asked(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error

@@ -10,8 +10,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
-from console.errors import ServiceError
+from console.errors import ConflictException, ServiceError
 from console.store import masks as store
+from console.web import conflicts
 from console.web.page import REVEALED, actor, render, require, yard
 from console.web.views.preferences import local
 
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
 def settings(request: HttpRequest) -> HttpResponse:
     """Answer ``/settings/``: the masked paths; an editor changes them."""
     here = yard(request)
-    typed, problem = here.project.masked, ""
+    typed, problem, conflict, status = here.project.masked, "", None, 200
+    revision = store.revision_of(typed)
     if request.method == "POST":
         require(here, "PutMaskedPaths")
-        typed = request.POST.get("paths", "")
+        typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
+        over = request.POST.get("over") or revision
         try:
-            kept = store.put(here.project, typed.splitlines(), actor(here))
+            kept = store.put(here.project, typed.splitlines(), actor(here), over)
+        except ConflictException:
+            conflict, status = conflicts.of_paths(here.project), 409
         except ServiceError as refused:
-            problem = refused.message
+            problem, status = refused.message, 422
         else:
             messages.success(request, _said(len(kept)))
             return redirect("project-settings")
@@ -38,9 +43,11 @@ def settings(request: HttpRequest) -> HttpResponse:
         "here": "settings",
         "paths": typed,
         "problem": problem,
+        "revision": revision,
+        "conflict": conflict,
         "may_change": here.may("PutMaskedPaths"),
     }
-    return render(request, "project/settings.html", context, status=422 if problem else 200)
+    return render(request, "project/settings.html", context, status=status)
 
 
 def _said(count: int) -> str:

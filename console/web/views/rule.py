@@ -12,13 +12,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
-from console.errors import ServiceError
+from console.errors import ConflictException, ServiceError
 from console.events import schedules
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
 from console.store import rules as store
-from console.web import rules
+from console.web import conflicts, rules
 from console.web.page import Yard, actor, render, require, yard
 from console.web.views.rules import where
 
@@ -43,23 +43,33 @@ def show(request: HttpRequest, rule: str) -> HttpResponse:
     """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
     here = yard(request)
     one = _rule(here, rule)
-    problem, typed = "", {}
+    problem, typed, conflict = "", {}, None
+    revision = store.revision_of(one)
     if request.method == "POST":
         require(here, "events:PutRule")
         names = ("pattern", "schedule", "timezone", "description")
         typed = {name: request.POST.get(name, "").strip() for name in names}
         typed["timezone"] = typed["timezone"] or "UTC"
-        problem = _change(request, here, one, typed)
-        if not problem:
+        revision = request.POST.get("revision", "")
+        try:
+            problem = _change(request, here, one, typed)
+        except ConflictException:
+            conflict = conflicts.of_rule(one)
+        if not problem and conflict is None:
             return redirect(where(here, "rule", one.name))
     context = _about(here, one) | {"typed": typed, "problem": problem}
-    return render(request, "rules/page.html", context, status=422 if problem else 200)
+    context |= {"revision": revision, "conflict": conflict}
+    status = 409 if conflict else 422 if problem else 200
+    return render(request, "rules/page.html", context, status=status)
 
 
 def _change(request: HttpRequest, here: Yard, one: EventRule, typed: dict[str, str]) -> str:
     kept = {"state": one.state, "role_arn": one.role_arn}
+    kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
         store.save(here.project, here.region, one.name, None, actor=actor(here), **kept, **typed)
+    except ConflictException:
+        raise
     except ServiceError as refused:
         return refused.message
     messages.success(request, f"The rule {one.name} was changed.")

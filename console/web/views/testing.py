@@ -33,6 +33,7 @@ _OF_MOCK = ("Mock", "A test mock", "State type")
 class _Subject:
     """Whose state is tested. ``text``: of the definition; ``edited``: it is not saved.
 
+    ``revision``: of the machine that an edited text was made from, "" if it is not known.
     ``origin``: the execution whose input is tried again, of ``visit`` in state ``step``;
     ``changed`` if it ran with another definition than the one of now, which ``newer`` chooses.
     """
@@ -46,6 +47,7 @@ class _Subject:
     visit: str = ""
     changed: bool = False
     newer: bool = False
+    revision: str = ""
 
     def filled(self, asked: Asked) -> Asked:
         """Return a form with the hidden values of its origin where it still shows none."""
@@ -107,7 +109,8 @@ def _field(error: ServiceError) -> str:
 def _subject(here: Yard, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
     if sent.get("text") and here.may("UpdateStateMachine"):
         text = sent["text"].replace("\r\n", "\n")
-        return _Subject(one, text, sent.get("role", "").strip() or one.role_arn, edited=True)
+        role = sent.get("role", "").strip() or one.role_arn
+        return _Subject(one, text, role, edited=True, revision=sent.get("revision", ""))
     if not sent.get("origin"):
         return _Subject(one, one.definition.text, one.role_arn)
     origin = here.execution(one.name, sent["origin"])

@@ -170,17 +170,19 @@ def test_E7_the_banner_leads_to_what_failed(page: Page, demo_200: str) -> None:
     expect(page.locator("#panel")).to_contain_text("no stock")
 
 
-def test_E8_the_failed_iterations_lead_to_one_another(page: Page, demo_200: str) -> None:
-    """One press moves from #37 to #141; a number can be typed; groups are counted."""
+def test_E8_other_iterations_lead_to_the_failed_one(page: Page, demo_200: str) -> None:
+    """One press moves from #37 to #141; a number can be typed; the last attempt is counted."""
     page.goto(f"{demo_200}?step=Break&iteration=37")
     page.click("#panel >> text=Next failed #141")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
     assert "iteration=141" in page.url
-    page.click("#panel >> text=Previous failed #37")
-    expect(page.locator("#step-status")).to_contain_text("iteration #37")
+    expect(page.locator("#panel >> text=Previous failed")).to_have_count(0)
     expect(page.locator("#iteration-counts")).to_have_text(
-        "142 iterations of Over: 2 failed, 140 succeeded"
+        "142 iterations of Over: 1 failed, 141 succeeded"
     )
+    page.fill("#iteration", "37")
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-status")).to_contain_text("iteration #37")
     page.keyboard.press("f")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
     page.fill("#iteration", "5")
@@ -191,17 +193,17 @@ def test_E8_the_failed_iterations_lead_to_one_another(page: Page, demo_200: str)
 
 
 def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str) -> None:
-    """The failed ones leave two iterations and their parents; a column sorts; Back restores."""
+    """The failed ones leave an iteration and its parents; a column sorts; Back restores."""
     page.goto(f"{demo_200}?view=steps")
     rows = page.locator(".of-steps tbody tr")
-    expect(rows).to_have_count(6)
+    expect(rows).to_have_count(5)
     page.select_option("#step-status-filter", "FAILED")
-    expect(rows).to_have_count(4)
-    expect(page.locator(".of-steps [data-iteration]")).to_have_count(2)
+    expect(rows).to_have_count(3)
+    expect(page.locator(".of-steps [data-iteration]")).to_have_count(1)
     expect(rows.first).to_contain_text("Over")
     assert "status=FAILED" in page.url
     page.go_back()
-    expect(rows).to_have_count(6)
+    expect(rows).to_have_count(5)
     page.click(".of-steps th .sort >> text=Duration")
     expect(page.locator(".of-steps th[aria-sort=ascending]")).to_contain_text("Duration")
     page.click(".of-steps [data-iteration='141'] a")

@@ -11,8 +11,21 @@ import pytest
 from console import clock
 from console.metrics import cost
 from console.models import Execution, Price
-from console.store import machines
-from tests.console.store.helpers import PASS, REGION, ROLE, create, drain, ended, function, start
+from console.store import machines, redrive
+from console.web.execution import ending
+from console.web.history import traced
+from tests.console.store.helpers import (
+    PASS,
+    REGION,
+    ROLE,
+    WAIT,
+    create,
+    drain,
+    ended,
+    function,
+    one,
+    start,
+)
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -20,7 +33,7 @@ if TYPE_CHECKING:
 
 def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
     """One state and the end: two transitions at 0.000025 dollars."""
-    got = cost.of_execution(drain(start(create(project, PASS))), entered=1)
+    got = cost.of_execution(drain(start(create(project, PASS))), made=1)
     assert (got.count, got.dollars) == (2, Decimal("0.00005"))
     assert got.text == "$0.000050"
 
@@ -32,9 +45,80 @@ def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
     calls = {"StartAt": "T", "States": {"T": function("nowhere", Retry=retry, End=True)}}
     machine = create(project, calls)
     execution = ended(start(machine))
-    assert cost.of_execution(execution, entered=1).count == 4
+    assert shown(execution) == 4
     of_all, looked_at = cost.of_machine(machine, 0, clock.now_ms() + 1)
     assert (of_all.count, looked_at) == (4, 1)
+
+
+def shown(execution: Execution) -> int:
+    """Return the transitions that the execution's page shows, which are those that it charges."""
+    with traced(execution) as trace:
+        found = ending(execution, trace)
+    assert found["cost"].count == found["transitions"]
+    return int(found["transitions"])
+
+
+AGAIN = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 2}]
+FAILS = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No"}}}
+CALLS = one("T", **function("nowhere", Retry=AGAIN))
+APART = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+INNER = one("P", Type="Parallel", Branches=[FAILS], Retry=AGAIN)
+RETRIED = {
+    # a group is entered once, tried three times with all that is in it, and the execution ends
+    "map": (one("M", Type="Map", ItemProcessor=FAILS, Retry=AGAIN), [1], 1 + 2 + 3 + 1),
+    "parallel": (one("P", Type="Parallel", Branches=[FAILS], Retry=AGAIN), 1, 1 + 2 + 3 + 1),
+    "distributed": (
+        one(
+            "D",
+            Type="Map",
+            ItemProcessor={"ProcessorConfig": APART, **FAILS},
+            Retry=AGAIN,
+        ),
+        [1],
+        1 + 2 + 1,
+    ),
+    # a state with two retries in an iteration
+    "call": (one("M", Type="Map", MaxConcurrency=1, ItemProcessor=CALLS), [1], 1 + 1 + 2 + 1),
+    "nested": (
+        one(
+            "M", Type="Map", ItemProcessor=one("P", Type="Parallel", Branches=[FAILS], Retry=AGAIN)
+        ),
+        [1],
+        1 + 1 + 2 + 3 + 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", RETRIED)
+def test_retries_of_groups_are_transitions(project: Project, worker: Any, shape: str) -> None:
+    """Shown, charged and summed for the machine alike; all were charged too little, or twice."""
+    del worker
+    definition, data, wanted = RETRIED[shape]
+    machine = create(project, definition, shape)
+    execution = ended(start(machine, data), 30)
+    assert execution.status == "FAILED"
+    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    assert (shown(execution), of_all.count) == (wanted, wanted)
+
+
+def test_what_a_redrive_runs_again_is_no_retry(project: Project, worker: Any) -> None:
+    """The redrive is one transition, the call it makes anew none; the end counts once."""
+    del worker
+    machine = create(project, one("T", **function("nowhere")))
+    execution = ended(start(machine))
+    assert shown(execution) == 2
+    redrive.redrive(execution)
+    execution = ended(execution)
+    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    assert (shown(execution), of_all.count) == (3, 3)
+
+
+def test_what_still_runs_has_no_end_yet(project: Project) -> None:
+    """Its states count, its end will."""
+    machine = create(project, WAIT)
+    execution = drain(start(machine))
+    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    assert (shown(execution), of_all.count) == (1, 1)
 
 
 def test_a_sample_stands_for_the_rest(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +138,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
     )
     execution = drain(start(machine))
     Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1901)
-    got = cost.of_execution(Execution.objects.get(pk=execution.pk), entered=1)
+    got = cost.of_execution(Execution.objects.get(pk=execution.pk), made=1)
     assert got.gb_seconds == Decimal("0.125")
     assert got.dollars == Decimal("0.000001") + Decimal("0.125") * Decimal("0.00001667")
 
@@ -62,7 +146,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
 def test_a_price_of_the_table_wins(project: Project) -> None:
     """With its own date and source."""
     Price.objects.create(name="standard_transition", dollars=1, as_of="2027-01-01", source="me")
-    got = cost.of_execution(drain(start(create(project, PASS))), entered=1)
+    got = cost.of_execution(drain(start(create(project, PASS))), made=1)
     assert (got.dollars, got.rate.as_of, got.rate.source) == (2, "2027-01-01", "me")
 
 

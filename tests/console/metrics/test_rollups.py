@@ -9,8 +9,8 @@ import pytest
 from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
-from console.models import Execution, MetricMinute, MetricTotal, ServerFact
-from console.store import claims, endings, executions
+from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
+from console.store import activities, claims, deadlines, endings, executions
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -21,6 +21,7 @@ from tests.console.store.helpers import (
     drain,
     ended,
     function,
+    one,
     start,
 )
 
@@ -175,8 +176,6 @@ def test_functions_are_counted_by_how_they_ended(
 
 def test_activities_have_times_and_outcomes(project: Project) -> None:
     """Scheduled, started and succeeded once; the times add up."""
-    from console.store import activities
-
     activities.create(project, ACTIVITY.split(":")[3], "work")
     execution = drain(start(create(project, WORK)))
     work = claims.take_activity_task(ACTIVITY, "me")
@@ -188,6 +187,28 @@ def test_activities_have_times_and_outcomes(project: Project) -> None:
     assert got["ActivitiesScheduled"] == got["ActivitiesStarted"] == 1
     assert got["ActivitiesSucceeded"] == 1
     assert got["ActivityTime"] == got["ActivityScheduleTime"] + got["ActivityRunTime"]
+
+
+@pytest.mark.parametrize(
+    ("column", "counted"),
+    [("heartbeat_due_ms", "ActivitiesHeartbeatTimedOut"), ("timeout_due_ms", "ActivitiesTimedOut")],
+)
+def test_a_missed_heartbeat_has_a_metric_of_its_own(
+    project: Project, column: str, counted: str
+) -> None:
+    """The history says States.Timeout of both clocks; the metrics tell them apart."""
+    activities.create(project, ACTIVITY.split(":")[3], "work")
+    work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=600, HeartbeatSeconds=60)
+    execution = drain(start(create(project, work)))
+    taken = claims.take_activity_task(ACTIVITY, "me")
+    assert taken is not None
+    drain(execution)
+    TaskRow.objects.update(**{column: 1})
+    assert deadlines.expire([(execution.pk, taken.task)]) == 1
+    drain(execution)
+    names = ("ActivitiesHeartbeatTimedOut", "ActivitiesTimedOut", "ActivitiesFailed")
+    got = sums(project, *names, resource=ACTIVITY)
+    assert got == dict.fromkeys(names, 0) | {counted: 1}
 
 
 def test_open_executions_are_noted_each_minute(project: Project) -> None:

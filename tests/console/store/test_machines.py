@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from console import clock, errors
 from console.models import AuditEntry, Execution, Project, StateMachine
 from console.store import births, executions, machines
-from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, start
+from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start
 
 
 def test_creating_the_same_again_returns_the_first(project: Project) -> None:
@@ -177,3 +178,33 @@ def test_changes_are_audited(project: Project) -> None:
     machines.delete(project, machine.arn)
     actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
     assert actions == ["CreateStateMachine", "UpdateStateMachine", "DeleteStateMachine"]
+
+
+def _save(machine: StateMachine, texts: list[str], revision: str, number: int) -> StateMachine:
+    return machines.update(machine, definition=texts[number], revision=revision)
+
+
+def test_one_of_two_saves_of_the_same_revision_wins(project: Project) -> None:
+    """The other one hears of the conflict, whatever both had read before; neither is half kept."""
+    machine = create(project, PASS)
+    for round_ in range(5):
+        machine.refresh_from_db()
+        revision = machines.revision_of(machine)
+        texts = [json.dumps(one(f"By{number}In{round_}", Type="Pass")) for number in range(4)]
+
+        save = partial(_save, machine, texts, revision)
+        results = crowd(4, save)
+        won = [each for each in results if isinstance(each, StateMachine)]
+        lost = [each for each in results if isinstance(each, errors.ConflictException)]
+        assert (len(won), len(lost)) == (1, 3), results
+        machine = StateMachine.objects.get(pk=machine.pk)
+        assert machine.definition_id == won[0].definition_id
+        assert machine.revision_id == won[0].revision_id != ""
+
+
+def test_a_revision_is_not_that_of_a_namesake(project: Project) -> None:
+    """Two machines that were never changed differ, though neither has a revision id."""
+    machine = create(project, PASS)
+    machines.delete(project, machine.arn)
+    again = create(project, PASS)
+    assert machines.revision_of(again) != machines.revision_of(machine)

@@ -9,7 +9,7 @@ import pytest
 from console.models import Timer
 from console.web import iterations
 from console.web.history import traced
-from tests.console.store.helpers import create, drain, start
+from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import page, text
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ def demo(failing: tuple[int, ...] = (37, 141)) -> dict[str, Any]:
 
 
 @pytest.fixture
+def mended(project: Project) -> Execution:
+    """Return an execution in which #1 of two failed, and after a retry none."""
+    execution = drain(start(create(project, demo((1,))), {"items": [0, 1]}, "x"))
+    Timer.objects.update(due_ms=0)
+    return drain(execution)
+
+
+@pytest.fixture
 def failed(project: Project) -> Execution:
     """Return an execution in which #37 failed, and after a retry #141."""
     execution = start(create(project, demo()), {"items": list(range(200))}, "x")
@@ -70,20 +78,53 @@ def test_the_banner_leads_to_the_state_and_iteration_that_failed(
 
 
 def test_iterations_are_grouped_by_what_came_of_them(client: Client, failed: Execution) -> None:
-    """Each group has its number; the failed ones lead to one another."""
+    """Each group has its number, in the last attempt; those before it lead to the failed one."""
     shown = client.get(page(failed, "_step?step=Break&iteration=37"))
     picker = shown.context["panel"].picker
-    assert {one.status.word: one.count for one in picker.groups} == {"Failed": 2, "Succeeded": 140}
+    assert {one.status.word: one.count for one in picker.groups} == {"Failed": 1, "Succeeded": 141}
     assert picker.next_failed.key == "141"
     assert picker.previous_failed is None
     assert "Next failed #141" in text(shown)
-    assert "and 40 more" in text(shown)
+    assert "and 41 more" in text(shown)
+
+
+def test_a_retry_that_succeeds_leaves_no_failed_iteration(
+    client: Client, mended: Execution
+) -> None:
+    """Nothing says that one failed, and nothing leads there but the attempts of the Map."""
+    assert mended.status == "SUCCEEDED"
+    for query in ("?step=Over", "?step=Fine&iteration=1", "?step=Fine&iteration=0"):
+        shown = client.get(page(mended, query))
+        picker = shown.context["panel"].picker
+        assert {each.status.word: each.count for each in picker.groups} == {"Succeeded": 2}
+        assert (picker.next_failed, picker.previous_failed) == (None, None)
+        assert "Next failed" not in text(shown)
+        assert "2 iterations of" in text(shown)
+    rows = client.get(page(mended, "?status=FAILED&view=steps")).context["tree"]["rows"]
+    assert [row.label for row in rows if row.kind == "Iteration"] == []
+    assert "item is bad" in text(client.get(page(mended, "?step=Break&iteration=1")))
+
+
+def test_a_retry_inside_of_an_iteration_counts_for_it(project: Project, client: Client) -> None:
+    """The first attempt of a Map within a Map failed, the second did not: both have succeeded."""
+    inner = demo((1,))
+    inner["States"]["Over"].pop("ItemsPath")
+    outer = one("Outer", Type="Map", MaxConcurrency=1, ItemProcessor=inner)
+    execution = drain(start(create(project, outer), [[0, 1]], "x"))
+    Timer.objects.update(due_ms=0)
+    execution = drain(execution)
+    assert execution.status == "SUCCEEDED"
+    for query, total in (("?step=Outer", 1), ("?step=Over&iteration=0", 2)):
+        picker = client.get(page(execution, query)).context["panel"].picker
+        assert {each.status.word: each.count for each in picker.groups} == {"Succeeded": total}
 
 
 def test_a_typed_number_leads_into_the_map(client: Client, failed: Execution) -> None:
     """From the Map itself to what tells most; from a state to that state, if it was entered."""
+    context = client.get(page(failed, "?step=Over&iteration=141")).context
+    assert (context["chosen"], context["panel"].iteration) == ("Break", "#141")
     context = client.get(page(failed, "?step=Over&iteration=37")).context
-    assert (context["chosen"], context["panel"].iteration) == ("Break", "#37")
+    assert (context["chosen"], context["panel"].iteration) == ("Fine", "#37")
     fine = client.get(page(failed, "?step=Over&iteration=5")).context
     assert (fine["chosen"], fine["panel"].iteration) == ("Fine", "#5")
     shown = text(client.get(page(failed, "_step?step=Break&iteration=5")))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
-from console.store import executions
-from tests.console.store.helpers import PASS, WAIT, create, drain, start
+from console.store import audit, executions, machines
+from console.web import source
+from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
 if TYPE_CHECKING:
@@ -69,12 +71,111 @@ def test_an_edit_is_kept_or_refused(project: Project, client: Client) -> None:
     """A good text replaces the old one, a bad one changes nothing, the same one is no change."""
     machine = create(project, PASS)
     good = json.dumps(CHAIN)
-    assert client.post("/machines/machine/edit/", {"text": good}).status_code == 302
+    opened = {"revision": machines.revision_of(machine)}
+    assert client.post("/machines/machine/edit/", {"text": good, **opened}).status_code == 302
     assert text(client.post("/machines/machine/edit/", {"text": "{}"}), 422)
     machine.refresh_from_db()
     assert machine.definition.text == good
     again = {"text": good, "role": machine.role_arn}
     assert client.post("/machines/machine/edit/", again).status_code == 302
+
+
+# -- two who edit one machine ----------------------------------------------------------------------
+
+OURS, THEIRS = json.dumps(one("Ours", Type="Pass")), json.dumps(one("Theirs", Type="Pass"))
+
+
+def opened(client: Client) -> str:
+    """Return the revision that the form of the editor carries."""
+    shown = text(client.get("/machines/machine/edit/"))
+    found = re.search(r'name="revision" value="([^"]*)"', shown)
+    assert found is not None
+    return found[1]
+
+
+def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
+    project: Project, client: Client
+) -> None:
+    """The page has mine in the editor and theirs beside it, says who saved, and changes nothing."""
+    machine = create(project, PASS)
+    revision = opened(client)
+    machines.update(machine, definition=THEIRS, actor=audit.Actor("ann"))
+    form = {"text": OURS, "revision": revision, "role": machine.role_arn}
+    shown = text(client.post("/machines/machine/edit/", form), 409)
+    assert "saved this state machine after you opened it" in shown
+    assert ">ann<" in shown
+    assert OURS in shown
+    assert source.readable(THEIRS) in shown
+    machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
+    assert machine.definition.text == THEIRS
+    # The same form again, by the button Save of a page opened before, is refused again.
+    text(client.post("/machines/machine/edit/", form), 409)
+
+    over = re.search(r'name="over" value="([^"]*)"', shown)
+    assert over is not None
+    kept = client.post("/machines/machine/edit/", form | {"over": over[1]})
+    assert kept.status_code == 302
+    machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
+    assert machine.definition.text == OURS
+
+
+def test_saving_over_covers_only_what_was_shown(project: Project, client: Client) -> None:
+    """A third save between the page of the conflict and its button is a conflict of its own."""
+    machine = create(project, PASS)
+    revision = opened(client)
+    machines.update(machine, definition=THEIRS)
+    form = {"text": OURS, "revision": revision, "role": machine.role_arn}
+    shown = text(client.post("/machines/machine/edit/", form), 409)
+    over = re.search(r'name="over" value="([^"]*)"', shown)
+    assert over is not None
+    machines.update(machine, definition=json.dumps(CHAIN))
+    text(client.post("/machines/machine/edit/", form | {"over": over[1]}), 409)
+    machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
+    assert json.loads(machine.definition.text) == CHAIN
+
+
+def test_a_namesake_of_the_machine_is_not_overwritten(project: Project, client: Client) -> None:
+    """A machine that was deleted and made again is another one, though neither was ever changed."""
+    machine = create(project, PASS)
+    form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
+    machines.delete(project, machine.arn)
+    again = machines.create(
+        project, machine.region, name="machine", definition=THEIRS, role_arn=machine.role_arn
+    )
+    text(client.post("/machines/machine/edit/", form), 409)
+    again = StateMachine.objects.select_related("definition").get(pk=again.pk)
+    assert again.definition.text == THEIRS
+
+
+def test_a_form_without_a_revision_overwrites_nothing(project: Project, client: Client) -> None:
+    """Nobody knows what a page from before an upgrade was made from."""
+    machine = create(project, PASS)
+    text(client.post("/machines/machine/edit/", {"text": OURS}), 409)
+    machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
+    assert json.loads(machine.definition.text) == PASS
+
+
+def test_both_saving_the_same_is_no_conflict(project: Project, client: Client) -> None:
+    """Nothing would be lost."""
+    machine = create(project, PASS)
+    form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
+    machines.update(machine, definition=OURS)
+    assert client.post("/machines/machine/edit/", form).status_code == 302
+
+
+def test_the_revision_survives_a_check_and_a_test_of_a_state(
+    project: Project, client: Client
+) -> None:
+    """Each page on the way from the editor back to it carries what the text was made from."""
+    machine = create(project, PASS)
+    revision = opened(client)
+    machines.update(machine, definition=THEIRS)
+    form = {"text": OURS, "revision": revision}
+    carried = f'name="revision" value="{revision}"'
+    tested = text(client.post("/machines/machine/test/", form | {"edited": "1"}))
+    assert tested.count(carried) == 2
+    checked = text(client.post("/machines/machine/edit/", form | {"check": "1"}))
+    assert carried in checked
 
 
 def test_the_check_answers_with_problems_or_a_graph(client: Client) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -370,6 +371,25 @@ def test_x14_paths_are_kept_by_editors(project: Project, signed_in: SignIn) -> N
     assert "$..b" in shown
     assert "Save" not in shown
     assert AuditEntry.objects.get(action="PutMaskedPaths", actor="editor").reason == "$.a, $..b"
+
+
+def test_x14_paths_that_somebody_else_changed_are_not_lost(
+    project: Project, signed_in: SignIn
+) -> None:
+    """The second save is told of the first, with both texts, and may replace what it has seen."""
+    ann, ben = signed_in("editor"), signed_in("owner")
+    opened = re.search(r'name="revision" value="([^"]+)"', text(ben.get("/settings/")))
+    assert opened is not None
+    assert ann.post("/settings/", {"paths": "$.theirs"}).status_code == 302
+    mine = {"paths": "$.mine", "revision": opened[1]}
+    shown = text(ben.post("/settings/", mine), 409)
+    for said in ("$.mine", "$.theirs", ">editor<", "after you opened them"):
+        assert said in shown
+    assert Project.objects.get(pk=project.pk).masked == "$.theirs"
+    over = re.search(r'name="over" value="([^"]+)"', shown)
+    assert over is not None
+    assert ben.post("/settings/", mine | {"over": over[1]}).status_code == 302
+    assert Project.objects.get(pk=project.pk).masked == "$.mine"
 
 
 def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Delivery, EventRule, EventTarget, OutboxEvent
-from console.store import outbox, rules
+from console.store import audit, outbox, rules
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -153,6 +153,25 @@ def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None
     second = text(client.get(NOTIFICATIONS, {"before": older[1]}))
     ids = re.findall(r'class="faint long">([\w-]+)</code>', first + second)
     assert len(ids) == len(set(ids)) == 60
+
+
+def test_a_rule_that_somebody_else_changed_is_not_overwritten(
+    project: Project, client: Client
+) -> None:
+    """The second save is told of the first, has both patterns, and may replace what it saw."""
+    rule(project)
+    opened = re.search(r'name="revision" value="([^"]+)"', text(client.get("/rules/ends/")))
+    assert opened is not None
+    rules.put(project, REGION, "ends", pattern='{"source": ["theirs"]}', actor=audit.Actor("ann"))
+    mine = {"pattern": '{"source": ["mine"]}', "revision": opened[1]}
+    shown = text(client.post("/rules/ends/", mine), 409)
+    for said in ('{"source": ["mine"]}', '{"source": ["theirs"]}', ">ann<", "this rule after you"):
+        assert said in shown
+    assert "theirs" in EventRule.objects.get(name="ends").pattern
+    over = re.search(r'name="over" value="([^"]+)"', shown)
+    assert over is not None
+    assert client.post("/rules/ends/", mine | {"over": over[1]}).status_code == 302
+    assert "mine" in EventRule.objects.get(name="ends").pattern
 
 
 def test_nothing_of_another_project_is_seen_or_changed(project: Project, client: Client) -> None:

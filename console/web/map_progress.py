@@ -1,0 +1,141 @@
+"""Show in an execution's page how far its distributed Maps are.
+
+What is inside a distributed Map runs in executions of its own, so the history of the parent tells
+of no iteration. The counts come from the rows of its Map Runs: one query for a page of an execution
+that entered a distributed Map, none for any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from console.models import MapRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from console.models import Execution
+    from engine import Graph, Trace
+
+MOST = 1_000
+"""Of how many Map Runs, the newest ones, an execution's page shows the counts."""
+_COLUMNS = (
+    *("task", "arn", "status", "reading", "total", "started", "succeeded", "failed"),
+    *("timed_out", "aborted", "pending_redrive"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MapProgress:
+    """How many children of a Map Run, or of several together, are in which state.
+
+    ``arn``: of the newest one; ``reading``: the items are still being read, so ``total`` grows.
+    """
+
+    arn: str
+    total: int
+    succeeded: int
+    failed: int
+    timed_out: int
+    aborted: int
+    running: int
+    pending: int
+    pending_redrive: int
+    reading: bool
+
+    @property
+    def ended(self) -> int:
+        """Return how many have ended."""
+        return self.succeeded + self.failed + self.timed_out + self.aborted
+
+    @property
+    def parts(self) -> list[tuple[int, str]]:
+        """Return count and word of each state that some child is in."""
+        names = ("succeeded", "failed", "timed_out", "aborted", "running", "pending")
+        told = [(getattr(self, name), name.replace("_", " ")) for name in names]
+        told.append((self.pending_redrive, "pending redrive"))
+        return [(count, word) for count, word in told if count]
+
+    @property
+    def note(self) -> str:
+        """Return the counts in the few words that a box of the graph has room for."""
+        if self.reading and not self.total:
+            return "reading items"
+        bad = self.failed + self.timed_out
+        ended = f"{self.ended} of {self.total}"
+        return f"{ended} · {bad} failed" if bad else ended
+
+
+@dataclass(frozen=True, slots=True)
+class MapRuns:
+    """The Map Runs of an execution. ``runs``: (node id, visit, iteration) and row, oldest first."""
+
+    runs: tuple[tuple[tuple[str, int, tuple[int, ...]], MapRun], ...] = field(repr=False)
+
+    def of_node(self, node: str) -> MapProgress | None:
+        """Return the counts of a state: of its newest Map Run in each iteration around it."""
+        newest = {where[2]: run for where, run in self.runs if where[0] == node}
+        return _together(newest.values())
+
+    def of_visit(self, node: str, visit: int) -> MapProgress | None:
+        """Return the counts of one visit: of its newest Map Run, as a retry makes another."""
+        return _together([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
+
+    @property
+    def stamp(self) -> str:
+        """Return what changes when a count does."""
+        told = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def _together(runs: Iterable[MapRun]) -> MapProgress | None:
+    some = sorted(runs, key=lambda run: run.task)
+    if not some:
+        return None
+
+    def count(name: str) -> int:
+        return sum(getattr(run, name) for run in some)
+
+    ends = {name: count(name) for name in ("succeeded", "failed", "timed_out", "aborted")}
+    waiting = count("pending_redrive")
+    return MapProgress(
+        arn=some[-1].arn,
+        total=count("total"),
+        **ends,
+        running=count("started") - sum(ends.values()) - waiting,
+        pending=count("total") - count("started"),
+        pending_redrive=waiting,
+        reading=any(run.reading and run.status == "RUNNING" for run in some),
+    )
+
+
+def of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
+    """Return the Map Runs of an execution, None if it has entered no distributed Map."""
+    if not any(node.distributed and trace.visits_of(node.id) for node in trace.graph.nodes):
+        return None
+    rows = MapRun.objects.filter(parent=execution, task__lte=trace.last).only(*_COLUMNS)
+    newest = list(rows.order_by("-task")[:MOST])
+    return MapRuns(tuple(_placed(trace, reversed(newest))))
+
+
+def _placed(
+    trace: Trace, runs: Iterable[MapRun]
+) -> Iterator[tuple[tuple[str, int, tuple[int, ...]], MapRun]]:
+    for run in runs:
+        node, visit = trace.owner_of(run.task)
+        if visit:
+            yield (node, visit, trace.visit(node, visit).iteration), run
+
+
+def outside_of(graph: Graph) -> Mapping[str, str]:
+    """Return node id -> id of the distributed Map it is inside of, for those that are in one."""
+    if not any(node.distributed for node in graph.nodes):
+        return {}
+    around: dict[str, str] = {}  # group id -> the outermost distributed Map around it
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        own = owner.id if owner is not None and owner.distributed else ""
+        around[group.id] = (around[owner.group] if owner is not None else "") or own
+    return {node.id: around[node.group] for node in graph.nodes if around[node.group]}

@@ -1,0 +1,165 @@
+"""Does an execution's page tell how far its distributed Maps are, and where their states run?"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from console.models import MapRun
+from console.web import history
+from console.web.poster import outline
+from tests.console.store.helpers import create, ended, one, start, types
+from tests.console.web.helpers import page, text
+from tests.console.web.test_map_run import FAILS, NAPS, begun, over
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from console.models import Execution, Project
+    from console.worker import Embedded
+
+INLINE = one("Each", Type="Map", ItemProcessor=NAPS)
+
+
+@pytest.fixture
+def tolerant(project: Project, worker: Embedded) -> Execution:
+    """Return an execution whose Map Run had five items, of which one failed and was tolerated."""
+    del worker
+    return ended(start(create(project, over(FAILS, ToleratedFailureCount=1)), [1, 2, 3, 4, 5], "x"))
+
+
+@pytest.fixture
+def napping(project: Project, worker: Embedded) -> Execution:
+    """Return an execution whose Map Run has six items, of which two run."""
+    del worker
+    execution = start(create(project, over(NAPS, MaxConcurrency=2)), list(range(6)), "x")
+    return begun(execution, 2).parent
+
+
+def shown(client: Client, execution: Execution, query: str = "") -> Any:
+    """Return the context of an execution's page."""
+    answer = client.get(page(execution, query))
+    assert answer.status_code == 200
+    return answer.context
+
+
+def of(context: Any, name: str) -> Any:
+    """Return the summary of a state."""
+    return next(each for each in context["summaries"].values() if each.node.name == name)
+
+
+def test_the_node_counts_the_children_that_ended(tolerant: Execution, client: Client) -> None:
+    """All five of them, one badly; the history of the parent knows of none."""
+    assert of(shown(client, tolerant), "Each").note.startswith("5 of 5 · 1 failed")
+    assert "5 of 5 · 1 failed" in text(client.get(page(tolerant, "graph.svg")))
+    assert "5 of 5 · 1 failed" in outline(tolerant)
+
+
+def test_the_states_inside_run_in_child_executions(tolerant: Execution, client: Client) -> None:
+    """In the graph, in the table and in the panel, with the way to the Map Run."""
+    context = shown(client, tolerant, "?step=Good")
+    run = MapRun.objects.get()
+    for name in ("Three?", "Good", "Bad"):
+        assert of(context, name).under == "In child executions"
+    rows = {row.step: row.status.word for row in context["tree"]["rows"]}
+    assert rows["Good"] == "In child executions"
+    assert rows["Each"] == "Succeeded"
+    panel = text(client.get(page(tolerant, "?step=Good")))
+    assert "Not entered" not in re.sub(
+        r"<select.*?</select>|class=\"legend\".*?</footer>", "", panel, flags=re.DOTALL
+    )
+    assert f"/arn/{run.arn}" in panel.replace("?arn=", "/")
+    assert "In child executions" in panel
+
+
+def test_there_is_no_box_of_iterations(tolerant: Execution, client: Client) -> None:
+    """Neither on the Map nor inside of it, nor when an old address asks for an iteration."""
+    for query in ("?step=Each", "?step=Good", "?step=Good&iteration=3"):
+        context = shown(client, tolerant, query)
+        assert context["panel"].picker is None
+        assert 'class="iterations"' not in text(client.get(page(tolerant, query)))
+
+
+def test_the_panel_of_the_map_counts_each_outcome(tolerant: Execution, client: Client) -> None:
+    """As the page of the Map Run does."""
+    assert "5 of 5 child executions ended: 4 succeeded, 1 failed" in " ".join(
+        text(client.get(page(tolerant, "?step=Each"))).split()
+    )
+
+
+def test_a_map_around_a_distributed_one_keeps_its_box(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """The iterations of the outer Map are in the history; the counts are of all its Map Runs."""
+    del worker
+    outer = one("Outer", Type="Map", ItemProcessor=over(one("P", Type="Pass")))
+    execution = ended(start(create(project, outer), [[1, 2], [3, 4, 5]], "x"))
+    context = shown(client, execution, "?step=Each&iteration=1")
+    assert context["panel"].picker.owner == "Outer"
+    assert context["panel"].progress.total == 3
+    assert of(context, "Each").note.startswith("5 of 5")
+    assert shown(client, execution, "?step=P")["panel"].picker is None
+
+
+def test_a_retry_counts_the_last_map_run(
+    project: Project, worker: Embedded, client: Client
+) -> None:
+    """The first Map Run failed and counts no more."""
+    del worker
+    retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    execution = ended(start(create(project, over(FAILS, Retry=retry)), [1, 3], "x"), 30)
+    assert MapRun.objects.filter(parent=execution).count() == 2
+    assert shown(client, execution, "?step=Each")["panel"].progress.total == 2
+    assert of(shown(client, execution), "Each").note.startswith("2 of 2")
+
+
+def test_the_past_tells_no_counts_of_now(tolerant: Execution, client: Client) -> None:
+    """Nobody kept how many had ended at an event."""
+    context = shown(client, tolerant, "?at=3&step=Each")
+    assert " of 5" not in of(context, "Each").note
+    assert context["panel"].progress is None
+
+
+def test_a_tick_tells_of_counts_alone(napping: Execution, client: Client) -> None:
+    """The parent has no new event; the node, the panel and the next poll have the new counts."""
+    shown_page = text(client.get(page(napping, "?step=Each")))
+    poll = re.search(r'hx-get="([^"]*_delta[^"]*)"', shown_page)
+    assert poll is not None
+    address = poll[1] + "&step=Each&seen_visit=2"
+    assert client.get(address).status_code == 204
+    MapRun.objects.update(succeeded=1, started=3)
+    told = " ".join(text(client.get(address)).split())
+    paint = re.search(r'data-paint="(\{.*?\})"></i>', told)
+    assert paint is not None
+    nodes = json.loads(paint[1])["nodes"]
+    assert "1 of 6" in {node["note"][:6] for node in nodes.values()}
+    assert "1 of 6 child executions ended: 1 succeeded, 2 running, 3 pending" in told
+    again = re.search(r'hx-get="([^"]*_delta[^"]*)"', told)
+    assert again is not None
+    assert client.get(again[1] + "&step=Each&seen_visit=2").status_code == 204
+
+
+def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) -> None:
+    """A page of a distributed Map reads the rows of its Map Runs once, any other never."""
+    inline = start(create(napping.project, INLINE, "inline"), list(range(6)), "y")
+    deadline = time.monotonic() + 10
+    while types(inline).count("WaitStateEntered") < 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+    def of_map_runs(execution: Execution, more: str) -> list[str]:
+        history._TRACES._known.clear()
+        with CaptureQueriesContext(connection) as asked:
+            assert client.get(page(execution, more)).status_code in (200, 204)
+        table = MapRun._meta.db_table
+        return [each["sql"] for each in asked if f'"{table}"."task" <= ' in each["sql"]]
+
+    for more in ("", "?step=Each", "?view=timeline", "_delta?after=0", "_step?step=Each"):
+        assert len(of_map_runs(napping, more)) == 1, more
+        assert of_map_runs(inline, more) == [], more
