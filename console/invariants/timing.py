@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import engine
 from console import arns
 from console.invariants.found import states_of
 from console.invariants.walk import REDRIVEN
@@ -24,7 +25,7 @@ def never_early(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _waits(found, walk)
     for task in walk.outcomes:
         for outcome in walk.outcomes[task]:
-            if walk.by_id[outcome].type.endswith("TimedOut"):
+            if engine.EVENT_TYPES[walk.by_id[outcome].type].stage is engine.Stage.TIMED_OUT:
                 yield from _timeout(found, walk, task, outcome)
     yield from _execution(found)
 

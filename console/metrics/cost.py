@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Max, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
+from engine import event_types
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -97,7 +98,7 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
         return _express(runs, held * share), len(newest)
     numbers = [pk for pk, _, _ in newest]
     entered = HistoryEvent.objects.filter(
-        execution_id__in=numbers, type__endswith="StateEntered"
+        execution_id__in=numbers, type__in=event_types.STATE_ENTRIES
     ).count()
     retries = _retries(TaskRow.objects.filter(execution_id__in=numbers))
     transitions = round((entered + retries) * share) + redrives + runs

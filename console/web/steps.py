@@ -13,7 +13,7 @@ from console.web import words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine import Attempt, Node, Trace
+    from engine import GroupAttempt, Node, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
         return Summary(node, depth, words.STEP[""], visits=len(visits), note=before)
     last = visits[-1]
     spent = "" if last.left_ms is None else words.duration(last.left_ms - last.entered_ms)
-    retries = max(0, last.tries - 1)
+    retries = max(0, last.attempts - 1)
     return Summary(
         node=node,
         depth=depth,
@@ -92,7 +92,7 @@ def _summary(trace: Trace, node: Node, status: str, depth: int) -> Summary:
 _WIDE = 1000  # so many have no room for their word
 
 
-def _note(attempt: Attempt | None, spent: str, retries: int, visits: int) -> str:
+def _note(attempt: GroupAttempt | None, spent: str, retries: int, visits: int) -> str:
     """Return the one or two most telling facts; there is little room in a box."""
     parts = []
     if attempt is not None and attempt.total is not None:
