@@ -19,7 +19,13 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
-from engine.graph import TOP, Edge, Graph, Group, Node, graph, paint
+from engine.graph import TOP, Edge, Graph, Group, Node, graph
+from engine.history import event_types
+from engine.history.batch import EventBatch
+from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
+from engine.history.fold import Trace
+from engine.history.paint import paint
+from engine.history.visits import GroupAttempt, Visit, Visits
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
 from engine.language import Diagnostic, check, parse, parse_state
 from engine.language.lint import FORMATS as LINT_FORMATS
@@ -28,7 +34,6 @@ from engine.language.processors import processor_definition
 from engine.language.references import references
 from engine.language.resources import parse_resource
 from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
-from engine.portions import Portion
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.commands import (
@@ -42,7 +47,7 @@ from engine.runtime.commands import (
     SetTimer,
 )
 from engine.runtime.context import iso
-from engine.runtime.events import DETAILS, Event
+from engine.runtime.events import Event
 from engine.runtime.memory import Result, run
 from engine.runtime.messages import (
     Continue,
@@ -63,12 +68,11 @@ from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, TrialError, try_state
 from engine.runtime.turn import MAX_EVENTS
-from engine.trace import Trace
-from engine.visits import Attempt, Visit, Visits
 
 __all__ = [
     "BUDGET",
     "DETAILS",
+    "EVENT_TYPES",
     "EXECUTION_TIMER",
     "LIMITS",
     "LINT_FORMATS",
@@ -78,7 +82,6 @@ __all__ = [
     "NEW_RUN",
     "SCENARIO",
     "TOP",
-    "Attempt",
     "CancelTask",
     "CancelTimer",
     "Command",
@@ -91,9 +94,13 @@ __all__ = [
     "EngineBug",
     "EngineError",
     "Event",
+    "EventBatch",
+    "EventType",
+    "Family",
     "Finish",
     "Graph",
     "Group",
+    "GroupAttempt",
     "InterpreterError",
     "JsonTextError",
     "Line",
@@ -105,7 +112,6 @@ __all__ = [
     "Node",
     "Pattern",
     "Places",
-    "Portion",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
@@ -116,6 +122,7 @@ __all__ = [
     "Run",
     "RunTask",
     "SetTimer",
+    "Stage",
     "Start",
     "StatesError",
     "Step",
@@ -138,6 +145,8 @@ __all__ = [
     "check",
     "child_inputs",
     "dumps",
+    "event_names",
+    "event_types",
     "graph",
     "has_surrogate",
     "iso",

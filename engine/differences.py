@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
 from engine.graph import TOP
-from engine.visits import ABORTED
+from engine.history.visits import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from engine.graph import Graph
+    from engine.history.fold import Trace
+    from engine.history.visits import Visit
     from engine.runtime.commands import Finish
-    from engine.trace import Trace
-    from engine.visits import Visit
 
 TOLD = 5
 """So many differences of one kind are told: the first ones are enough."""

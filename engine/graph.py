@@ -1,7 +1,7 @@
-"""What does a machine look like as a picture, and which colour has each state?
+"""The graph of a machine: its states as nodes, its transitions as edges.
 
-``graph(machine)`` draws what is defined; ``paint(graph, events)`` tells what happened. Neither
-knows pixels: boxes get opaque ids (``n1`` ... ``nk``) in the order of the definition.
+``graph(machine)`` knows no pixels: nodes get opaque ids (``n1`` ... ``nk``) in the order of the
+definition. ``engine.history.paint`` gives each node the status that an execution gave it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from engine.language.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from engine.language.model import Block, Machine, Resource, State
-    from engine.runtime.events import Event
 
 TOP = "b0"
 """The id of the group that is the machine itself."""
@@ -107,20 +106,6 @@ def graph(machine: Machine) -> Graph:
         by_name={node.name: node.id for node in nodes},
         by_id={node.id: node for node in nodes},
     )
-
-
-def paint(picture: Graph, events: Iterable[Event]) -> dict[str, str]:
-    """Return node id -> status from *all* events of an execution.
-
-    Statuses: ``running``, ``succeeded``, ``caught``, ``failed``, ``aborted``; a state that was not
-    entered is absent. A state that runs many times (loop, Map) shows its latest visit, and over
-    concurrent iterations the most telling one. ``engine.trace.Trace`` does the same piece by piece.
-    """
-    from engine.trace import Trace
-
-    trace = Trace(picture)
-    trace.feed(events)
-    return trace.statuses()
 
 
 class _Drawing:

@@ -16,11 +16,11 @@ from engine import jsontext
 from engine.differences import TOLD, Difference, differences
 from engine.errors import DefinitionError
 from engine.graph import graph
+from engine.history.fold import Trace
 from engine.language import parse
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
 from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, replace
-from engine.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,8 +13,14 @@ ORDER = [
     ("engine.errors", "engine.jsontext"),
     ("engine.data",),
     ("engine.language",),
+    ("engine.history.event_types",),
     ("engine.runtime",),
-    ("engine.graph", "engine.kinds", "engine.portions", "engine.trace", "engine.visits"),
+    ("engine.graph",),
+    ("engine.history.batch",),
+    ("engine.history.visits",),
+    ("engine.history.event_kind",),
+    ("engine.history.fold",),
+    ("engine.history.paint",),
     ("engine.differences", "engine.replay"),
 ]
 IMPURE = {

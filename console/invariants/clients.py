@@ -22,6 +22,7 @@ from console.invariants.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store import claims
 from console.store.texts import storable
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -123,9 +124,9 @@ def _told(task: TaskRow) -> tuple[str, dict[str, Any]] | None:
     for number, previous, kind in later.values_list(*_COLUMNS):
         if previous not in chain:
             continue
-        if kind.endswith(("Started", "Submitted")):
+        if kind in event_types.WORK_PROGRESS:
             chain.add(number)
-        elif kind.endswith(("Succeeded", "Failed", "TimedOut")):
+        elif kind in event_types.WORK_OUTCOMES:
             return kind, json.loads(rows.values_list("details", flat=True).get(event_id=number))
     return None
 

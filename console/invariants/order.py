@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.invariants.walk import ENDS, REDRIVEN
 from console.models import Execution
 from console.store.texts import storable
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ def numbering(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
 def _roots(events: list[Event]) -> Iterator[tuple[str, str]]:
     """Nothing stands before the start, the first state, and an end from outside."""
     roots = [one for one in events if one.previous == 0 and one.type not in _ROOTS]
-    for one in roots[1:] if roots and roots[0].type.endswith("StateEntered") else roots:
+    for one in roots[1:] if roots and roots[0].type in event_types.STATE_ENTRIES else roots:
         yield "I3", f"event {one.id} ({one.type}) follows nothing"
     for one in events[1:]:
         if one.type == "ExecutionStarted":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.invariants.walk import SCHEDULED
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ def visits(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
         elif succeeded and not exits and not walk.died(visit):
             yield "I5", f"{name} was never left"
     for one in walk.strays:
-        if one.type.endswith("StateExited"):
+        if one.type in event_types.STATE_EXITS:
             yield "I5", f"event {one.id} leaves state {one.state!r}, which was not entered"
 
 
@@ -35,7 +36,7 @@ def outcomes(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
         elif not ended and not _excused(found, walk, task):
             yield "I6", f"task {task} has no outcome and will have none"
     for one in walk.strays:
-        if not one.type.endswith("StateExited"):
+        if one.type not in event_types.STATE_EXITS:
             yield "I6", f"event {one.id} ({one.type}) is the outcome of nothing"
     yield from _rows(found, walk)
 

@@ -27,7 +27,7 @@ def never_early(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
     yield from _waits(found, walk)
     for task in walk.outcomes:
         for outcome in walk.outcomes[task]:
-            if walk.by_id[outcome].type.endswith("TimedOut"):
+            if engine.EVENT_TYPES[walk.by_id[outcome].type].stage is engine.Stage.TIMED_OUT:
                 yield from _timeout(found, walk, task, outcome)
     yield from _execution(found)
 

@@ -12,24 +12,22 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import engine
+from engine import event_types
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.invariants.found import Event
 
-ENDS = {
-    "ExecutionSucceeded": "SUCCEEDED",
-    "ExecutionFailed": "FAILED",
-    "ExecutionAborted": "ABORTED",
-    "ExecutionTimedOut": "TIMED_OUT",
-}
+ENDS = event_types.EXECUTION_ENDS
 REDRIVEN = "ExecutionRedriven"
-_FAMILIES = ("LambdaFunction", "Activity", "Task")
-_OUTCOMES = ("Succeeded", "Failed", "TimedOut", "StartFailed", "SubmitFailed")
-OUTCOMES = {family + outcome: family for family in _FAMILIES for outcome in _OUTCOMES}
-SCHEDULED = {family + "Scheduled": family for family in _FAMILIES}
+OUTCOMES = event_types.WORK_OUTCOMES
+SCHEDULED = event_types.WORK_SCHEDULED
 _HOMES = ("ParallelStateStarted", "MapIterationStarted")
-_STARTS = {*SCHEDULED, "ParallelStateStarted", "MapStateStarted"}
+_STARTS = SCHEDULED | event_types.GROUP_STARTED
+_GROUP_SUCCEEDED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.SUCCEEDED)
+_ABORTED = engine.event_names(frozenset(engine.Family), engine.Stage.ABORTED)
 
 
 class Walk:
@@ -71,19 +69,19 @@ class Walk:
 
     def _take(self, event: Event) -> None:
         kind = event.type
-        if kind.endswith("StateEntered"):
+        if kind in event_types.STATE_ENTRIES:
             self._enter(event)
             return
-        if not event.state or kind.endswith("Aborted"):  # of a sibling: it points elsewhere
+        if not event.state or kind in _ABORTED:  # of a sibling: it points elsewhere
             return
         visit = self.visit[event.id] = self._find(event)
-        if kind.endswith("StateExited"):
+        if kind in event_types.STATE_EXITS:
             self._exit(event, visit)
         elif kind in _STARTS:
             self.starts[visit].append(event.id) if visit else self.strays.append(event)
         elif kind == "MapIterationStarted" and self.starts.get(visit):
             self.attempt[event.id] = self.starts[visit][-1]
-        elif kind in ("MapStateSucceeded", "ParallelStateSucceeded") and self.starts.get(visit):
+        elif kind in _GROUP_SUCCEEDED and self.starts.get(visit):
             self.joined[self.starts[visit][-1]] = event.id
         if kind in SCHEDULED:
             self.outcomes[event.id] = []
@@ -110,9 +108,9 @@ class Walk:
     def _outcome(self, event: Event) -> None:
         """Go back from an outcome to what was scheduled: over its start, and its submission."""
         before = self.by_id.get(event.previous)
-        while before is not None and before.type.endswith(("Started", "Submitted")):
+        while before is not None and before.type in event_types.WORK_PROGRESS:
             before = self.by_id.get(before.previous) if before.previous < before.id else None
-        if before is None or SCHEDULED.get(before.type) != OUTCOMES[event.type]:
+        if before is None or not _is_outcome_of(event, before):
             self.strays.append(event)
         else:
             self.outcomes.setdefault(before.id, []).append(event.id)
@@ -129,6 +127,12 @@ class Walk:
             visit = self.visit.get(before, 0) if before < visit else 0
         # a redrive cuts the chain of the execution's own line
         return visit or self._open.get(event.state, 0)
+
+
+def _is_outcome_of(event: Event, scheduled: Event) -> bool:
+    """Tell whether an outcome can be that of an event: of a scheduling of the same family."""
+    family = engine.EVENT_TYPES[event.type].family
+    return scheduled.type in SCHEDULED and engine.EVENT_TYPES[scheduled.type].family is family
 
 
 def _same(entered: Event, event: Event) -> bool:

@@ -11,11 +11,9 @@ from console.store import history
 if TYPE_CHECKING:
     from console.models import HistoryEvent
 
-FATAL = frozenset({"ExecutionAborted", "ExecutionFailed", "ExecutionTimedOut"})
-_ERROR_ENDS = ("Failed", "TimedOut", "Aborted")
-ERROR = frozenset(
-    {name for name in engine.DETAILS if name.endswith(_ERROR_ENDS)} | {"FailStateEntered"}
-)
+_BAD_STAGES = (engine.Stage.FAILED, engine.Stage.TIMED_OUT, engine.Stage.ABORTED)
+FATAL = engine.event_names(frozenset({engine.Family.EXECUTION}), *_BAD_STAGES)
+ERROR = engine.event_names(frozenset(engine.Family), *_BAD_STAGES) | {"FailStateEntered"}
 _LONGEST = 248 * 1024
 _PAYLOADS = ("input", "output", "parameters")
 

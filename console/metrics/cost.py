@@ -15,6 +15,7 @@ from django.db.models import Count, Q, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
 from console.store import sql
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +149,7 @@ def _made(executions: Sequence[int]) -> int:
     if not executions:
         return 0
     events = HistoryEvent.objects.filter(execution_id__in=executions)
-    entered = events.filter(type__endswith="StateEntered").count()
+    entered = events.filter(type__in=event_types.STATE_ENTRIES).count()
     tasks = TaskRow.objects.filter(execution_id__in=executions, attempt__gt=0)
     with sql.cursor() as cursor:
         marks = ",".join(["%s"] * len(executions))

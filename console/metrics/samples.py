@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Q
 
+import engine
 from console.metrics import cost
 from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
 from console.store import clocks
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,12 +132,8 @@ def _limits(project: int, span: tuple[int, int]) -> Iterator[Sample]:
 
 # -- tasks -----------------------------------------------------------------------------------------
 
-_OUTCOMES = {
-    f"{kind}{outcome}": outcome
-    for kind in ("Activity", "LambdaFunction", "Task")
-    for outcome in ("Succeeded", "Failed", "TimedOut")
-} | {"TaskSubmitFailed": "Failed"}
-_LINKS = ("ActivityStarted", "LambdaFunctionStarted", "TaskStarted", "TaskSubmitted")
+_OUTCOMES = {name: engine.EVENT_TYPES[name].stage for name in event_types.WORK_OUTCOMES}
+_LINKS = event_types.WORK_PROGRESS
 _TASK = (
     *("execution_id", "task", "kind", "resource", "scheduled_ms", "started_ms", "closed_ms"),
     *("clock", "execution__state_machine_arn"),

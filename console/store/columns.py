@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 
-from engine import Portion
+from engine import EventBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ _ROWS = f"SELECT event_id, previous, at_ms, type, state, {_LENGTH}{_FROM} ORDER 
 LAST = 1 << 30
 
 
-def read(execution_id: int, after: int = 0, upto: int = LAST) -> Portion | None:
+def read(execution_id: int, after: int = 0, upto: int = LAST) -> EventBatch | None:
     """Return the events after one of them, up to another; None if there are none."""
     given = [execution_id, after, upto]
     with connection.cursor() as cursor:
@@ -47,7 +47,7 @@ def read(execution_id: int, after: int = 0, upto: int = LAST) -> Portion | None:
     return apart(given, joined)
 
 
-def apart(given: Sequence[int], joined: Sequence[Any]) -> Portion | None:
+def apart(given: Sequence[int], joined: Sequence[Any]) -> EventBatch | None:
     """Return the events that were selected joined. ``given``: whose, after which, up to which."""
     if joined[0] is None:
         return None
@@ -61,7 +61,7 @@ def apart(given: Sequence[int], joined: Sequence[Any]) -> Portion | None:
 
 def _taken_apart(
     after: int, steps: str, at_ms: str, types: str, states: str, details: str | None
-) -> Portion | None:
+) -> EventBatch | None:
     kinds, named = types.split(","), states.split(_MARK)
     if len(kinds) != len(named):
         return None
@@ -71,7 +71,7 @@ def _taken_apart(
         previous = map(sub, range(first, last + 1), json.loads(f"[{steps}]"))
     said = details.split(_MARK) if details else []
     maps = (number for number, kind in enumerate(kinds, first) if kind == "MapStateStarted")
-    return Portion(
+    return EventBatch(
         last,
         previous,
         json.loads(f"[{at_ms}]"),
@@ -80,8 +80,8 @@ def _taken_apart(
     )
 
 
-def _by_rows(rows: Sequence[tuple[int, int, int, str, str, str | None]]) -> Portion:
-    return Portion(
+def _by_rows(rows: Sequence[tuple[int, int, int, str, str, str | None]]) -> EventBatch:
+    return EventBatch(
         rows[-1][0],
         [row[1] for row in rows],
         [row[2] for row in rows],

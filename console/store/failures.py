@@ -9,10 +9,11 @@ from console import clock
 from console.store import hints, history, runs, wishes
 from console.store.caches import kept_runs
 from console.store.writer import is_outage, write
+from engine import event_types
 
 MAX_FAILURES = 3
 _DIED = "The engine could not go on: its process ended in the middle of a step"
-_ENDS = ("ExecutionFailed", "ExecutionTimedOut", "ExecutionAborted")
+_ENDS = sorted(event_types.EXECUTION_ENDS.keys() - {"ExecutionSucceeded"})
 _COUNT = "UPDATE console_runrow SET failures = failures + %s WHERE execution_id = %s"
 _FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
 _PASS_ON = (

@@ -19,7 +19,7 @@ from django.db import connection
 from console.models import Gist
 from console.store import columns, hints, rows
 from console.store.writer import write
-from engine import Portion
+from engine import EventBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ def is_due(first: int, following: int, *, running: bool) -> bool:
     return following > LONG and (not running or first // STEP != following // STEP)
 
 
-def read(execution_id: int, after: int = 0, upto: int = columns.LAST) -> Iterator[Portion]:
+def read(execution_id: int, after: int = 0, upto: int = columns.LAST) -> Iterator[EventBatch]:
     """Yield the events after one of them, up to another, by one query."""
     if after:
         rest = columns.read(execution_id, after, upto)
@@ -96,12 +96,12 @@ def _kept(execution_id: int) -> tuple[int, bytes] | None:
 _COLUMNS = "IqH"  # how far back the event before is, milliseconds since then, place in the kinds
 
 
-def packed(portions: Sequence[Portion]) -> bytes:
+def packed(batches: Sequence[EventBatch]) -> bytes:
     """Return the events from the first on as bytes."""
     places: dict[tuple[str, str], int] = {}
     lengths: dict[int, int] = {}
     previous, at_ms, codes = array("q"), array("q"), array("H")
-    for one in portions:
+    for one in batches:
         previous.extend(one.previous)
         at_ms.extend(one.at_ms)
         codes.extend(places.setdefault(kind, len(places)) for kind in one.kinds)
@@ -113,7 +113,7 @@ def packed(portions: Sequence[Portion]) -> bytes:
     return zlib.compress(b"".join(texts), 6)
 
 
-def unpacked(body: bytes, upto: int) -> Portion:
+def unpacked(body: bytes, upto: int) -> EventBatch:
     """Return the events of a gist, up to one of them."""
     text = zlib.decompress(body)
     place = text.index(b"\n") + 1
@@ -127,7 +127,7 @@ def unpacked(body: bytes, upto: int) -> Portion:
         place = end
     back, since, codes = found
     kinds = [(kind, state) for kind, state in told["kinds"]]
-    return Portion(
+    return EventBatch(
         upto,
         map(sub, range(1, upto + 1), back),
         islice(accumulate(since), upto),

@@ -19,23 +19,17 @@ from console.models import Execution
 from console.store import audit, definitions, gists, hints, history
 from console.store.texts import storable
 from console.store.writer import write
+from engine import event_types
 
 if TYPE_CHECKING:
     from console.models import Project
 
 MOST_EVENTS = 25_000
 UNFINISHED = "UNFINISHED"
-_ENDS = {
-    "ExecutionSucceeded": "SUCCEEDED",
-    "ExecutionFailed": "FAILED",
-    "ExecutionAborted": "ABORTED",
-    "ExecutionTimedOut": "TIMED_OUT",
-}
+_ENDS = event_types.EXECUTION_ENDS
 _NOTES = ("inputDetails", "outputDetails", "assignedVariablesDetails")
-_GROUP_ENDS = ("StateSucceeded", "StateFailed", "StateAborted")
-_GROUP_EVENTS = frozenset(
-    f"{one}{end}" for one in ("Map", "Parallel") for end in ("StateStarted", *_GROUP_ENDS)
-)
+_GROUP_EVENTS = engine.event_names(event_types.GROUP_FAMILIES)
+_GROUP_ENDS = _GROUP_EVENTS - event_types.GROUP_STARTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +172,7 @@ def _moment(told: Any) -> int:
 
 def _owner(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> str:
     """Return the state an event belongs to: its own, or that of the event it followed."""
-    if event.type.startswith("Execution"):
+    if engine.EVENT_TYPES[event.type].family is engine.Family.EXECUTION:
         return ""
     named = (event.details or {}).get("name") or (event.details or {}).get("state")
     if isinstance(named, str) and ("State" in event.type or "Iteration" in event.type):
@@ -196,7 +190,7 @@ def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
 
     The way back leads past the groups within it to its start.
     """
-    family = "Map" if event.type.startswith("Map") else "Parallel"
+    family = engine.EVENT_TYPES[event.type].family
     depth, at = 0, event.previous
     while at:
         one = rows[at - 1]
@@ -204,7 +198,7 @@ def _group(event: engine.Event, rows: list[engine.Event], owners: list[str]) -> 
             if not depth:
                 return owners[at]
             depth -= 1
-        elif one.type.startswith(f"{family}State") and one.type.endswith(_GROUP_ENDS):
+        elif one.type in _GROUP_ENDS and engine.EVENT_TYPES[one.type].family is family:
             depth += 1
         elif at == event.previous and one.type == f"{family}StateEntered":
             return owners[at]

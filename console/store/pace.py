@@ -19,6 +19,7 @@ import engine
 from console import arns, clock, quotas
 from console.models import Timer
 from console.store import sql, throttle, timers
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,7 +146,7 @@ def held_back() -> QuerySet[Timer, int]:
 
 def entered(made: engine.Step) -> int:
     """Return how many states a step entered."""
-    return sum(event.type.endswith("StateEntered") for event in made.events)
+    return sum(event.type in event_types.STATE_ENTRIES for event in made.events)
 
 
 def retried(run: engine.Run, message: engine.Message) -> int:

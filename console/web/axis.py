@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from console.models import HistoryEvent
 from console.web import words
 from console.web.words import MINUTE
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,12 +35,7 @@ MOST_WORDS = 6
 _FOLD = 60
 _MOST_FOLDED = 500  # units that all folds together may take
 _SHARE = 10  # idle time is folded if it is more than this part of the time something worked
-_ENDS = {
-    "ExecutionFailed": words.EXECUTION["FAILED"],
-    "ExecutionAborted": words.EXECUTION["ABORTED"],
-    "ExecutionTimedOut": words.EXECUTION["TIMED_OUT"],
-    "ExecutionSucceeded": words.EXECUTION["SUCCEEDED"],
-}
+_ENDS = {name: words.EXECUTION[status] for name, status in event_types.EXECUTION_ENDS.items()}
 Stretch = tuple[int, int]
 
 

@@ -11,11 +11,13 @@ from itertools import chain, islice
 from operator import sub
 from typing import TYPE_CHECKING
 
+import engine
 from console.models import HistoryEvent
 from console.web import words
 from console.web.axis import LANE, SHORTEST, Attempt, Axis, Span, attempts, folded
 from console.web.seen import Seen
 from console.web.tries import tries
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,14 +28,15 @@ if TYPE_CHECKING:
 
 MOST_VISITS = 50
 """Above this a state's visits are drawn as one segment."""
-_WORK = ("Task", "LambdaFunction", "Activity")
-_GROUPS = ("Map", "Parallel")
 _KINDS = (
-    *(f"{one}{end}" for one in _WORK for end in ("Scheduled", "Succeeded", "Failed", "TimedOut")),
-    *("TaskSubmitFailed", "TaskStartFailed", "LambdaFunctionStartFailed"),
-    *("LambdaFunctionScheduleFailed", "ActivityScheduleFailed"),
-    *(f"{one}State{end}" for one in _GROUPS for end in ("Started", "Succeeded", "Failed")),
+    event_types.ATTEMPT_BEGINNINGS
+    | event_types.WORK_OUTCOMES
+    | engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.SUCCEEDED, engine.Stage.FAILED)
 )
+_FAILED_BEFORE = {
+    "MapStateStarted": "MapStateFailed",
+    "ParallelStateStarted": "ParallelStateFailed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def _busy(
     trace: Trace, known: Sequence[Attempt], retried: dict[int, list[Seen]], now: int
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
-    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", *_GROUPS)}
+    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", "Map", "Parallel")}
     for one in known:
         yield one.since, one.since
         yield one.until, one.until
@@ -221,7 +224,7 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
         for row in rows
         if len(row.visits_made) <= MOST_VISITS
         for visit in row.visits_made
-        if visit.tries > 1
+        if visit.attempts > 1
     ]
     if not wanted:
         return {}
@@ -231,10 +234,10 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
         if one.id not in owner:
             continue
         events = found[owner[one.id]]
-        if events and events[-1].type == one.type:
+        if events and events[-1].type == one.type and one.type in _FAILED_BEFORE:
             # A Parallel or Map that starts again has failed before, at the event it points back at.
             at_ms = trace.time_of(one.previous)
-            events.append(Seen(one.previous, at_ms, "StateFailed", {}, 0))
+            events.append(Seen(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
         events.append(one)
     return found
 

@@ -74,7 +74,7 @@ def _cell(status: str, visits: Sequence[Visit]) -> Cell:
     return Cell(
         words.STEP[status],
         len(visits),
-        sum(max(1, one.tries) for one in visits),
+        sum(max(1, one.attempts) for one in visits),
         sum(left) if left else None,
     )
 

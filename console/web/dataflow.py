@@ -15,6 +15,7 @@ from console.masking import hiding
 from console.models import HistoryEvent
 from console.web import jsonview, seen
 from console.web.variables import visible_at
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,8 @@ _STAGES = (
     ("afterResultPath", "After ResultPath", "ResultPath"),
     ("variables", "Assigned variables", "Assign"),
 )
-_SENT = ("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled")
+_SENT = event_types.WORK_SCHEDULED
+_SUCCEEDED = engine.event_names(event_types.WORK_FAMILIES, engine.Stage.SUCCEEDED)
 _TOKEN = "(a token of the execution)"
 _MOST_EVENTS = 2_000
 
@@ -67,10 +69,10 @@ class Flow:
 def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow | None:
     """Return the stages of a visit, None if its input was not recorded."""
     node, events = panel.node, panel.read
-    entered = seen.value(events, "StateEntered", "input")
+    entered = seen.value(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
-    left = seen.value(events, "StateExited", "output")
+    left = seen.value(events, event_types.STATE_EXITS, "output")
     try:
         mock = _mock(execution, trace, visit, panel)
         trial = _try(execution, trace, node, visit, events[0], mock)
@@ -126,7 +128,7 @@ def _result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> s
     if visit.status != "succeeded":
         return None
     if panel.node.type == "Task":
-        found = seen.value(panel.read, "Succeeded", "output")
+        found = seen.value(panel.read, _SUCCEEDED, "output")
         return found and found[1]
     return of_children(execution, trace, panel.node, visit)
 
@@ -197,7 +199,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         "State": {
             "Name": node.name,
             "EnteredTime": engine.iso(visit.entered_ms),
-            "RetryCount": max(0, visit.tries - 1),
+            "RetryCount": max(0, visit.attempts - 1),
         },
         "Task": {"Token": _TOKEN},
     }

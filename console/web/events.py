@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, Max
 from django.db.models.functions import Left
 
+import engine
 from console.masking import hiding
 from console.models import HistoryEvent
-from console.web import jsonview, timeouts, words
+from console.web import jsonview, timeouts
 from console.web.history import details_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ PAGE = 50
 MOST_ROWS = 200
 """How far a live page grows before it points to the next page instead."""
 HEAD = 600  # characters of the details that are read for a row: the resource stands in them
+
+
+_TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +166,14 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
     rows_read = list(lean)
     clocks = timeouts.of_events(
         execution,
-        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2].endswith("TimedOut")},
+        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2] in _TIMED_OUT},
     )
     return [
         Row(
             id=number,
             previous=previous,
             type=kind,
-            tone=words.event_tone(kind),
+            tone=engine.EVENT_TYPES[kind].tone,
             step=state,
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,

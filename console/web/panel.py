@@ -13,6 +13,7 @@ from console.web import iterations, jsonview, map_progress, seen, timeouts, word
 from console.web.causes import Cause, cause_of
 from console.web.steps import Summary, summaries
 from console.web.tries import Try, tries
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,14 +199,16 @@ def _panel(
         left_ms=left,
         spent="" if left is None else words.duration(left - visit.entered_ms),
         running_since=visit.entered_ms if left is None else None,
-        input=_payload(events, "StateEntered", "input"),
-        output=_payload(events, "StateExited", "output"),
+        input=_payload(events, event_types.STATE_ENTRIES, "input"),
+        output=_payload(events, event_types.STATE_EXITS, "output"),
         error=error,
         cause=cause_of(cause),
         resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
         tries=_noted(execution, tries(told, aborted)),
         events=tuple(
-            EventLine(one.id, one.type, words.event_tone(one.type), one.at_ms - execution.start_ms)
+            EventLine(
+                one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
+            )
             for one in events
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
@@ -220,6 +223,6 @@ def _noted(execution: Execution, found: list[Try]) -> tuple[Try, ...]:
     return tuple(replace(one, note=told.get(one.task, "")) for one in found)
 
 
-def _payload(events: list[Seen], ending: str, field: str) -> jsonview.Payload | None:
-    found = seen.value(events, ending, field)
+def _payload(events: list[Seen], types: frozenset[str], field: str) -> jsonview.Payload | None:
+    found = seen.value(events, types, field)
     return found and jsonview.payload(found[1], f"events/{found[0]}/{field}/")

@@ -18,6 +18,7 @@ from django.db.models import Case, F, TextField, Value, When
 import engine
 from console.models import Execution, HistoryEvent
 from console.web.history import details_of
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -164,7 +165,7 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> Cell:
     return Cell(
         status=status,
         visits=len(visits),
-        retries=sum(max(0, one.tries - 1) for one in visits),
+        retries=sum(max(0, one.attempts - 1) for one in visits),
         failed=sum(one.status == "failed" for one in visits),
         caught=sum(one.status == "caught" for one in visits),
         times=tuple(one.left_ms - one.entered_ms for one in visits if one.left_ms is not None),
@@ -173,8 +174,8 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> Cell:
 
 def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
     """Return which state was left for which, also in attempts that a retry has replaced."""
-    left = {one.id: one.state for one in events if one.type.endswith("StateExited")}
-    entered = (one for one in events if one.type.endswith("StateEntered"))
+    left = {one.id: one.state for one in events if one.type in event_types.STATE_EXITS}
+    entered = (one for one in events if one.type in event_types.STATE_ENTRIES)
     return frozenset((left[one.previous], one.state) for one in entered if one.previous in left)
 
 

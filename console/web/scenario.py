@@ -8,7 +8,6 @@ which readers of such files take as it is; ``Scenario`` beside it says what the 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from console.models import MapRun, TaskRow
 from console.store import clocks, map_runs, replays
 from console.web import seen, trials
 from console.web.history import traced
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from console.web.seen import Seen
     from engine import Trace, Visit
 
-_BEGINS = (
-    *("TaskScheduled", "LambdaFunctionScheduled", "ActivityScheduled"),
-    *("MapRunStarted", "MapRunRedriven"),
+_BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
+_OUTCOMES = engine.event_names(
+    event_types.WORK_FAMILIES | {engine.Family.MAP_RUN}, *event_types.OUTCOME_STAGES
 )
-_ENDS = re.compile(r"(Task|LambdaFunction|Activity|MapRun)\w*?(Succeeded|Failed|TimedOut)")
-_OUTCOMES = tuple(kind for kind in engine.DETAILS if _ENDS.fullmatch(kind))
 _ACTS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
 
@@ -127,10 +125,10 @@ def _response(
     if end.type == "MapRunSucceeded":
         result = _of_map_run(execution, trace, call)
         return None if result is None else {"Return": json.loads(result)}
-    if end.type.endswith("Succeeded"):
+    if engine.EVENT_TYPES[end.type].stage is engine.Stage.SUCCEEDED:
         return {"Return": json.loads(end.details.get("output", "null"))}
     thrown = {"Error": end.details.get("error"), "Cause": end.details.get("cause")}
-    if call.event in late and end.type.endswith("TimedOut"):
+    if call.event in late and engine.EVENT_TYPES[end.type].stage is engine.Stage.TIMED_OUT:
         thrown["Error"] = "States.HeartbeatTimeout"
     return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
 
@@ -139,7 +137,9 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
-        found = seen.value(seen.read(execution, call.visit.events[-2:]), "StateExited", "output")
+        found = seen.value(
+            seen.read(execution, call.visit.events[-2:]), event_types.STATE_EXITS, "output"
+        )
         return found and found[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()

@@ -9,7 +9,7 @@ import engine
 from console.masking import hiding
 from console.models import HistoryEvent
 from console.web.history import details_of
-from console.web.tries import BEGINS
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ MOST_EVENTS = 200
 
 
 _AT_ONCE = 500
-_GROUP_FAILED = ("MapStateFailed", "ParallelStateFailed")
+_GROUP_FAILED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[Seen]:
         yield from read(execution, ordered[place : place + _AT_ONCE])
 
 
-def value(events: Sequence[Seen], ending: str, field: str) -> tuple[int, str] | None:
-    """Return event and text of a payload: of the last event with this ending that has it."""
+def value(events: Sequence[Seen], types: Collection[str], field: str) -> tuple[int, str] | None:
+    """Return event and text of a payload: of the last event of these types that has it."""
     for one in reversed(events):
-        if one.type.endswith(ending) and field in one.details:
+        if one.type in types and field in one.details:
             return one.id, one.details[field]
     return None
 
@@ -93,10 +93,8 @@ def failure(
 def with_failures(execution: Execution, events: list[Seen]) -> list[Seen]:
     """Add what made a Parallel or Map start again or fail: the event that points back at it."""
     own = {one.id for one in events}
-    again = [one.previous for one in events if one.type.endswith(BEGINS)][1:]
-    again += [
-        one.previous for one in events if one.type in ("MapStateFailed", "ParallelStateFailed")
-    ]
+    again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
+    again += [one.previous for one in events if one.type in _GROUP_FAILED]
     lost = read(execution, [one for one in again if one not in own])
     told = [_with_words(execution, one) for one in (*events, *lost)]
     return sorted(told, key=lambda one: one.id)

@@ -89,7 +89,7 @@ def _summary(
         return Summary(node, depth, words.STEP[""], visits=len(visits), note=before)
     last = visits[-1]
     spent = "" if last.left_ms is None else words.duration(last.left_ms - last.entered_ms)
-    retries = max(0, last.tries - 1)
+    retries = max(0, last.attempts - 1)
     return Summary(
         node=node,
         depth=depth,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from console.web import jsonview, words
+import engine
+from console.web import jsonview
 from console.web.history import fed, traced
 from console.web.variables import visible_at
 
@@ -52,7 +53,7 @@ class Moment:
     @property
     def tone(self) -> str:
         """Return the tone of the event's type."""
-        return words.event_tone(self.type)
+        return engine.EVENT_TYPES[self.type].tone
 
 
 def asked(query: QueryDict) -> int:
@@ -81,12 +82,12 @@ def traced_at(execution: Execution, number: int) -> Iterator[Trace]:
 
 def past_ms(execution: Execution, trace: Trace) -> int:
     """Return when the last event of ``trace`` happened."""
-    return execution.start_ms if trace.newest is None else trace.newest.at_ms
+    return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
 
 
 def moment(execution: Execution, trace: Trace, last: int) -> Moment | None:
     """Return what is said of the last event of ``trace``."""
-    event = trace.newest
+    event = trace.last_event
     if event is None:
         return None
     values = visible_at(execution, trace, event.id)

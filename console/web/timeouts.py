@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, TaskRow
 from console.store import clocks
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,7 +60,7 @@ def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, st
         seen = {one: (kind, back) for one, kind, back in rows.values_list(*_CHAIN)}
         for event, at in list(waiting.items()):
             kind, back = seen.get(at, ("", 0))
-            if kind.endswith("Scheduled"):
+            if kind in event_types.WORK_SCHEDULED:
                 found[event] = at
             waiting[event] = back
             if not back or event in found:

@@ -35,7 +35,7 @@ def of(
     for node in (one for one in trace.graph.nodes if one.type in ("Parallel", "Map")):
         if not told[node.id]:
             visits = trace.visits.get(node.id, [])[:MOST]
-            wanted += [(visit, visit.tries - 1, None) for visit in visits]
+            wanted += [(visit, visit.attempts - 1, None) for visit in visits]
     wanted.sort(key=lambda one: (one[0].events[0], one[1]))
     entered = _entered(execution, [visit.number for visit, _, _ in wanted])
     for visit, tries, mock in wanted:

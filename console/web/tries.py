@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import engine
 from console.web import words
 from console.web.causes import Cause, cause_of
+from engine import event_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BEGINS = ("Scheduled", "StateStarted")
-_AT_ONCE = "ScheduleFailed"  # instead of ...Scheduled, in histories of AWS
-_OUTCOMES = ("Succeeded", "Failed", "TimedOut")
+_WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
 
 
 class Told(Protocol):
@@ -69,14 +69,15 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
     """
     found: list[Try] = []
     for one in events:
-        if one.type.startswith("MapIteration"):
+        about = engine.EVENT_TYPES[one.type]
+        if about.family is engine.Family.MAP_ITERATION:
             continue  # of the items, not of the Map's own attempt
-        if one.type.endswith((*BEGINS, _AT_ONCE)):
+        if one.type in event_types.ATTEMPT_BEGINNINGS:
             if found and (ended := found[-1].until_ms) is not None:
                 found[-1] = replace(found[-1], wait=words.duration(one.at_ms - ended))
             begun = Try(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
-            found.append(_ended(begun, one) if one.type.endswith(_AT_ONCE) else begun)
-        elif found and found[-1].until_ms is None and _ends(one.type):
+            found.append(_ended(begun, one) if about.is_failure else begun)
+        elif found and found[-1].until_ms is None and _is_outcome(about):
             found[-1] = _ended(found[-1], one)
     if found and found[-1].until_ms is None and aborted_ms is not None:
         spent = words.duration(aborted_ms - found[-1].at_ms)
@@ -88,19 +89,19 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
 
 def _task(event: Told) -> int:
     """Return the number of the task it schedules, 0 for the start of a group."""
-    return event.id if event.type.endswith("Scheduled") else 0
+    return event.id if event.type in event_types.WORK_SCHEDULED else 0
 
 
-def _ends(kind: str) -> bool:
-    return kind.endswith((*_OUTCOMES, "FailStateEntered"))
+def _is_outcome(about: engine.EventType) -> bool:
+    return about.stage in event_types.OUTCOME_STAGES or about.name == "FailStateEntered"
 
 
 def _ended(begun: Try, event: Told) -> Try:
-    word = next((word for word in _OUTCOMES if event.type.endswith(word)), "Failed")
+    stage = engine.EVENT_TYPES[event.type].stage
     return replace(
         begun,
-        outcome="Timed out" if word == "TimedOut" else word,
-        tone="succeeded" if word == "Succeeded" else "failed",
+        outcome=_WORDS.get(stage, "Failed"),
+        tone="succeeded" if stage is engine.Stage.SUCCEEDED else "failed",
         until_ms=event.at_ms,
         error=event.details.get("error") or "",
         cause=event.details.get("cause") or "",

@@ -12,6 +12,7 @@ from console.masking import hiding
 from console.models import HistoryEvent
 from console.store import replays
 from console.web.history import details_of
+from engine import event_types
 
 if TYPE_CHECKING:
     from console.models import Execution
@@ -28,13 +29,13 @@ def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]
         HistoryEvent.objects.filter(
             execution_id=execution.pk,
             event_id__lte=event,
-            type__endswith="StateExited",
+            type__in=event_types.STATE_EXITS,
             details__contains='"assignedVariables"',
         )
         .order_by("event_id")
         .values_list("event_id", "details")
     )
     for number, text in rows.iterator(chunk_size=2000):
-        if trace.sees(event, number):
+        if trace.is_within(event, number):
             values |= details_of(cover.event(number, text)).get("assignedVariables") or {}
     return values

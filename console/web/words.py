@@ -43,18 +43,6 @@ LEGEND = tuple(STEP.values())
 APART = Status("idle", "In child executions")
 """Of a state inside a distributed Map that has been entered."""
 
-_TONES = (
-    (("Failed", "TimedOut"), "failed"),
-    (("Aborted",), "aborted"),
-    (("Succeeded", "Exited"), "succeeded"),
-    (("Started", "Entered", "Scheduled", "Submitted"), "running"),
-)
-
-
-def event_tone(kind: str) -> str:
-    """Return the tone of an event type, by its ending."""
-    return next((tone for endings, tone in _TONES if kind.endswith(endings)), "idle")
-
 
 def duration(milliseconds: int) -> str:
     """Write a span of time with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""

@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.history.event_types import EXECUTION_ENDS
 from engine.runtime import commands as out
 from engine.runtime.context import context_object
 from engine.runtime.events import Event
@@ -125,7 +126,7 @@ class Turn:
     ) -> int:
         """Append an event and return its id; raise ``HistoryFullError`` where only the end fits."""
         number = self.next_event
-        if number >= MAX_EVENTS and kind not in _ENDS:
+        if number >= MAX_EVENTS and kind not in EXECUTION_ENDS:
             raise HistoryFullError
         self.next_event = number + 1
         if details:
@@ -276,11 +277,6 @@ class Turn:
             if gone and before.entered_event and len(before.input) > INLINE:
                 self.dropped.append(input_key(before.entered_event))
         return kept
-
-
-_ENDS = frozenset(
-    {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
-)
 
 
 def _length(value: Any) -> int:

@@ -237,7 +237,7 @@ def test_a_retried_task_stays_running_and_then_succeeds() -> None:
     assert colours(definition, events) == {"Call": "succeeded"}
     trace = engine.Trace(drawn(definition))
     trace.feed(events)
-    assert trace.visits["n1"][0].tries == 3
+    assert trace.visits["n1"][0].attempts == 3
 
 
 def test_a_caught_error_is_orange() -> None:

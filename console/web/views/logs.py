@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_safe
 
+import engine
 from console import arns
 from console.logs import patterns, read, streams
 from console.masking import hiding
 from console.models import LogGroup
 from console.store import logs as store
-from console.web import words
 from console.web.page import Yard, render, yard
 from console.web.views.machines import about
 
@@ -84,5 +84,5 @@ def _shown(line: read.Line) -> Shown:
     kind = json.loads(line.text)["type"]
     execution = line.stream.execution
     name = execution.arn.rsplit(":", 2)[-2 if arns.is_express(execution.arn) else -1]
-    tone = words.event_tone(kind)
+    tone = engine.EVENT_TYPES[kind].tone
     return Shown(line.at_ms, execution, name, str(line.number), kind, tone, line.text)

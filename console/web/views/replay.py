@@ -17,6 +17,7 @@ from console.store import replays as store
 from console.web import dataflow, panel, seen
 from console.web.history import traced
 from console.web.page import actor, render, require, yard
+from engine import event_types
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -76,7 +77,7 @@ def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
     try:
         with traced(one) as trace:
             shown = panel.panel(one, trace, step, number)
-            entered = seen.value(shown.read, "StateEntered", "input") if shown else None
+            entered = seen.value(shown.read, event_types.STATE_ENTRIES, "input") if shown else None
             if entered is None:
                 raise Http404(f"“{one.name}” did not enter a state “{step}”.")
             variables = dataflow.variables_at(one, trace, entered[0])

@@ -13,6 +13,7 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
+from engine.history.event_types import Family
 from engine.language.model import Pattern, QueryLanguage, Task
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_FAMILY = {"lambda": "LambdaFunction", "activity": "Activity", "service": "Task"}
+_FAMILY = {"lambda": Family.LAMBDA_FUNCTION, "activity": Family.ACTIVITY, "service": Family.TASK}
 _MAX_ERROR, _MAX_CAUSE = 256, 32_768
 _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
@@ -75,7 +76,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
         case messages.TaskSucceeded(output=text):
             _succeeded(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
-            ending = "SubmitFailed" if refused and family == "Task" else "Failed"
+            ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
             _failed(turn, frame, state, ending, _cut(error, cause))
         case messages.TaskTimedOut(heartbeat=heartbeat):
             name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT

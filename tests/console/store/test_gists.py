@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from console.models import Project
-    from engine import Portion
+    from engine import EventBatch
 
 LOOP = {
     "StartAt": "Count",
@@ -73,10 +73,10 @@ def looped(project: Project, small: None) -> Execution:
     return drain(start(create(project, LOOP), TURNS, "x"))
 
 
-def listed(portions: Any) -> list[tuple[Any, ...]]:
+def listed(batches: Any) -> list[tuple[Any, ...]]:
     """Write events out: number, previous, time, type and state, how many items."""
     found: list[tuple[Any, ...]] = []
-    for each in portions:
+    for each in batches:
         rows = list(zip(each.previous, each.at_ms, each.kinds, strict=True))
         first = each.last - len(rows) + 1
         found += [
@@ -154,7 +154,7 @@ def fold(execution: Execution) -> engine.Trace:
     by_outline, by_events = engine.Trace(graph), engine.Trace(graph)
     for portion in gists.read(execution.pk):
         by_outline.take(portion)
-    whole: Portion | None = columns.read(execution.pk)
+    whole: EventBatch | None = columns.read(execution.pk)
     assert whole is not None
     by_events.take(whole)
     assert by_outline.counts() == by_events.counts()

@@ -47,7 +47,7 @@ def test_moments_are_utc_and_sortable() -> None:
 @pytest.mark.parametrize("kind", sorted(engine.DETAILS))
 def test_every_event_type_has_a_tone(kind: str) -> None:
     """Each of AWS's event types is coloured by what it tells."""
-    tone = words.event_tone(kind)
+    tone = engine.EVENT_TYPES[kind].tone
     assert tone in {"running", "succeeded", "failed", "aborted", "idle"}
     if "Failed" in kind or "TimedOut" in kind:
         assert tone == "failed"

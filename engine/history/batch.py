@@ -1,4 +1,4 @@
-"""What is a trace fed with?  Events, one by one or as columns."""
+"""The forms in which a trace takes events: one by one, or a batch of them as columns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Event(Protocol):
-    """What a trace reads of an event: ``engine.Event``, or a row with the same fields."""
+class RecordedEvent(Protocol):
+    """The fields that a trace reads: of an ``engine.Event``, or of a row that has the same."""
 
     @property
     def id(self) -> int:
@@ -36,10 +36,12 @@ class Event(Protocol):
         """Return the state it belongs to, "" if to none."""
 
 
-class Portion(NamedTuple):
-    """Events one after the other, as columns. ``kinds``: (type, state), ``last``: the last id.
+class EventBatch(NamedTuple):
+    """Consecutive events, as columns.
 
-    ``lengths``: id -> how many items, of each ``MapStateStarted`` that says so.
+    ``last``: the id of the last one; ``previous``: the ids they followed; ``at_ms``: epoch
+    milliseconds; ``kinds``: (type, state) of each; ``lengths``: id -> number of items, of each
+    ``MapStateStarted`` that has one.
     """
 
     last: int
@@ -49,8 +51,8 @@ class Portion(NamedTuple):
     lengths: Mapping[int, int]
 
 
-class Newest(NamedTuple):
-    """The last event of a trace."""
+class LastEvent(NamedTuple):
+    """The last event that a trace has taken."""
 
     id: int
     at_ms: int

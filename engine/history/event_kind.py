@@ -1,0 +1,57 @@
+"""What all events of one type and one state have in common, looked up once for all of them."""
+
+from __future__ import annotations
+
+from engine.history.event_types import EVENT_TYPES, Effect
+
+
+class EventKind:
+    """What all events of one type and state have in common.
+
+    ``node``: the state in the graph, "" if it is not there; ``group``: the group it stands in;
+    ``event_ids``: the events of this kind so far.
+    Of entries only: ``taken_from``: node left before -> the event that last came from there;
+    ``caught_from``: the nodes from which only a Catch leads here.
+    """
+
+    __slots__ = (
+        "caught_from",
+        "effect",
+        "event_ids",
+        "group",
+        "is_failure",
+        "node",
+        "state",
+        "taken_from",
+        "type",
+    )
+
+    def __init__(self, name: str, state: str, node: str = "", group: str = "") -> None:
+        """Look up what the type means; an unknown type has no effect."""
+        self.type, self.state, self.node, self.group = name, state, node, group
+        known = EVENT_TYPES.get(name)
+        self.effect = known.effect if known else Effect.NONE
+        self.is_failure = known is not None and known.is_failure
+        if not node and (state or self.effect in _OF_STATES):  # of a state that is not drawn
+            self.effect, self.is_failure = Effect.NONE, self.is_failure and not state
+        self.event_ids: list[int] = []
+        self.taken_from: dict[str, int] = {}
+        self.caught_from: frozenset[str] = frozenset()
+
+
+_OF_STATES = frozenset(
+    {
+        Effect.STATE_ENTERED,
+        Effect.STATE_EXITED,
+        Effect.FAIL_ENTERED,
+        Effect.ATTEMPT_BEGAN,
+        Effect.STATE_ABORTED,
+        Effect.ITERATION_STARTED,
+        Effect.ITERATION_SUCCEEDED,
+        Effect.CHILD_FAILED,
+    }
+)
+
+START = EventKind("", "")
+"""What comes before the first event: as if a state named "start" had been exited."""
+START.node, START.effect = "start", Effect.STATE_EXITED

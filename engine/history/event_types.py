@@ -1,0 +1,254 @@
+"""The event types of an execution's history: one table, and the questions that readers ask of it.
+
+The names are those of AWS's ``HistoryEventType``. Whoever wants to know what a type means reads
+its row; nobody takes the name apart. To add a type, add a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Family(StrEnum):
+    """What an event tells about. The value is the beginning of the family's names."""
+
+    EXECUTION = "Execution"
+    STATE = "State"  # the entry and the exit of a state of any type
+    TASK = "Task"
+    LAMBDA_FUNCTION = "LambdaFunction"
+    ACTIVITY = "Activity"
+    PARALLEL = "Parallel"
+    MAP = "Map"
+    MAP_ITERATION = "MapIteration"
+    MAP_RUN = "MapRun"
+    EVALUATION = "Evaluation"
+
+
+WORK_FAMILIES = frozenset({Family.TASK, Family.LAMBDA_FUNCTION, Family.ACTIVITY})
+"""The families of what a Task state has done outside."""
+GROUP_FAMILIES = frozenset({Family.PARALLEL, Family.MAP})
+"""The families of the states that run other states."""
+
+
+class Stage(StrEnum):
+    """How far that which an event tells about has come. The value ends the names of the stage."""
+
+    ENTERED = "Entered"
+    EXITED = "Exited"
+    SCHEDULED = "Scheduled"
+    STARTED = "Started"
+    SUBMITTED = "Submitted"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"  # also what could not be scheduled, started or submitted
+    TIMED_OUT = "TimedOut"
+    ABORTED = "Aborted"
+    REDRIVEN = "Redriven"
+
+
+OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
+"""The stages that end an attempt by itself, not by the end of something around it."""
+
+
+class Effect(IntEnum):
+    """What an event does to the visits of states, see ``engine.history.fold``."""
+
+    NONE = 0
+    STATE_ENTERED = 1
+    STATE_EXITED = 2
+    FAIL_ENTERED = 3  # a Fail state is never exited
+    ATTEMPT_BEGAN = 4  # the work of a state begins, for the first time or again
+    STATE_ABORTED = 5
+    ITERATION_STARTED = 6
+    ITERATION_SUCCEEDED = 7
+    CHILD_FAILED = 8  # and with it the attempt of its Parallel or Map
+    EXECUTION_SUCCEEDED = 9
+    EXECUTION_FAILED = 10
+    EXECUTION_STOPPED = 11  # from outside: stopped, or its time was over
+    EXECUTION_REDRIVEN = 12
+
+
+class Tone(StrEnum):
+    """The colour that a page gives to an event."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    IDLE = "idle"
+
+
+_TONES = {
+    Stage.ENTERED: Tone.RUNNING,
+    Stage.SCHEDULED: Tone.RUNNING,
+    Stage.STARTED: Tone.RUNNING,
+    Stage.SUBMITTED: Tone.RUNNING,
+    Stage.EXITED: Tone.SUCCEEDED,
+    Stage.SUCCEEDED: Tone.SUCCEEDED,
+    Stage.FAILED: Tone.FAILED,
+    Stage.TIMED_OUT: Tone.FAILED,
+    Stage.ABORTED: Tone.ABORTED,
+    Stage.REDRIVEN: Tone.IDLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """One type of event.
+
+    ``details_key``: the member of AWS's HistoryEvent that holds the details, "" if there is none.
+    ``is_failure``: a state's work failed; a Catch may follow.
+    """
+
+    name: str
+    family: Family
+    stage: Stage
+    effect: Effect
+    details_key: str
+    is_failure: bool
+
+    @property
+    def tone(self) -> Tone:
+        """Return the colour that a page gives to it."""
+        return _TONES[self.stage]
+
+
+_OWN = "the name, beginning with a small letter, and EventDetails"
+_NONE = ""
+_ENTERED, _EXITED = "stateEnteredEventDetails", "stateExitedEventDetails"
+
+_Row = tuple[str, Stage, Effect, str, bool]
+_TABLE: dict[Family, list[_Row]] = {
+    # name, stage, effect, key of the details, is it a failure of a state's work?
+    Family.EXECUTION: [
+        ("ExecutionAborted", Stage.ABORTED, Effect.EXECUTION_STOPPED, _OWN, False),
+        ("ExecutionFailed", Stage.FAILED, Effect.EXECUTION_FAILED, _OWN, False),
+        ("ExecutionStarted", Stage.STARTED, Effect.NONE, _OWN, False),
+        ("ExecutionSucceeded", Stage.SUCCEEDED, Effect.EXECUTION_SUCCEEDED, _OWN, False),
+        ("ExecutionTimedOut", Stage.TIMED_OUT, Effect.EXECUTION_STOPPED, _OWN, False),
+        ("ExecutionRedriven", Stage.REDRIVEN, Effect.EXECUTION_REDRIVEN, _OWN, False),
+    ],
+    Family.STATE: [
+        ("ChoiceStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("ChoiceStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("FailStateEntered", Stage.ENTERED, Effect.FAIL_ENTERED, _ENTERED, True),
+        ("MapStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("MapStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("ParallelStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("ParallelStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("PassStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("PassStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("SucceedStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("SucceedStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("TaskStateAborted", Stage.ABORTED, Effect.STATE_ABORTED, _NONE, False),
+        ("TaskStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("TaskStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+        ("WaitStateAborted", Stage.ABORTED, Effect.STATE_ABORTED, _NONE, False),
+        ("WaitStateEntered", Stage.ENTERED, Effect.STATE_ENTERED, _ENTERED, False),
+        ("WaitStateExited", Stage.EXITED, Effect.STATE_EXITED, _EXITED, False),
+    ],
+    Family.TASK: [
+        ("TaskFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("TaskScheduled", Stage.SCHEDULED, Effect.ATTEMPT_BEGAN, _OWN, False),
+        ("TaskStarted", Stage.STARTED, Effect.NONE, _OWN, False),
+        ("TaskStartFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("TaskSubmitFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("TaskSubmitted", Stage.SUBMITTED, Effect.NONE, _OWN, False),
+        ("TaskSucceeded", Stage.SUCCEEDED, Effect.NONE, _OWN, False),
+        ("TaskTimedOut", Stage.TIMED_OUT, Effect.NONE, _OWN, True),
+    ],
+    Family.LAMBDA_FUNCTION: [
+        ("LambdaFunctionFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("LambdaFunctionScheduled", Stage.SCHEDULED, Effect.ATTEMPT_BEGAN, _OWN, False),
+        ("LambdaFunctionScheduleFailed", Stage.FAILED, Effect.ATTEMPT_BEGAN, _OWN, True),
+        ("LambdaFunctionStarted", Stage.STARTED, Effect.NONE, _NONE, False),
+        ("LambdaFunctionStartFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("LambdaFunctionSucceeded", Stage.SUCCEEDED, Effect.NONE, _OWN, False),
+        ("LambdaFunctionTimedOut", Stage.TIMED_OUT, Effect.NONE, _OWN, True),
+    ],
+    Family.ACTIVITY: [
+        ("ActivityFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("ActivityScheduled", Stage.SCHEDULED, Effect.ATTEMPT_BEGAN, _OWN, False),
+        ("ActivityScheduleFailed", Stage.FAILED, Effect.ATTEMPT_BEGAN, _OWN, True),
+        ("ActivityStarted", Stage.STARTED, Effect.NONE, _OWN, False),
+        ("ActivitySucceeded", Stage.SUCCEEDED, Effect.NONE, _OWN, False),
+        ("ActivityTimedOut", Stage.TIMED_OUT, Effect.NONE, _OWN, True),
+    ],
+    Family.PARALLEL: [
+        ("ParallelStateAborted", Stage.ABORTED, Effect.STATE_ABORTED, _NONE, False),
+        ("ParallelStateFailed", Stage.FAILED, Effect.CHILD_FAILED, _NONE, True),
+        ("ParallelStateStarted", Stage.STARTED, Effect.ATTEMPT_BEGAN, _NONE, False),
+        ("ParallelStateSucceeded", Stage.SUCCEEDED, Effect.NONE, _NONE, False),
+    ],
+    Family.MAP: [
+        ("MapStateAborted", Stage.ABORTED, Effect.STATE_ABORTED, _NONE, False),
+        ("MapStateFailed", Stage.FAILED, Effect.CHILD_FAILED, _NONE, True),
+        ("MapStateStarted", Stage.STARTED, Effect.ATTEMPT_BEGAN, _OWN, False),
+        ("MapStateSucceeded", Stage.SUCCEEDED, Effect.NONE, _NONE, False),
+    ],
+    Family.MAP_ITERATION: [
+        ("MapIterationAborted", Stage.ABORTED, Effect.NONE, _OWN, False),
+        ("MapIterationFailed", Stage.FAILED, Effect.CHILD_FAILED, _OWN, False),
+        ("MapIterationStarted", Stage.STARTED, Effect.ITERATION_STARTED, _OWN, False),
+        ("MapIterationSucceeded", Stage.SUCCEEDED, Effect.ITERATION_SUCCEEDED, _OWN, False),
+    ],
+    Family.MAP_RUN: [
+        ("MapRunAborted", Stage.ABORTED, Effect.NONE, _NONE, True),
+        ("MapRunFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+        ("MapRunStarted", Stage.STARTED, Effect.NONE, _OWN, False),
+        ("MapRunSucceeded", Stage.SUCCEEDED, Effect.NONE, _NONE, False),
+        ("MapRunRedriven", Stage.REDRIVEN, Effect.NONE, _OWN, False),
+    ],
+    Family.EVALUATION: [
+        ("EvaluationFailed", Stage.FAILED, Effect.NONE, _OWN, True),
+    ],
+}
+
+
+def _event_type(family: Family, row: _Row) -> EventType:
+    name, stage, effect, key, is_failure = row
+    own = f"{name[0].lower()}{name[1:]}EventDetails"
+    return EventType(name, family, stage, effect, own if key is _OWN else key, is_failure)
+
+
+EVENT_TYPES: dict[str, EventType] = {
+    row[0]: _event_type(family, row) for family, rows in _TABLE.items() for row in rows
+}
+"""Name -> type."""
+
+DETAILS: dict[str, str] = {name: found.details_key for name, found in EVENT_TYPES.items()}
+"""Name -> the member of AWS's HistoryEvent that holds the details, "" if there is none."""
+
+
+def event_names(families: frozenset[Family] = frozenset(Family), *stages: Stage) -> frozenset[str]:
+    """Return the names of the types of some families, and of some stages if any are given."""
+    return frozenset(
+        found.name
+        for found in EVENT_TYPES.values()
+        if found.family in families and (not stages or found.stage in stages)
+    )
+
+
+STATE_ENTRIES = event_names(frozenset({Family.STATE}), Stage.ENTERED)
+STATE_EXITS = event_names(frozenset({Family.STATE}), Stage.EXITED)
+EXECUTION_ENDS: dict[str, str] = {
+    "ExecutionSucceeded": "SUCCEEDED",
+    "ExecutionFailed": "FAILED",
+    "ExecutionAborted": "ABORTED",
+    "ExecutionTimedOut": "TIMED_OUT",
+}
+"""The event that ends an execution -> the status of the execution."""
+WORK_SCHEDULED = event_names(WORK_FAMILIES, Stage.SCHEDULED)
+WORK_PROGRESS = event_names(WORK_FAMILIES, Stage.STARTED, Stage.SUBMITTED)
+"""What stands between the scheduling of work and its outcome."""
+WORK_OUTCOMES = frozenset(
+    name
+    for name in event_names(WORK_FAMILIES, *OUTCOME_STAGES)
+    if EVENT_TYPES[name].effect is not Effect.ATTEMPT_BEGAN
+)
+"""The outcome of work that was scheduled. (...ScheduleFailed stands in place of the scheduling.)"""
+GROUP_STARTED = event_names(GROUP_FAMILIES, Stage.STARTED)
+ATTEMPT_BEGINNINGS = frozenset(
+    found.name for found in EVENT_TYPES.values() if found.effect is Effect.ATTEMPT_BEGAN
+)
+"""The first event of each attempt at the work of a state."""

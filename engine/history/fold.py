@@ -1,0 +1,512 @@
+"""The fold of a history into the visits and statuses of states.
+
+Theory of operation. Events are chained: each names the event it followed (``previous``). That chain
+tells which line of control an event belongs to, since AWS writes no such field:
+
+* A ``ControlLine`` is one line of control: the execution itself, a branch of a Parallel, or an
+  iteration of a Map. ``Trace.lines[event]`` is the line of each event taken so far. An event of a
+  state in the group (a ``StartAt`` and its states) that its predecessor's line runs in belongs to
+  the same line. An event of an outer group belongs to the enclosing line that runs there. An event
+  of an inner group begins a branch. Only an iteration announces itself, by MapIterationStarted.
+* A ``GroupAttempt`` is one start of a Parallel or Map. A retry replaces the attempt, so what the
+  failed attempt left behind no longer counts.
+* A visit is one stay in one state, named by the number of the event that entered it.
+
+What an event does depends on its type's ``Effect`` and on the state it names. All events of one
+type and state do the same, so this is looked up once for each such pair and kept in an
+``EventKind``. Entries and exits are most of a history; ``take`` handles them in one loop without
+calls, because a page folds up to 25,000 events while a reader waits. Finished iterations are
+folded into a tally, so that the cost grows with the number of events and not with its square.
+
+(Above 300 lines: one fold, whose effects share its state.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from engine.graph import TOP
+from engine.history.batch import EventBatch, LastEvent
+from engine.history.event_kind import START, EventKind
+from engine.history.event_types import Effect
+from engine.history.visits import (
+    ABORTED,
+    CAUGHT,
+    FAILED,
+    RUNNING,
+    SUCCEEDED,
+    ControlLine,
+    GroupAttempt,
+    Visit,
+    Visits,
+    VisitTable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from engine.graph import Graph
+    from engine.history.batch import RecordedEvent
+
+SHOWN_FIRST = (RUNNING, FAILED, CAUGHT, ABORTED, SUCCEEDED)
+"""Of several concurrent visits of a state, the first status of this list that occurs is shown."""
+
+# Members of an enum are slow to look up in a loop of 25,000 rounds.
+_ENTERED, _EXITED = Effect.STATE_ENTERED, Effect.STATE_EXITED
+_ITERATION_STARTED, _ITERATION_SUCCEEDED = Effect.ITERATION_STARTED, Effect.ITERATION_SUCCEEDED
+
+
+class _EventKinds(dict[tuple[str, str], EventKind]):
+    """(type, state) -> kind, made when first met."""
+
+    def __init__(self, make: Callable[[str, str], EventKind]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, pair: tuple[str, str]) -> EventKind:
+        made = self[pair] = self._make(*pair)
+        return made
+
+
+class Trace(VisitTable):
+    """The fold. Feed it the events of one execution in order, in any number of batchs."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Start before the first event."""
+        super().__init__()
+        self.graph = graph
+        self.visits: dict[str, Visits] = {}
+        self._root = ControlLine(TOP)
+        self.lines = [self._root]
+        self._transitions_taken: dict[str, dict[str, int]] = {}  # node -> EventKind.taken_from
+        self._changed: dict[str, int] = {}  # node -> the event that changed it last
+        self._retries = 0
+        self._begun: dict[int, int] = {}  # visit -> when its work was started last
+        self._redrive = 0  # the last ExecutionRedriven
+        self._failures: set[int] = set()  # events that a Catch may follow
+        self._kinds = _EventKinds(self._make_kind)
+        self._sequence = [START]  # event -> its kind
+        self._lengths: Mapping[int, int] = {}
+        self.group_owners = {group.id: group.owner for group in graph.groups}
+        self._groups = {owner: group for group, owner in self.group_owners.items()}
+        self._inside = _insides(graph)
+
+    def _make_kind(self, name: str, state: str) -> EventKind:
+        """Return a kind that has not occurred yet."""
+        node = self.graph.by_name.get(state, "")
+        kind = EventKind(name, state, node, self.graph.by_id[node].group if node else "")
+        if kind.effect in (Effect.STATE_ENTERED, Effect.FAIL_ENTERED):
+            self._let_enter(kind)
+        return kind
+
+    def _let_enter(self, kind: EventKind) -> None:
+        """Let the events of a kind be the visits of its state; one type only enters a state."""
+        node = kind.node
+        if node in self.visits:
+            kind.effect = Effect.NONE
+            return
+        visits = self.visits[node] = Visits(self, node)
+        kind.event_ids = visits.numbers
+        kind.taken_from = self._transitions_taken.setdefault(node, {})
+        edges = [edge for edge in self.graph.edges if edge.target == node]
+        uncaught = {edge.source for edge in edges if edge.kind != "catch"}
+        kind.caught_from = frozenset({edge.source for edge in edges} - uncaught)
+
+    # -- results -----------------------------------------------------------------------------------
+
+    def statuses(self) -> dict[str, str]:
+        """Return node id -> status; a node that was not entered is absent."""
+        return {
+            node: next(status for status in SHOWN_FIRST if counts[status])
+            for node, counts in self.counts().items()
+        }
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """Return node id -> how many lines of control have it in which status (latest visits)."""
+        result: dict[str, Counter[str]] = {}
+        for node, counts in self._tallies(self._root):
+            result.setdefault(node, Counter()).update(counts)
+        return result
+
+    def progress(self, node: str) -> GroupAttempt | None:
+        """Return the last attempt of a Parallel or Map that is not itself inside a Map."""
+        return self._root.find(node)
+
+    @property
+    def taken(self) -> dict[tuple[str, str], int]:
+        """Return (node, node) -> the event that took the transition last; "start" and "end" too."""
+        return {
+            (source, target): at
+            for target, sources in self._transitions_taken.items()
+            for source, at in sources.items()
+        }
+
+    @property
+    def transitions(self) -> int:
+        """Return how many states were entered and retried; what a redrive runs again is neither."""
+        return sum(map(len, self.visits.values())) + self._retries
+
+    @property
+    def types(self) -> Counter[str]:
+        """Return type -> how many events there are."""
+        counts: Counter[str] = Counter()
+        for kind in self._kinds.values():
+            counts[kind.type] += len(kind.event_ids)
+        return counts
+
+    def changes(self, after: int) -> set[str]:
+        """Return the nodes that something happened to since event ``after``."""
+        return {node for node, event in self._changed.items() if event > after}
+
+    @property
+    def culprit(self) -> Visit | None:
+        """The innermost visit whose failure ended the execution, the first one inside a Map."""
+        root = self._root
+        if not root.open or self.status(root.latest[root.open]) != FAILED:
+            return None
+        return self.visit(*_deepest(root))
+
+    @property
+    def last_event(self) -> LastEvent | None:
+        """The last event."""
+        kind = self._sequence[-1]
+        return LastEvent(self.last, self.times[-1], kind.type, kind.state) if self.last else None
+
+    def is_within(self, event: int, other: int) -> bool:
+        """Tell whether ``event``'s line of control is within that of ``other``, or is it."""
+        line: ControlLine | None = self.lines[min(event, self.last)]
+        while line is not None:
+            if line is self.lines[other]:
+                return True
+            line = line.attempt.home if line.attempt else None
+        return False
+
+    def visits_of(self, node: str) -> Visits:
+        """Return the visits of a state, none if it was not entered."""
+        return self.visits.get(node) or Visits(self, node)
+
+    def owner_of(self, event: int) -> tuple[str, int]:
+        """Return node and visit that an event belongs to; the visit is 0 if it has none."""
+        return self._sequence[event].node, self.owners[event]
+
+    def counts_still(self, visit: int) -> bool:
+        """Tell whether a visit belongs to the last attempt of each Parallel and Map around it."""
+        attempt = self.lines[visit].attempt
+        while attempt is not None:
+            if (attempt.home.attempts or {}).get(attempt.node) is not attempt:
+                return False
+            attempt = attempt.home.attempt
+        return True
+
+    # -- feeding -----------------------------------------------------------------------------------
+
+    def feed(self, events: Iterable[RecordedEvent]) -> None:
+        """Take more events; of ``details`` only ``MapStateStarted``'s length is read."""
+        some = list(events)
+        if not some:
+            return
+        maps = [(one.id, one.details or {}) for one in some if one.type == "MapStateStarted"]
+        self.take(
+            EventBatch(
+                some[-1].id,
+                [one.previous for one in some],
+                [one.at_ms for one in some],
+                [(one.type, one.state) for one in some],
+                {number: said["length"] for number, said in maps if "length" in said},
+            )
+        )
+
+    def take(self, batch: EventBatch) -> None:
+        """Take more events, as columns."""
+        before, self._lengths = self.last, batch.lengths
+        lines, owners, left, ended = self.lines, self.owners, self.left, self.ended
+        self._sequence.extend(map(self._kinds.__getitem__, batch.kinds))
+        self.times.extend(batch.at_ms)
+        sequence = self._sequence
+        for number, previous, at_ms, kind in zip(
+            range(before + 1, len(sequence)),
+            batch.previous,
+            islice(self.times, before + 1, None),
+            islice(sequence, before + 1, None),
+            strict=False,
+        ):
+            known = previous if previous < number else 0
+            near = lines[known]
+            effect = kind.effect
+            if effect is _ENTERED:
+                kind.event_ids.append(number)
+                line = near if near.group == kind.group else self._line_in(near, kind.group)
+                lines.append(line)
+                owners.append(number)
+                line.open = node = kind.node
+                line.latest[node] = number
+                if line.attempts:
+                    self._forget(line, node, number)
+                if sequence[known].effect is _EXITED:
+                    self._take_transition(number, known, kind)
+            elif effect is _EXITED:
+                kind.event_ids.append(number)
+                line = near if near.group == kind.group else self._line_in(near, kind.group)
+                lines.append(line)
+                visit = line.latest.get(kind.node, 0)
+                owners.append(visit)
+                if visit:
+                    left[visit] = at_ms
+                    line.open = ""
+                    if ended or self._failures:
+                        self._note_exit(visit, previous)
+            elif effect is _ITERATION_STARTED:
+                kind.event_ids.append(number)
+                lines.append(self._iteration(near, kind))
+                owners.append(0)
+            elif effect is _ITERATION_SUCCEEDED:
+                kind.event_ids.append(number)
+                line = self._iteration_done(near, kind)
+                lines.append(line)
+                owners.append(line.latest.get(kind.node, 0))
+            else:
+                kind.event_ids.append(number)
+                self._other(number, known, kind)
+        self.last = batch.last
+        self._note_changes(before)
+
+    def _note_exit(self, visit: int, previous: int) -> None:
+        """Note why a visit was left: because an error was caught, or because all went well."""
+        if previous in self._failures:
+            self.ended[visit] = CAUGHT
+        else:
+            self.ended.pop(visit, None)
+
+    def _note_changes(self, before: int) -> None:
+        """Note which states had events of their own."""
+        for kind in self._kinds.values():
+            if kind.node and kind.event_ids and kind.event_ids[-1] > before:
+                self._change(kind.node, kind.event_ids[-1])
+
+    def _change(self, node: str, number: int) -> None:
+        """Note that something happened to a state."""
+        if self._changed.get(node, 0) < number:
+            self._changed[node] = number
+
+    def _take_transition(self, number: int, previous: int, kind: EventKind) -> None:
+        """Note the transition from the state that was exited, or from the start."""
+        source = self._sequence[previous].node
+        kind.taken_from[source] = number
+        if source in kind.caught_from:
+            self.ended[self.owners[previous]] = CAUGHT
+            self._change(source, number)
+
+    def _line_in(self, near: ControlLine, group: str) -> ControlLine:
+        """Return the line of control in a group: around ``near``, or a branch that begins."""
+        return near.enclosing(group) or self._branch(near, group)
+
+    def _branch(self, near: ControlLine, group: str) -> ControlLine:
+        """Return the line of a branch, which begins with its first event."""
+        owner = self.group_owners[group]
+        home = near.enclosing(self.graph.by_id[owner].group) or self._root
+        attempt = home.inner.setdefault(owner, GroupAttempt(owner, home))
+        index = next(one.index for one in self.graph.groups if one.id == group)
+        return attempt.lines.setdefault(index, ControlLine(group, attempt, index, home.iteration))
+
+    def _iteration(self, near: ControlLine, kind: EventKind) -> ControlLine:
+        """Return the line of the iteration that begins."""
+        node = kind.node
+        home = near if near.group == kind.group else near.enclosing(kind.group) or self._root
+        attempt = home.inner.get(node)
+        if attempt is None:
+            attempt = home.inner[node] = GroupAttempt(node, home)
+        index = attempt.started
+        attempt.started = index + 1
+        line = ControlLine(self._groups[node], attempt, index, (*home.iteration, index))
+        attempt.lines[index] = line
+        return line
+
+    def _iteration_done(self, near: ControlLine, kind: EventKind) -> ControlLine:
+        """End an iteration, and return the line of control that its Map is on."""
+        line = near.child_of(kind.node)
+        if line is not None and line.attempt is not None:
+            attempt = line.attempt
+            attempt.done += 1
+            if attempt.lines.pop(line.index, None) is not None:
+                attempt.finished.append(line)
+            if attempt.home.group == kind.group:
+                return attempt.home
+        return self._line_in(near, kind.group)
+
+    # -- what is neither an entry nor an exit ------------------------------------------------------
+
+    def _other(self, number: int, previous: int, kind: EventKind) -> None:
+        """Take an event of any other kind."""
+        node, effect = kind.node, kind.effect
+        near = self.lines[previous]
+        group = kind.group or TOP
+        line = near if near.group == group else self._line_in(near, group)
+        self.lines.append(line)
+        if effect is Effect.FAIL_ENTERED:
+            self._fail_entered(number, previous, kind, line)
+        visit = line.latest.get(node, 0)
+        self.owners.append(visit)
+        if effect is Effect.ATTEMPT_BEGAN and visit:
+            self._attempt_began(number, kind, line, visit)
+        elif effect is Effect.STATE_ABORTED and self._is_running(line, node):
+            self._close(line, FAILED if near is line else ABORTED, number)
+        elif effect in _HANDLERS:
+            _HANDLERS[effect](self, number, previous, line, kind)
+        if kind.is_failure:
+            self._failures.add(number)
+
+    def _fail_entered(self, number: int, previous: int, kind: EventKind, line: ControlLine) -> None:
+        """Enter a Fail: it is never left."""
+        line.latest[kind.node] = number
+        line.open = kind.node
+        self.ended[number], self.left[number] = FAILED, self.times[number]
+        if self._sequence[previous].effect is _EXITED:
+            self._take_transition(number, previous, kind)
+
+    def _attempt_began(self, number: int, kind: EventKind, line: ControlLine, visit: int) -> None:
+        """Work starts, for the first time, again after a failure, or again after a redrive."""
+        node = kind.node
+        attempts = self.attempts[visit] = self.attempts.get(visit, 0) + 1
+        self._retries += attempts > 1 and self._begun[visit] > self._redrive
+        self._begun[visit] = number
+        self._mark_running(line, node)
+        if kind.type.endswith("StateStarted"):
+            total = self._lengths.get(number)
+            if kind.type == "ParallelStateStarted":
+                total = sum(owner == node for owner in self.group_owners.values())
+            self._forget(line, node, number)
+            line.inner[node] = GroupAttempt(node, line, total)
+
+    def _is_running(self, line: ControlLine, node: str) -> bool:
+        """Tell whether a state is in progress on a line of control."""
+        visit = line.latest.get(node)
+        return visit is not None and visit not in self.left
+
+    def _mark_running(self, line: ControlLine, node: str) -> None:
+        """Let the latest visit of a state be in progress, again if need be."""
+        visit = line.latest[node]
+        self.ended.pop(visit, None)
+        self.left.pop(visit, None)
+        line.open = node
+
+    def _forget(self, line: ControlLine, node: str, number: int) -> None:
+        """A Parallel or Map begins anew: what is inside it has not been entered yet."""
+        if line.inner.pop(node, None) is None:
+            return
+        inside = self._inside[node]
+        for one in inside:
+            self._change(one, number)
+        if not line.iteration:
+            for sources in self._transitions_taken.values():
+                for source in inside & sources.keys():
+                    del sources[source]
+
+    def _group_failed(self, number: int, previous: int, line: ControlLine, kind: EventKind) -> None:
+        """A child failed: it, and with it the whole attempt, is over."""
+        attempt = line.inner.get(kind.node)
+        if attempt is None:
+            return
+        visit = line.latest.get(kind.node)
+        if visit is not None and kind.type.endswith("StateFailed"):
+            self.ended[visit], self.left[visit] = FAILED, self.times[number]
+        failing = self.lines[previous].child_of(kind.node)
+        for child in attempt.lines.values():
+            if child is failing and attempt.culprit is None and child.open:
+                attempt.culprit = _deepest(child)
+            self._close(child, FAILED if child is failing else ABORTED, number)
+
+    def _succeeded(self, number: int, previous: int, _: ControlLine, __: EventKind) -> None:
+        last = self._sequence[previous]
+        if last.effect is _EXITED:
+            self._transitions_taken.setdefault("end", {})[last.node] = number
+
+    def _failed(self, number: int, _: int, line: ControlLine, __: EventKind) -> None:
+        self._close(line, FAILED, number)
+
+    def _aborted(self, number: int, _: int, line: ControlLine, __: EventKind) -> None:
+        self._close(line, ABORTED, number)
+
+    def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
+        """What did not succeed is in progress again; a Fail will be entered anew."""
+        self._redrive = number
+        self._reopen(self._root, number)
+
+    def _reopen(self, line: ControlLine, number: int) -> None:
+        node = line.open
+        if not node or self.graph.by_id[node].type == "Fail":
+            return
+        self._mark_running(line, node)
+        self._change(node, number)
+        attempt = (line.attempts or {}).get(node)
+        if attempt is not None:
+            attempt.culprit = None
+            for child in attempt.lines.values():
+                self._reopen(child, number)
+
+    def _close(self, line: ControlLine, status: str, number: int) -> None:
+        """End what is still open on this line of control, and inside it."""
+        node = line.open
+        if not node or not self._is_running(line, node):
+            return
+        visit = line.latest[node]
+        self.ended[visit], self.left[visit] = status, self.times[number]
+        self._change(node, number)
+        attempt = (line.attempts or {}).get(node)
+        for child in attempt.lines.values() if attempt else ():
+            self._close(child, ABORTED, number)
+
+    def _tallies(self, line: ControlLine) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield node and status -> count of what is on a line of control and inside it."""
+        for node, visit in line.latest.items():
+            yield node, {self.status(visit): 1}
+        for attempt in (line.attempts or {}).values():
+            self._settle(attempt)
+            yield from attempt.tally.items()
+            for child in attempt.lines.values():
+                yield from self._tallies(child)
+
+    def _settle(self, attempt: GroupAttempt) -> None:
+        """Fold the iterations that have finished into a tally: they change no more."""
+        tally = attempt.tally
+        visits: dict[str, list[int]] = {}
+        for line in attempt.finished:
+            for node, visit in line.latest.items():
+                visits.setdefault(node, []).append(visit)
+            if line.attempts:
+                line.latest = {}
+                for node, counts in self._tallies(line):
+                    tally.setdefault(node, Counter()).update(counts)
+        for node, numbers in visits.items():
+            tally.setdefault(node, Counter()).update(map(self.status, numbers))
+        attempt.finished.clear()
+
+
+_HANDLERS: dict[Effect, Callable[[Trace, int, int, ControlLine, EventKind], None]] = {
+    Effect.CHILD_FAILED: Trace._group_failed,  # noqa: SLF001 - the table belongs to the class
+    Effect.EXECUTION_SUCCEEDED: Trace._succeeded,  # noqa: SLF001
+    Effect.EXECUTION_FAILED: Trace._failed,  # noqa: SLF001
+    Effect.EXECUTION_STOPPED: Trace._aborted,  # noqa: SLF001
+    Effect.EXECUTION_REDRIVEN: Trace._redriven,  # noqa: SLF001
+}
+
+
+def _insides(graph: Graph) -> dict[str, set[str]]:
+    """Return Parallel or Map -> all states within it, at any depth."""
+    owners = {group.id: group.owner for group in graph.groups}
+    inside: dict[str, set[str]] = {}
+    for node in graph.nodes:
+        owner = owners[node.group]
+        while owner:
+            inside.setdefault(owner, set()).add(node.id)
+            owner = owners[graph.by_id[owner].group]
+    return inside
+
+
+def _deepest(line: ControlLine) -> tuple[str, int]:
+    """Return node and visit of the failure on a line of control: that of a child, if it has one."""
+    attempt = (line.attempts or {}).get(line.open)
+    if attempt is not None and attempt.culprit is not None:
+        return attempt.culprit
+    return line.open, line.latest[line.open]

@@ -1,0 +1,275 @@
+"""The visits of states: one stay in a state each, kept as columns and shown as objects.
+
+A history of 25,000 events has 12,500 visits, and a page looks at a few of them. So a visit is known
+by the number of the event that entered it, ``VisitTable`` keeps what is known of all visits by that
+number, and a ``Visit`` is made when a reader asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+
+RUNNING, SUCCEEDED, CAUGHT = "running", "succeeded", "caught"
+FAILED, ABORTED = "failed", "aborted"
+_FEW = 20
+"""After so many look-ups of a visit's events one by one, an index of all is made."""
+
+
+class VisitTable:
+    """What is known of each visit, by the number of the event that entered it."""
+
+    def __init__(self) -> None:
+        """Start without events. Number 0 stands for what came before the first event."""
+        self.last = 0
+        """The number of the last event."""
+        self.times = [0]
+        """Event -> when it happened, in epoch milliseconds."""
+        self.lines: list[ControlLine] = []
+        """Event -> the line of control it belongs to."""
+        self.owners = [0]
+        """Event -> the visit it belongs to, 0 if to none."""
+        self.left: dict[int, int] = {}
+        """Visit -> when it ended."""
+        self.ended: dict[int, str] = {}
+        """Visit -> its status, if it is over and did not succeed."""
+        self.attempts: dict[int, int] = {}
+        """Visit -> how often its work was started."""
+        self._views: dict[int, Visit] = {}
+        self._events: dict[int, list[int]] = {}  # visit -> its events, up to event _indexed
+        self._indexed = self._lookups = 0
+
+    def time_of(self, event: int) -> int:
+        """Return when an event happened, in epoch milliseconds."""
+        return self.times[event]
+
+    def status(self, visit: int) -> str:
+        """Return the status of a visit."""
+        return self.ended.get(visit) or (SUCCEEDED if visit in self.left else RUNNING)
+
+    def visit(self, node: str, number: int) -> Visit:
+        """Return the visit of a state that an event began, always the same object."""
+        view = self._views.get(number)
+        if view is None:
+            view = self._views[number] = Visit(self, node, number)
+        return view
+
+    def events_of(self, visit: int) -> list[int]:
+        """Return the ids of a visit's events, in order."""
+        if visit in self._events and self._indexed == self.last:
+            return self._events[visit]
+        self._lookups += 1
+        if self._lookups <= _FEW:
+            return list(_positions(self.owners, visit))
+        for number in range(self._indexed + 1, len(self.owners)):
+            owner = self.owners[number]
+            if owner == number:
+                self._events[owner] = [owner]
+            elif owner:
+                self._events[owner].append(number)
+        self._indexed = self.last
+        return self._events[visit]
+
+
+def _positions(owners: list[int], visit: int) -> Iterator[int]:
+    """Yield the positions of a visit among the owners of events."""
+    at = visit
+    try:
+        while True:
+            yield at
+            at = owners.index(visit, at + 1)
+    except ValueError:
+        return
+
+
+class Visit:
+    """One stay in a state, as far as the events go. ``number``: of the event that entered."""
+
+    __slots__ = ("_table", "node", "number")
+
+    def __init__(self, table: VisitTable, node: str, number: int) -> None:
+        """Look at the visit of ``node`` that event ``number`` began."""
+        self._table = table
+        self.node = node
+        self.number = number
+
+    @property
+    def entered_ms(self) -> int:
+        """Return when it began."""
+        return self._table.time_of(self.number)
+
+    @property
+    def left_ms(self) -> int | None:
+        """Return when it ended, None if it has not."""
+        return self._table.left.get(self.number)
+
+    @property
+    def status(self) -> str:
+        """Return its status."""
+        return self._table.status(self.number)
+
+    @property
+    def attempts(self) -> int:
+        """Return how often its work was started."""
+        return self._table.attempts.get(self.number, 0)
+
+    @property
+    def iteration(self) -> tuple[int, ...]:
+        """Return its index in each surrounding Map, outermost first."""
+        return self._table.lines[self.number].iteration
+
+    @property
+    def events(self) -> list[int]:
+        """Return the ids of its own events, in order."""
+        return self._table.events_of(self.number)
+
+    def __repr__(self) -> str:
+        """Return it in words, for debugging."""
+        return f"Visit({self.node!r}, {self.number}, {self.status})"
+
+
+class Visits(Sequence[Visit]):
+    """The visits of one state, in order. ``numbers``: the events that entered it."""
+
+    __slots__ = ("_node", "_table", "numbers")
+
+    def __init__(self, table: VisitTable, node: str) -> None:
+        """Begin before the first visit."""
+        self._table = table
+        self._node = node
+        self.numbers: list[int] = []
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Visit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Visit]: ...
+    def __getitem__(self, place: int | slice) -> Visit | list[Visit]:
+        """Return the visit at a place, always the same object."""
+        if isinstance(place, slice):
+            return [self._table.visit(self._node, number) for number in self.numbers[place]]
+        return self._table.visit(self._node, self.numbers[place])
+
+    def __iter__(self) -> Iterator[Visit]:
+        """Yield all of them."""
+        visit, node = self._table.visit, self._node
+        return (visit(node, number) for number in self.numbers)
+
+    def stays(self, now: int) -> Iterator[tuple[int, int]]:
+        """Yield when each was entered and left, ``now`` if it was not."""
+        entered = map(self._table.times.__getitem__, self.numbers)
+        return zip(entered, map(self._table.left.get, self.numbers, repeat(now)), strict=True)
+
+    def statuses(self) -> list[str]:
+        """Return the status of each."""
+        ended, left = self._table.ended, self._table.left
+        return [
+            ended.get(number) or (SUCCEEDED if number in left else RUNNING)
+            for number in self.numbers
+        ]
+
+    def iterations(self) -> list[tuple[int, ...]]:
+        """Return the iteration of each."""
+        lines = self._table.lines
+        return [lines[number].iteration for number in self.numbers]
+
+    def failed(self) -> set[int]:
+        """Return the places, from 1, of those that failed."""
+        ended = self._table.ended
+        if not ended:
+            return set()
+        return {place for place, one in enumerate(self.numbers, 1) if ended.get(one) == FAILED}
+
+    def place(self, visit: Visit) -> int:
+        """Return the number of a visit among them, from 1."""
+        return self.numbers.index(visit.number) + 1
+
+
+@dataclass(slots=True, eq=False)
+class GroupAttempt:
+    """One start of a Parallel or Map. ``total``: how many children it will have, if known.
+
+    ``tally``: state -> status -> number of iterations that ended so, without those just
+    ``finished``; ``culprit``: node and visit whose failure ended it.
+    """
+
+    node: str
+    home: ControlLine
+    total: int | None = None
+    started: int = 0
+    done: int = 0
+    lines: dict[int, ControlLine] = field(default_factory=dict)
+    finished: list[ControlLine] = field(default_factory=list)
+    tally: dict[str, Counter[str]] = field(default_factory=dict)
+    culprit: tuple[str, int] | None = None
+
+
+class ControlLine:
+    """One line of control: the execution itself (no attempt), a branch, or an iteration.
+
+    ``open``: the state it is in, "" if in none; ``latest``: state -> its latest visit.
+    """
+
+    __slots__ = ("attempt", "attempts", "group", "index", "iteration", "latest", "open")
+
+    def __init__(
+        self,
+        group: str,
+        attempt: GroupAttempt | None = None,
+        index: int = 0,
+        iteration: tuple[int, ...] = (),
+    ) -> None:
+        """Begin before its first state."""
+        self.group = group
+        self.attempt = attempt
+        self.index = index
+        self.iteration = iteration
+        self.open = ""
+        self.latest: dict[str, int] = {}
+        self.attempts: dict[str, GroupAttempt] | None = None  # most lines of control have none
+
+    @property
+    def inner(self) -> dict[str, GroupAttempt]:
+        """Return the current attempts of its Parallels and Maps; the caller may change the dict."""
+        if self.attempts is None:
+            self.attempts = {}
+        return self.attempts
+
+    def enclosing(self, group: str) -> ControlLine | None:
+        """Return the line of control that runs in ``group``: this one or one around it."""
+        line = self
+        while line.group != group:
+            if line.attempt is None:
+                return None
+            line = line.attempt.home
+        return line
+
+    def child_of(self, node: str) -> ControlLine | None:
+        """Return the branch or iteration of the Parallel or Map ``node`` that this is, or is in."""
+        line, attempt = self, self.attempt
+        while attempt is not None:
+            if attempt.node == node:
+                return line
+            line = attempt.home
+            attempt = line.attempt
+        return None
+
+    def find(self, node: str) -> GroupAttempt | None:
+        """Return the current attempt of a Parallel or Map on this line or inside it."""
+        for owner, attempt in (self.attempts or {}).items():
+            if owner == node:
+                return attempt
+            for child in attempt.lines.values():
+                found = child.find(node)
+                if found is not None:
+                    return found
+        return None
