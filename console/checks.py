@@ -43,7 +43,7 @@ def check_https(**_: Any) -> list[Warning]:
 @register(Tags.security, deploy=True)
 def check_secret(**_: Any) -> list[Warning]:
     """Warn of a secret that each host makes for itself."""
-    if environment.text("STEPYARD_SECRET"):
+    if environment.read_text("STEPYARD_SECRET"):
         return []
     path = settings.DATA_DIR / "secret"
     said = f"STEPYARD_SECRET is not set: the secret is {path}, which only this host has."

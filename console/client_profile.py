@@ -26,7 +26,7 @@ _SECRET = "aws_secret_access_key"
 
 
 class UnreadableProfileError(Exception):
-    """A credentials file is none. The message has the line."""
+    """A credentials file is none. The message says why, with the line if there is one."""
 
 
 def profile_text(key_id: str, secret: str, *, address: str, region: str) -> str:
@@ -47,11 +47,11 @@ def complete_profile(path: Path, *, address: str, before: str, region: str) -> N
     file without the profile is left alone. Raise ``UnreadableProfileError``, with the file as it
     was.
     """
-    text = path.read_text(encoding="utf-8")
     file = ConfigUpdater()
     try:
+        text = path.read_text(encoding="utf-8")
         file.read_string(text)
-    except Error as error:
+    except (Error, OSError, UnicodeDecodeError) as error:
         raise UnreadableProfileError(" ".join(str(error).split())) from None
     if not file.has_section(PROFILE):
         return

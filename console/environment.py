@@ -57,30 +57,30 @@ class SettingError(ImproperlyConfigured, ValueError):
 # -- variables -------------------------------------------------------------------------------------
 
 
-def text(name: str, default: str = "") -> str:
+def read_text(name: str, default: str = "") -> str:
     """Return a variable as it is."""
     return os.environ.get(name) or default
 
 
-def choice(name: str, known: Iterable[str], default: str) -> str:
+def read_choice(name: str, known: Iterable[str], default: str) -> str:
     """Return a variable that has one of a few values."""
-    given = text(name, default)
+    given = read_text(name, default)
     if given not in known:
         raise SettingError(name, _quoted(given), f"one of: {', '.join(known)}")
     return given
 
 
-def switch(name: str) -> bool:
+def read_switch(name: str) -> bool:
     """Tell whether a variable switches something on."""
-    given = text(name, "0").strip().lower()
+    given = read_text(name, "0").strip().lower()
     if given not in (*_ON, *_OFF):
         raise SettingError(name, _quoted(given), "1 (on) or 0 (off)")
     return given in _ON
 
 
-def number(name: str, default: float, least: float, most: float, unit: str) -> float:
+def read_number(name: str, default: float, least: float, most: float, unit: str) -> float:
     """Return a variable that is a number, with both limits allowed. ``unit``: of what."""
-    given = text(name, str(default))
+    given = read_text(name, str(default))
     try:
         found = float(given)
     except ValueError:
@@ -91,25 +91,25 @@ def number(name: str, default: float, least: float, most: float, unit: str) -> f
     return found
 
 
-def whole_number(name: str, default: int, least: int, most: int) -> int:
+def read_whole_number(name: str, default: int, least: int, most: int) -> int:
     """Return a variable that is a whole number, with both limits allowed."""
-    given = text(name, str(default)).strip()
+    given = read_text(name, str(default)).strip()
     if not given.isascii() or not given.isdecimal() or not least <= int(given[:19]) <= most:
         raise SettingError(name, _quoted(given), f"a whole number from {least} to {most}")
     return int(given)
 
 
-def region(name: str, default: str) -> str:
+def read_region(name: str, default: str) -> str:
     """Return a variable that names a region of AWS."""
-    given = text(name, default)
+    given = read_text(name, default)
     if not _REGION.fullmatch(given):
         raise SettingError(name, _quoted(given), "a region, as us-east-1")
     return given
 
 
-def hosts(name: str) -> list[str]:
+def read_hosts(name: str) -> list[str]:
     """Return a variable that lists host names by comma."""
-    found = [host.strip() for host in text(name).split(",") if host.strip()]
+    found = [host.strip() for host in read_text(name).split(",") if host.strip()]
     for host in found:
         if not _HOST.fullmatch(host):
             wanted = "host names by comma, without scheme and port, as yard.example.com"
@@ -117,9 +117,9 @@ def hosts(name: str) -> list[str]:
     return found
 
 
-def proxies(name: str) -> list[str]:
+def read_proxies(name: str) -> list[str]:
     """Return a variable that lists the addresses and networks of trusted proxies by comma."""
-    found = [one.strip() for one in text(name).split(",") if one.strip()]
+    found = [one.strip() for one in read_text(name).split(",") if one.strip()]
     for one in found:
         try:
             ipaddress.ip_network(one)
@@ -129,9 +129,9 @@ def proxies(name: str) -> list[str]:
     return found
 
 
-def web_address(name: str) -> str:
+def read_web_address(name: str) -> str:
     """Return a variable that is the address of a server, "" if it is not set."""
-    given = text(name)
+    given = read_text(name)
     if given and not is_web_address(given):
         raise SettingError(name, _quoted(given), "http://host:port or https://host")
     return given
@@ -143,7 +143,7 @@ def is_web_address(given: str) -> bool:
     return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def address_with(name: str, given: str, schemes: Iterable[str], wanted: str) -> SplitResult:
+def parse_address(name: str, given: str, schemes: Iterable[str], wanted: str) -> SplitResult:
     """Return the parts of an address that has one of these schemes; it may have a password."""
     parts = split_address(given)
     if parts is None:
@@ -167,12 +167,12 @@ def split_address(given: str) -> SplitResult | None:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def json_variable(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
+def read_json_variable(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the object in a variable, {} if it is not set."""
-    return _object(text(name, "{}"), name, shape)
+    return _object(read_text(name, "{}"), name, shape)
 
 
-def json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[str, Any]:
+def read_json_file(path: Path, shape: TypeAdapter[Any], name: str = "") -> dict[str, Any]:
     """Return the object in a file, {} if there is none. ``name``: of the variable that names it.
 
     A file that a variable names must be there.

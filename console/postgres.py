@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import secrets
 import socket
 import threading
 from time import monotonic
@@ -41,6 +42,7 @@ T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 QUIET_S = 4.0
 SUSPECT_S = 0.5
+"""As ``QUIET_S``, where another connection has fallen silent since something was heard on this."""
 GRACE_S = 0.5
 STATEMENT_S = 20.0
 """The longest statement of a process that serves, but for those of ``patient`` threads."""
@@ -66,6 +68,7 @@ _SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SERVER_TIMEOUT
 _WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
+_RANDOM = secrets.token_hex(4)
 _names = itertools.count()
 _own = threading.local()
 _asking = threading.Lock()
@@ -97,8 +100,11 @@ def patient() -> Iterator[None]:
 
 
 def new_name() -> str:
-    """Return the name of a new connection: by it the server knows it among all others."""
-    return f"stepyard {socket.gethostname()[:24]} {os.getpid()} {next(_names)}"
+    """Return the name of a new connection: by it the server knows it among all others.
+
+    Hosts may have the same name, and processes that were forked the same random part.
+    """
+    return f"stepyard {socket.gethostname()[:20]} {os.getpid()} {_RANDOM}-{next(_names)}"
 
 
 class Connection(psycopg.Connection[Any]):

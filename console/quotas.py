@@ -62,7 +62,7 @@ def _quotas(project: str) -> Quotas:
     return replace(_AWS, **_checked(_of_all(given), "quotas") | _checked(own, place))
 
 
-def check(given: dict[str, Any], where: str) -> None:
+def check_quotas(given: dict[str, Any], where: str) -> None:
     """Raise ``SettingError`` unless an object says quotas. ``where``: the file or variable."""
     _checked(_of_all(given), where)
     projects = given.get(_PROJECTS, {})

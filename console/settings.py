@@ -45,10 +45,10 @@ STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
 STEPYARD_PAGING_KEY = derived(_MASTER, "paging")
 
 DEBUG = False
-STEPYARD_HTTPS = environment.switch("STEPYARD_HTTPS")
+STEPYARD_HTTPS = environment.read_switch("STEPYARD_HTTPS")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", ".localhost"]
-ALLOWED_HOSTS += environment.hosts("STEPYARD_HOSTS")
-STEPYARD_PROXIES = environment.proxies("STEPYARD_PROXIES")
+ALLOWED_HOSTS += environment.read_hosts("STEPYARD_HOSTS")
+STEPYARD_PROXIES = environment.read_proxies("STEPYARD_PROXIES")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -113,7 +113,7 @@ def _sqlite() -> dict[str, Any]:
     }
 
 
-_CONNECTIONS = environment.whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
+_CONNECTIONS = environment.read_whole_number("STEPYARD_DATABASE_CONNECTIONS", 12, 1, 1000)
 _POOL = {
     "connection_class": postgres.Connection,
     # a hundred threads may want one now and then; the server has a hundred for all processes
@@ -128,7 +128,7 @@ _POOL = {
 
 def _postgres(url: str) -> dict[str, Any]:
     name, wanted = "STEPYARD_DATABASE_URL", "postgres://user:password@host:port/name"
-    parts = environment.address_with(name, url, ("postgres", "postgresql"), wanted)
+    parts = environment.parse_address(name, url, ("postgres", "postgresql"), wanted)
     if parts.path in ("", "/"):
         raise SettingError(name, "an address without the name of a database", wanted)
     query = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
@@ -144,7 +144,7 @@ def _postgres(url: str) -> dict[str, Any]:
     }
 
 
-_URL = environment.text("STEPYARD_DATABASE_URL")
+_URL = environment.read_text("STEPYARD_DATABASE_URL")
 DATABASES = {"default": _postgres(_URL) if _URL else _sqlite()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -212,32 +212,33 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = journal.configure(environment.text("STEPYARD_LOG", "text"))
+LOGGING = journal.configure(environment.read_text("STEPYARD_LOG", "text"))
 
 # -- Stepyard --------------------------------------------------------------------------------------
 
-STEPYARD_REGION = environment.region("STEPYARD_REGION", "us-east-1")
+STEPYARD_REGION = environment.read_region("STEPYARD_REGION", "us-east-1")
 STEPYARD_ACCOUNT = "123456789012"
-STEPYARD_LIMITS = environment.choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
-environment.choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
+STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "aws")
+environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
 STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
 # layouts of workflows that were drawn; tests choose a folder of their own
 STEPYARD_LAYOUTS = None if TESTING else DATA_DIR / "layouts"
-STEPYARD_LEASE_S = environment.number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")  # of a worker
+STEPYARD_LEASE_S = environment.read_number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the object in a file of the data folder, {} if there is none; tests have none."""
-    return {} if TESTING else environment.json_file(DATA_DIR / name, shape)
+    return {} if TESTING else environment.read_json_file(DATA_DIR / name, shape)
 
 
 def _functions() -> dict[str, str]:
     """Functions of ``DATA/functions.json`` and of the environment, which wins."""
     shape = setting_shapes.FUNCTIONS
-    return _kept("functions.json", shape) | environment.json_variable("STEPYARD_FUNCTIONS", shape)
+    given = environment.read_json_variable("STEPYARD_FUNCTIONS", shape)
+    return _kept("functions.json", shape) | given
 
 
 STEPYARD_FUNCTIONS = _functions()
@@ -247,9 +248,9 @@ STEPYARD_SAMPLE_FUNCTIONS = SAMPLE_FUNCTIONS  # for sample machines only; ``up -
 def _quotas() -> dict[str, Any]:
     """What differs from AWS's quotas: ``DATA/quotas.json`` and the environment, which wins."""
     kept = _kept("quotas.json", setting_shapes.OBJECT)
-    given = environment.json_variable("STEPYARD_QUOTAS", setting_shapes.OBJECT)
-    quotas.check(kept, str(DATA_DIR / "quotas.json"))
-    quotas.check(given, "STEPYARD_QUOTAS")
+    given = environment.read_json_variable("STEPYARD_QUOTAS", setting_shapes.OBJECT)
+    quotas.check_quotas(kept, str(DATA_DIR / "quotas.json"))
+    quotas.check_quotas(given, "STEPYARD_QUOTAS")
     return kept | given
 
 
@@ -259,7 +260,8 @@ STEPYARD_QUOTAS = _quotas()
 def _targets() -> dict[str, dict[str, Any]]:
     """Where calls to AWS services go: ``DATA/targets.json`` and the environment, which wins."""
     shape = setting_shapes.TARGETS
-    return _kept("targets.json", shape) | environment.json_variable("STEPYARD_TARGETS", shape)
+    given = environment.read_json_variable("STEPYARD_TARGETS", shape)
+    return _kept("targets.json", shape) | given
 
 
 STEPYARD_TARGETS = _targets()
@@ -267,20 +269,20 @@ STEPYARD_TARGETS = _targets()
 
 def _mocks() -> dict[str, Any]:
     """The mock configuration of Step Functions Local, from where it says or the data folder."""
-    named = environment.text("SFN_MOCK_CONFIG")
+    named = environment.read_text("SFN_MOCK_CONFIG")
     if TESTING or not named:
         return _kept("MockConfigFile.json", setting_shapes.MOCKS)
-    return environment.json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
+    return environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
 
 
 STEPYARD_MOCKS = _mocks()
-STEPYARD_EXPRESS_EVENTS = environment.switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
+STEPYARD_EXPRESS_EVENTS = environment.read_switch("STEPYARD_EXPRESS_EVENTS")  # AWS tells none
 
 
 def _mail(url: str) -> dict[str, Any]:
     """Read ``smtp[s]://user:password@host:port/?from=address``; smtps is TLS, else STARTTLS."""
     name, wanted = "STEPYARD_MAIL", "smtp://user:password@host:port/?from=address"
-    parts = environment.address_with(name, url, ("smtp", "smtps"), wanted)
+    parts = environment.parse_address(name, url, ("smtp", "smtps"), wanted)
     if not parts.hostname:
         raise SettingError(name, "an address without a host", wanted)
     return {
@@ -293,7 +295,7 @@ def _mail(url: str) -> dict[str, Any]:
     }
 
 
-STEPYARD_MAIL = environment.text("STEPYARD_MAIL")
+STEPYARD_MAIL = environment.read_text("STEPYARD_MAIL")
 if STEPYARD_MAIL:
     _SMTP = _mail(STEPYARD_MAIL)
     EMAIL_HOST, EMAIL_PORT = _SMTP["host"], _SMTP["port"]
@@ -302,10 +304,10 @@ if STEPYARD_MAIL:
     EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
     DEFAULT_FROM_EMAIL = _SMTP["sender"]
     EMAIL_TIMEOUT = 15
-STEPYARD_METRICS_TOKEN = environment.text("STEPYARD_METRICS_TOKEN")
+STEPYARD_METRICS_TOKEN = environment.read_text("STEPYARD_METRICS_TOKEN")
 STEPYARD_RETENTION_DAYS: float | None = None  # after which ended executions are removed
-if environment.text("STEPYARD_RETENTION_DAYS"):
-    STEPYARD_RETENTION_DAYS = environment.number(
+if environment.read_text("STEPYARD_RETENTION_DAYS"):
+    STEPYARD_RETENTION_DAYS = environment.read_number(
         "STEPYARD_RETENTION_DAYS", 0, 0.001, 36_500, "days"
     )
-STEPYARD_URL = environment.web_address("STEPYARD_URL")  # of the API; ``up`` knows its own
+STEPYARD_URL = environment.read_web_address("STEPYARD_URL")  # of the API; ``up`` knows its own

@@ -104,7 +104,7 @@ def _activity(arn: str, project: str, *, sample: bool) -> Plan:
 
 def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> Plan:
     what = f"function {name}"
-    found = targets.registered(name, arn, machine, sample=sample)
+    found = targets.registered_function(name, arn, machine, sample=sample)
     if found is not None:
         target, where = found
         shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"

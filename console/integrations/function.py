@@ -44,7 +44,7 @@ class Context:
 def call(task: Task) -> Outcome:
     """Call the function of a task."""
     name = function_name(task.resource)
-    found = targets.registered(name, task.resource, task.machine, sample=task.sample)
+    found = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
     if found is None:
         request = uuid.uuid4()
         return Failed(
@@ -68,7 +68,7 @@ def runs_here(task: Task) -> bool:
     if task.kind != "lambda":
         return False
     name = function_name(task.resource)
-    found = targets.registered(name, task.resource, task.machine, sample=task.sample)
+    found = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
     return found is not None and not is_url(found[0])
 
 

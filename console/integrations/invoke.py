@@ -23,7 +23,7 @@ def call(task: Task) -> Outcome:
     if not isinstance(named, str) or not named:
         return aws.call(task)  # which tells what is missing
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
-    if targets.registered(name, arn(name), task.machine, sample=task.sample):
+    if targets.registered_function(name, arn(name), task.machine, sample=task.sample):
         return _registered(task, name, parameters)
     if targets.find("lambda", task.machine):
         return _remote(task)
@@ -33,7 +33,7 @@ def call(task: Task) -> Outcome:
 def by_arn(task: Task) -> Outcome:
     """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
     name = function.function_name(task.resource)
-    registered = targets.registered(name, task.resource, task.machine, sample=task.sample)
+    registered = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
     if registered or not targets.find("lambda", task.machine):
         return function.call(task)
     parameters = {"FunctionName": task.resource, "Payload": engine.loads(task.input)}

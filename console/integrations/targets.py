@@ -110,7 +110,9 @@ def function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None
     return None
 
 
-def registered(name: str, arn: str, machine: MachineKey, *, sample: bool) -> tuple[str, str] | None:
+def registered_function(
+    name: str, arn: str, machine: MachineKey, *, sample: bool
+) -> tuple[str, str] | None:
     """Return what stands for a function and where that is said.
 
     What the operator registered comes first, then a target for ``lambda`` (None: the function is

@@ -31,29 +31,49 @@ _TICK_S = 1.0
 
 
 class Watchdog:
-    """Call ``look`` about once a second.
+    """Looks once a second, on a thread of its own: ``start``, ``stop``.
 
     The time is counted in looks: that in which the process was stopped or the machine slept is no
     fault of the process.
     """
 
-    def __init__(self, moved_at: Callable[[], float], what: str) -> None:
-        """``moved_at``: a number that changes whenever the process moves. ``what``: for people."""
+    def __init__(
+        self, moved_at: Callable[[], float], what: str, on_move: Callable[[], None] | None = None
+    ) -> None:
+        """``moved_at``: a number that changes whenever the process moves. ``what``: for people.
+
+        ``on_move``: called when it has.
+        """
         self._moved_at = moved_at
         self._what = what
+        self._on_move = on_move
         self._seen = moved_at()
         self._stood_s = 0.0
+        self._ended = threading.Event()
 
-    def look(self) -> bool:
-        """Return whether the process has moved; end it if it has not for twice its lease."""
+    def start(self) -> None:
+        """Begin to watch."""
+        threading.Thread(target=self._run, name="watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no longer: the process is about to end by itself."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_TICK_S):
+            self._look()
+
+    def _look(self) -> None:
+        """End the process if it has not moved for twice its lease."""
         seen = self._moved_at()
         if seen != self._seen:
             self._seen, self._stood_s = seen, 0.0
-            return True
+            if self._on_move is not None:
+                self._on_move()
+            return
         self._stood_s += _TICK_S
         if self._stood_s >= 2 * settings.STEPYARD_LEASE_S:
             self._end()
-        return False
 
     def _end(self) -> None:
         stood_s, self._stood_s = self._stood_s, 0.0
@@ -61,6 +81,8 @@ class Watchdog:
             postgres.answer(server(), "SELECT 1")
         except psycopg.Error as error:
             outages.note(self._what, error)
+            return
+        if self._ended.is_set():
             return
         log.error("this process stands still and ends", what=self._what, for_s=stood_s)
         os._exit(EXIT_CODE)
@@ -75,8 +97,8 @@ class Pulse:
 
     def start(self) -> None:
         """Begin to use them and to watch."""
-        for name, target in (("pulse", self._beat), ("watchdog", self._watch)):
-            threading.Thread(target=target, name=name, daemon=True).start()
+        threading.Thread(target=self._beat, name="pulse", daemon=True).start()
+        Watchdog(lambda: self._moved_at, "the pool of connections").start()
 
     def _beat(self) -> None:
         while True:
@@ -89,9 +111,3 @@ class Pulse:
                 outages.note("the pool of connections", error)
             connection.close()
             time.sleep(_TICK_S)
-
-    def _watch(self) -> None:
-        dog = Watchdog(lambda: self._moved_at, "the pool of connections")
-        while True:
-            time.sleep(_TICK_S)
-            dog.look()

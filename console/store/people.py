@@ -10,9 +10,9 @@ their rights away or would leave no owner:
 
 Removal takes everything away that would let the person in again: the project's access keys, the
 invitations that they made or that were made for them, and, if they belong to no other project, the
-password and the login links. A new password, also an
-unusable one, ends every session, because a session carries a hash of it (Django's
-``get_session_auth_hash``). Adding the person again therefore starts from nothing.
+password and the login links. A new password, also an unusable one, ends every session, because a
+session carries a hash of it (Django's ``get_session_auth_hash``). Adding the person again therefore
+starts from nothing.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _known(work: claims.Work) -> AbstractContextManager[None]:
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
 
-def deliver_of_sample(execution_id: int, number: int) -> None:
+def deliver_sample_activity(execution_id: int, number: int) -> None:
     """Do so if the execution is of a sample machine: only those have these activities worked."""
     roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
     if is_sample(roles.first() or ""):

@@ -156,7 +156,7 @@ class Embedded:
         if name in self._activities and delivery.works_activity(arn):
             self._offer(execution_id, task)
         elif name in self._sample_activities:
-            self._offer(execution_id, task, delivery.deliver_of_sample)
+            self._offer(execution_id, task, delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 

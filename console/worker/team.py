@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger(__name__)
-_LEAVE_S = 4.0  # a process manager waits for fifteen at most
+_LEAVE_S = 3.0  # a process manager waits for fifteen at most
 _FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
 FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
 """Topics that a process without a worker hands to the workers."""

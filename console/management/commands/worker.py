@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AGAIN_S = 0.05  # between the death of a process and its successor
-_YOUNG_S = 10.0
+_YOUNG_S = 10.0  # one that ended by itself before could not start
 _LONGEST_S = 5.0
 _LOOK_S = 0.2
-_WATCH_S = 1.0
 _GRACE_S = 5.0
 
 
@@ -80,17 +79,14 @@ def _work(parent: int | None = None) -> None:
     worker = Team(on_end=ended.set)
     worker.start()
     print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
-    watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease")
     health_file.touch()
-    looked_at = time.monotonic()
+    watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease", health_file.touch)
+    watchdog.start()
     while not asked and not ended.wait(_LOOK_S):
         if parent is not None and os.getppid() != parent:
             log.warning("the process that forked this worker is gone; it ends", parent=parent)
             break
-        if time.monotonic() - looked_at >= _WATCH_S:
-            looked_at = time.monotonic()
-            if watchdog.look():
-                health_file.touch()
+    watchdog.stop()
     worker.stop()
     health_file.remove()
 

@@ -121,7 +121,7 @@ def test_what_comes_before_what(
     """Own functions, then a target that names Lambda, then the function of the sample."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
     arn = LAMBDA.format("NotifyCustomer")
-    found = targets.registered("NotifyCustomer", arn, M, sample=of_sample)
+    found = targets.registered_function("NotifyCustomer", arn, M, sample=of_sample)
     assert (found or ("", ""))[1].startswith(wanted)
     assert (found is None) == (wanted == "")
     task = Task("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
