@@ -151,7 +151,8 @@ async def _is_signed_in(scope: dict[str, Any]) -> bool:
         found = SimpleCookie(cookies.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
     except CookieError:
         return False
-    return found is not None and await sync_to_async(_is_open)(found.value)
+    key = "" if found is None else found.value
+    return key.isascii() and key.isalnum() and await sync_to_async(_is_open)(key)
 
 
 def _is_open(key: str) -> bool:

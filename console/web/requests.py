@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import BadRequest
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def named(
         clear_contextvars()
         bind_contextvars(request_id=number)
         try:
+            _refuse_nul(request)
             response = get_response(request)
         finally:
             clear_contextvars()
@@ -31,3 +33,15 @@ def named(
         return response
 
     return answer
+
+
+def _refuse_nul(request: HttpRequest) -> None:
+    """Raise ``BadRequest`` for a NUL in address, query, cookie or form: PostgreSQL keeps none.
+
+    Not of a start link, whose body is its input, whatever it says of itself.
+    """
+    values = [value for _, many in request.GET.lists() for value in many]
+    form = request.content_type == "application/x-www-form-urlencoded"
+    sent = form and not request.path.startswith("/start/") and b"%00" in request.body
+    if sent or any("\0" in one for one in (request.path, *values, *request.COOKIES.values())):
+        raise BadRequest("a NUL character")

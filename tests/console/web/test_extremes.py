@@ -85,3 +85,16 @@ def test_a_role_that_no_column_holds_is_told(patient: Client) -> None:
         "role": role,
     }
     assert "Invalid Role Arn" in text(patient.post(reverse("new"), typed), 422)
+
+
+def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
+    """No text of PostgreSQL holds one: in address, query, form and cookie."""
+    refused = "This request cannot be understood"
+    assert refused in text(patient.get("/executions/", {"find": "a\0b"}), 400)
+    assert refused in text(patient.get("/machines/a%00b/"), 400)
+    assert refused in text(patient.post(reverse("new"), "name=a%00b", _FORM), 400)
+    patient.cookies["stepyard_session"] = "abcdefgh\0"
+    assert refused in text(patient.get("/"), 400)
+
+
+_FORM = "application/x-www-form-urlencoded"
