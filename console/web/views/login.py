@@ -37,7 +37,7 @@ def form(request: HttpRequest) -> HttpResponse:
         return render(request, "login/page.html", context, status=422)
     login(request, user)
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    return redirect(after if mine else "overview")
+    return redirect(after if mine and after.startswith("/") else "overview")
 
 
 @login_not_required
