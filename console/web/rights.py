@@ -36,6 +36,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- whoever asks
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
+    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # who knows the token
     "start-link": {"POST": (ANYBODY,)},  # who knows the secret
     "shared": {"GET": (ANYBODY,)},  # who knows the token
     "prometheus": {"GET": (ANYBODY,)},  # this machine, or who knows the token
@@ -43,6 +44,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "readyz": {"GET": (ANYBODY,)},
     # -- whoever is signed in
     "logout": {"POST": (SIGNED_IN,)},
+    "password": {"GET": (SIGNED_IN,), "POST": (SIGNED_IN,)},
     "preferences": {"POST": (SIGNED_IN,)},
     # -- reading
     **{
@@ -141,6 +143,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- the project and its people
     "team": {"GET": (VIEW,), "POST": ("PutMember",)},
     "team-remove": {"POST": ("RemoveMember",)},
+    "invite": {"POST": ("CreateInvitation",)},
+    "invitation-revoke": {"POST": ("RevokeInvitation",)},
     "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
     "key": {"POST": ("UpdateAccessKey",)},
     "project-settings": {"GET": (VIEW,), "POST": ("PutMaskedPaths",)},

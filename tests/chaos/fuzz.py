@@ -96,10 +96,14 @@ def fuzz(folder: Path, server: Postgres | None, size: Size) -> Report:
     fuzzer = Fuzzer(yard, size.seed)
     try:
         _prepare(fuzzer)
-        for kind, make in (("api", _caller(fuzzer)), ("page", _visitor(fuzzer))):
+        for kind, maker in (("api", _caller), ("page", _visitor)):
             begun = time.monotonic()
-            with ThreadPoolExecutor(_THREADS) as pool:
-                list(pool.map(make, range(size.n)))
+            address = f"http://127.0.0.1:{yard.port}"
+            with (
+                httpx.Client(base_url=address, timeout=_LATE_S) as web,
+                ThreadPoolExecutor(_THREADS) as pool,
+            ):
+                list(pool.map(maker(fuzzer, web), range(size.n)))
             report.facts[f"{kind}_s"] = round(time.monotonic() - begun, 1)
         alive = httpx.get(f"http://127.0.0.1:{yard.port}/healthz", timeout=_LATE_S)
         if alive.status_code != httpx.codes.OK:
@@ -179,7 +183,7 @@ def _prepare(fuzzer: Fuzzer) -> None:
 # -- calls of the API ------------------------------------------------------------------------------
 
 
-def _caller(fuzzer: Fuzzer) -> Callable[[int], None]:
+def _caller(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
     """Return what makes one call of a number: any action, each with what its model knows."""
     from console.awsapi import services
 
@@ -189,7 +193,6 @@ def _caller(fuzzer: Fuzzer) -> Callable[[int], None]:
     yard = fuzzer.yard
     yard.client()
     keys = Credentials(*yard._key)
-    web = httpx.Client(base_url=f"http://127.0.0.1:{yard.port}", timeout=_LATE_S)
 
     def call(number: int) -> None:
         rng = fuzzer.draw("api", number)
@@ -290,10 +293,9 @@ def _holds(value: Any) -> bool:
 # -- requests of pages -----------------------------------------------------------------------------
 
 
-def _visitor(fuzzer: Fuzzer) -> Callable[[int], None]:
+def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
     """Return what makes one request of a number: any address, with what pages ask for."""
     yard = fuzzer.yard
-    web = httpx.Client(base_url=f"http://127.0.0.1:{yard.port}", timeout=_LATE_S)
     link = yard.manage("login_url", "--user", "chaos").split()[-1]
     web.get("/login/" + link.rstrip("/").rpartition("/")[2] + "/")
     web.get("/machines/new/")  # which sets the cookie of forms

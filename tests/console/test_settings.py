@@ -74,8 +74,9 @@ def test_what_a_team_s_host_lacks_is_told(tmp_path: Path, lacking: str, ids: set
 def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
     """By path and mode, those alone; the URL of the API is not missed where one process is all."""
     modes = {
-        "secret": 0o640,
-        "credentials": 0o600,
+        "secret": 0o640,  # mended when it is read
+        "credentials": 0o640,
+        "login-url": 0o600,
         "stepyard.sqlite3-wal": 0o604,
         "quotas.json": 0o644,
     }
@@ -86,7 +87,7 @@ def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
     done = check(tmp_path, STEPYARD_HTTPS="1")
     told = {"W002", "W004", "W005"}
     assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == told
-    listed = f"{tmp_path / 'secret'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
+    listed = f"{tmp_path / 'credentials'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
     assert f"may read or change: {listed}" in done.stderr
 
 

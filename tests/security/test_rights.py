@@ -83,10 +83,11 @@ API = {
 LEAST = {action: role for role, text in API.items() for action in text.split()}
 
 PAGE = {
-    (ANYBODY, ANYBODY): "login login-link",
+    (ANYBODY, ANYBODY): "login login-link invitation",
     (ANYBODY, None): "shared prometheus healthz readyz",
     (None, ANYBODY): "start-link",
     (None, SIGNED_IN): "logout preferences",
+    (SIGNED_IN, SIGNED_IN): "password",
     ("viewer", None): """
         arn audit behind charts charts-csv charts-delta compare definition delta diff download
         event event-payload events events-csv events-json execution execution-export
@@ -106,7 +107,7 @@ PAGE = {
     ("editor", "editor"): "new edit delete rule-delete",
     (None, "editor"): "check start-link-revoke rule-switch target-add target-remove",
     ("viewer", "owner"): "team",
-    (None, "owner"): "team-remove",
+    (None, "owner"): "team-remove invite invitation-revoke",
 }
 """Least role to GET and to POST, None: the method is not taken -> names of addresses."""
 CELLS = {name: dict(zip(("GET", "POST"), pair, strict=True)) for pair, text in PAGE.items()

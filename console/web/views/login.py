@@ -51,7 +51,9 @@ def form(request: HttpRequest) -> HttpResponse:
         return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    return let_in(request, asked.get_user(), after if mine else "overview")
+    return let_in(
+        request, asked.get_user(), after if mine and after.startswith("/") else "overview"
+    )
 
 
 def too_many(

@@ -50,5 +50,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 def local(request: HttpRequest, address: str, otherwise: str = "/") -> str:
     """Return the address if it is one of ours, else the other one: the overview's."""
-    mine = url_has_allowed_host_and_scheme(address, {request.get_host()}, request.is_secure())
+    whole = address.startswith(("/", "http://", "https://"))  # Django takes others for view names
+    hosts = {request.get_host()}
+    mine = whole and url_has_allowed_host_and_scheme(address, hosts, request.is_secure())
     return address if mine else otherwise

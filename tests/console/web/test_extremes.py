@@ -98,3 +98,15 @@ def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
 
 
 _FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    "following", ["x", "é", "overview", "//evil.org", "javascript:x", "a" * 99]
+)
+def test_what_is_no_address_is_not_led_to(patient: Client, following: str) -> None:
+    """Django takes a word without a slash for a view's name, and fails if there is none."""
+    answer = patient.post(reverse("preferences"), {"theme": "dark", "next": following})
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    typed = {"username": "owner", "password": "a long enough password", "next": following}
+    answer = patient.post(reverse("login"), typed)
+    assert (answer.status_code, answer["Location"]) == (302, "/")
