@@ -52,7 +52,6 @@ def advance(
     try:
         _receive(turn, message)
         _work(turn, enough, to_the_end=budget > 0)
-        task.start_calls(turn)
     except HistoryFullError:
         _history_full(turn)
     except MachineDeletingError:

@@ -68,7 +68,6 @@ class Turn:
         self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output of this turn
         self.variables = Variables(self)
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
-        self.calls: list[tuple[int, int]] = []  # frame and task of the calls scheduled in this turn
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
         # What failed or was stopped in this turn: a redrive goes on from it, if nothing takes it.
         self.lost_frames: dict[int, Frame] = {}

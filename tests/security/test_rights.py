@@ -313,7 +313,7 @@ def addresses(patterns: list[Any], before: str = "/") -> Iterator[tuple[str, str
 
 ROUTES = dict(addresses(get_resolver().url_patterns))
 FILLED = {
-    "map-runs/<int:number>": "map-runs/3",
+    "map-runs/<number:number>": "map-runs/3",
     "<str:machine>": "machine",
     "<str:execution>": "x",
     "<str:activity>": "work",
@@ -323,7 +323,7 @@ FILLED = {
     "<str:secret>": "nonsense",
     "<str:kind>": "graph.svg",
     "<path:arn>": NAMED["executionArn"],
-    "<int:number>": "1",
+    "<number:number>": "1",
 }
 
 

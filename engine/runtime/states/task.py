@@ -14,7 +14,7 @@ from engine.errors import (
     StatesError,
 )
 from engine.history.event_types import Family
-from engine.language.model import Pattern, QueryLanguage, Task
+from engine.language.model import Pattern, QueryLanguage
 from engine.runtime import commands, flow, messages
 from engine.runtime.payload import Payload, limited
 from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
@@ -22,6 +22,7 @@ from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
     from engine.data.expression import Expression
+    from engine.language.model import Task
     from engine.runtime.messages import Message
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
@@ -32,35 +33,17 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at the end of the turn.
-
-    Not at once: where a sibling fails in the same turn the task is cancelled before anybody calls
-    it. AWS, too, schedules the tasks of all branches before the first one starts [recorded].
-    """
+    """Schedule the task; all but an activity count as started at once."""
     if state.resource.arn in turn.moment.missing_activities:
         msg = f"The activity {state.resource.arn} does not exist."
         raise InterpreterError(msg)
     command = _command(turn, frame, state)
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled(turn, command))
-    turn.keep(frame, phase="task", waits_for=command.task, started_event=0, submitted=False)
+    frame = turn.keep(frame, phase="task", waits_for=command.task, started_event=0, submitted=False)
     if command.kind != "activity":
-        turn.calls.append((frame.id, command.task))
+        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _named(state))
+        turn.keep(frame, started_event=frame.cursor)
     turn.command(command)
-
-
-def start_calls(turn: Turn) -> None:
-    """Write ...Started for the calls that this turn has scheduled and nothing has cancelled."""
-    for number, task in turn.calls:
-        frame = turn.frames.get(number)
-        if turn.status != "RUNNING" or frame is None:
-            continue
-        if frame.phase != "task" or frame.waits_for != task:
-            continue
-        state = turn.state(frame)
-        if isinstance(state, Task):
-            frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Started", _named(state))
-            turn.keep(frame, started_event=frame.cursor)
-    turn.calls.clear()
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:

@@ -46,65 +46,6 @@ def test_function_task_events() -> None:
     assert sim.output == {"x": 1}
 
 
-def test_a_call_that_nobody_made_has_not_started() -> None:
-    """A sibling fails in the step that schedules it: it is cancelled before anybody calls it."""
-    branches = [machine("A", A=task()), machine("F", F={"Type": "Fail", "Error": "No"})]
-    sim = Sim(machine("P", P={"Type": "Parallel", "Branches": branches}))
-    assert sim.cancelled == [6]
-    assert sim.story[2:] == [
-        "3<2 ParallelStateStarted P",
-        "4<3 TaskStateEntered A",
-        "5<3 FailStateEntered F",
-        "6<4 LambdaFunctionScheduled A",
-        "7<5 TaskStateAborted A",
-        "8<5 ParallelStateFailed P",
-        "9<8 ExecutionFailed",
-    ]
-
-
-def test_an_iteration_that_fails_at_once_leaves_no_started_call() -> None:
-    """Not for the items before it, nor after a retry of the Map; those that go on have started."""
-    inner = machine(
-        "Bad?",
-        **{
-            "Bad?": {
-                "Type": "Choice",
-                "Choices": [{"Variable": "$", "NumericEquals": 2, "Next": "F"}],
-                "Default": "A",
-            },
-            "A": task(),
-            "F": {"Type": "Fail", "Error": "No"},
-        },
-    )
-    retry = [{"ErrorEquals": ["No"], "MaxAttempts": 1, "IntervalSeconds": 1}]
-    sim = Sim(machine("M", M={"Type": "Map", "ItemProcessor": inner, "Retry": retry}), [1, 2])
-    sim.fire()
-    assert sim.finish is not None
-    assert sim.types.count("LambdaFunctionScheduled") == len(sim.cancelled) == 2
-    assert "LambdaFunctionStarted" not in sim.types
-
-
-def test_calls_of_all_branches_are_scheduled_before_the_first_starts() -> None:
-    """As AWS writes them; each start points at its own call, and a redrive starts calls anew."""
-    branches = [machine("A", A=task()), machine("B", B=task())]
-    sim = Sim(machine("P", P={"Type": "Parallel", "Branches": branches}))
-    assert sim.story[3:] == [
-        "4<3 TaskStateEntered A",
-        "5<3 TaskStateEntered B",
-        "6<4 LambdaFunctionScheduled A",
-        "7<5 LambdaFunctionScheduled B",
-        "8<6 LambdaFunctionStarted A",
-        "9<7 LambdaFunctionStarted B",
-    ]
-    sim.succeed("A")
-    sim.fail("B")
-    sim.redrive()
-    assert sim.types[-2:] == ["LambdaFunctionScheduled", "LambdaFunctionStarted"]
-    sim.succeed("B")
-    assert sim.finish is not None
-    assert sim.finish.status == "SUCCEEDED"
-
-
 @pytest.mark.parametrize(
     ("pattern", "ending"),
     [("", "Failed"), (".sync", "SubmitFailed"), (".waitForTaskToken", "SubmitFailed")],
