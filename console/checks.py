@@ -72,6 +72,16 @@ def check_database(**_: Any) -> list[Warning]:
 
 
 @register(Tags.security, deploy=True)
+def check_proxies(**_: Any) -> list[Warning]:
+    """Warn of a proxy whose address stands for everybody's."""
+    if settings.STEPYARD_PROXIES or not settings.STEPYARD_HTTPS:
+        return []
+    said = "STEPYARD_PROXIES is not set: everybody has the proxy's address and shares its limits."
+    hint = "Name the proxy's address, and let it set X-Forwarded-For itself."
+    return [Warning(said, hint=hint, id="stepyard.W006")]
+
+
+@register(Tags.security, deploy=True)
 def check_files(**_: Any) -> list[Warning]:
     """Warn of secret files that others on this machine may read."""
     found = [

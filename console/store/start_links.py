@@ -6,7 +6,12 @@ import hashlib
 import secrets
 
 from console import clock
-from console.errors import ResourceNotFound, StateMachineDoesNotExist, ValidationException
+from console.errors import (
+    ResourceNotFound,
+    StateMachineDeleting,
+    StateMachineDoesNotExist,
+    ValidationException,
+)
 from console.models import StartLink, StateMachine
 from console.store import audit, rows
 from console.store.writer import write
@@ -19,7 +24,8 @@ _USED_MS = 60_000
 def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
     """Make a link; return it and its secret, which nobody can show again.
 
-    Raise ValidationException for a name that is none, or if there are too many.
+    Raise ValidationException for a name that is none, or if there are too many;
+    StateMachineDeleting and StateMachineDoesNotExist.
     """
     name = " ".join(name.split())
     if not name or len(name) > _NAME or not name.isprintable():
@@ -27,8 +33,11 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:
-        if rows.one(StateMachine, rows.kept("id = %s"), [machine.pk]) is None:
+        row = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
+        if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
+        if row.status == "DELETING":
+            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
         if StartLink.objects.filter(machine=machine, revoked_ms=None).count() >= _MOST:
             raise ValidationException(f"At most {_MOST} start links a machine: revoke an old one.")
         link = StartLink.objects.create(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 Routing = list[list[int]]  # [version number, weight], one or two
+_MOST_DIGITS = 9
 _MAX_VERSIONS = 1_000
 _MAX_ALIASES = 100
 _NOT_THERE = "Request references a resource that does not exist."
@@ -40,6 +41,11 @@ class Target:
     alias: Alias | None = None
 
 
+def _is_number(text: str) -> bool:
+    """Tell whether a text can be the number of a version (Python reads at most 4,300 digits)."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
 def resolve(project: Project, arn: str) -> Target:
     """Return what a machine, version or alias ARN stands for; an alias picks by weight.
 
@@ -50,7 +56,7 @@ def resolve(project: Project, arn: str) -> Target:
     if not mark:
         return Target(machines.get(project, arn))
     machine = machines.get(project, arn.removesuffix(f":{qualifier}"))
-    if qualifier.isdecimal():
+    if _is_number(qualifier):
         return Target(machine, _version(machine, int(qualifier), arn))
     alias = Alias.objects.filter(arn=arn).first()
     if alias is None:
@@ -131,7 +137,7 @@ def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY
 
     def store() -> None:
         machine = StateMachine.objects.filter(project=project, arn=plain).first()
-        if machine is None or not number.isdecimal():
+        if machine is None or not _is_number(number):
             return
         users = [
             alias.name
@@ -225,7 +231,7 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     weights = [one["weight"] for one in routing]
     reason = "INVALID_ROUTING_CONFIGURATION"
     shown = f"Received: [{', '.join(given)}]"
-    if not all(arn.rpartition(":")[2].isdecimal() for arn in given):
+    if not all(_is_number(arn.rpartition(":")[2]) for arn in given):
         msg = f"Routing configuration must contain state machine version ARNs. {shown}"
         raise ValidationException(msg, reason=reason)
     if len(set(given)) != len(given):

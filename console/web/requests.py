@@ -41,7 +41,7 @@ def _refuse_nul(request: HttpRequest) -> None:
     Not of a start link, whose body is its input, whatever it says of itself.
     """
     values = [value for _, many in request.GET.lists() for value in many]
-    form = request.content_type == "application/x-www-form-urlencoded"
-    sent = form and not request.path.startswith("/start/") and b"%00" in request.body
-    if sent or any("\0" in one for one in (request.path, *values, *request.COOKIES.values())):
+    if not request.path.startswith("/start/"):
+        values += [text for name, many in request.POST.lists() for text in (name, *many)]
+    if any("\0" in one for one in (request.path, *values, *request.COOKIES.values())):
         raise BadRequest("a NUL character")

@@ -44,7 +44,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "readyz": {"GET": (ANYBODY,)},
     # -- whoever is signed in
     "logout": {"POST": (SIGNED_IN,)},
-    "password": {"GET": (SIGNED_IN,), "POST": (SIGNED_IN,)},
+    "password": {"GET": (VIEW,), "POST": (VIEW,)},
     "preferences": {"POST": (SIGNED_IN,)},
     # -- reading
     **{
@@ -143,7 +143,7 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     # -- the project and its people
     "team": {"GET": (VIEW,), "POST": ("PutMember",)},
     "team-remove": {"POST": ("RemoveMember",)},
-    "invite": {"POST": ("CreateInvitation",)},
+    "invite": {"GET": ("CreateInvitation",), "POST": ("CreateInvitation",)},
     "invitation-revoke": {"POST": ("RevokeInvitation",)},
     "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
     "key": {"POST": ("UpdateAccessKey",)},

@@ -86,11 +86,13 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, limit: float) ->
     if process.stdin is None or process.stdout is None:
         return None
     process.stdin.write(request)
+    # select.select raises for descriptors above 1023, which a server with many connections has
+    readable = select.poll()
+    readable.register(process.stdout, select.POLLIN)
     deadline = time.monotonic() + limit
     answer = bytearray()
     while not answer.endswith(b"\n"):
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+        if not readable.poll(max(deadline - time.monotonic(), 0) * 1000):
             return None
         part = os.read(process.stdout.fileno(), 1 << 20)
         answer += part

@@ -26,6 +26,7 @@ _SIZES = {  # executions, faults, starts a second: the sizes that the README's f
     "callbacks": (2000, 0, 0.0),
     "stops": (2000, 0, 0.0),
     "sessions": (1000, 100, 10.0),
+    "mixed": (2000, 40, 10.0),
     "blackholed": (600, 8, 6.0),
     "half-closed": (600, 8, 6.0),
     "frozen": (600, 8, 6.0),

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -50,6 +51,7 @@ class Load:
         self.wanted: set[int] = set()
         self.retried = 0
         self.lateness: list[tuple[float, str]] = []
+        self.moments: list[float] = []  # starts and ends by the API, in epoch seconds
         self.sent: dict[str, str] = {}  # token -> output, of every answer to a task
         self._client = yard.client(64)
         self._ended = threading.Event()
@@ -198,6 +200,11 @@ class Load:
         self._count_names(report)
         self._judge_children(report)
 
+    def standstill_s(self) -> float:
+        """Return the longest time in which executions ran and none started or ended."""
+        ordered = sorted(self.moments)
+        return max((after - before for before, after in pairwise(ordered)), default=0.0)
+
     def _judge(
         self, report: Report, arn: str, about: tuple[Shape, int]
     ) -> tuple[float, str] | None:
@@ -209,6 +216,7 @@ class Load:
             report.violations.append(f"{arn}: got {got}, wanted {wanted} {found.get('cause', '')}")
         if "stopDate" not in found:
             return None
+        self.moments += [found["startDate"].timestamp(), found["stopDate"].timestamp()]
         took = (found["stopDate"] - found["startDate"]).total_seconds()
         return float(took - shape.nominal_s), found["name"]
 

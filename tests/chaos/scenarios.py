@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -23,7 +24,7 @@ from tests.chaos.life import restore, sigterm, upgrade
 from tests.chaos.load import Load, Report
 from tests.chaos.races import callbacks, stops
 from tests.chaos.shapes import DEADLY, NESTED, SHAPES
-from tests.chaos.silence import blackholed, frozen, half_closed
+from tests.chaos.silence import LONGEST_S, SilentProxy, blackholed, frozen, half_closed
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
@@ -168,6 +169,44 @@ def kill_web(folder: Path, server: Postgres | None, size: Size) -> Report:
     return close(yard, load, report)
 
 
+def mixed(folder: Path, server: Postgres | None, size: Size) -> Report:
+    """Kill web, workers and PostgreSQL and silence connections, while every shape runs.
+
+    What the executions came to is judged by a client that knows the public API alone.
+    """
+    assert server is not None
+    report = Report("mixed", size.seed)
+    proxy = SilentProxy(server.socket)
+    yard = begin(folder, server, size, url=proxy.url)
+    load = Load(yard)
+    load.work()
+    dice = random.Random(size.seed)
+    starter = load.begin(size.n, size.per_s)
+
+    def kill_web_once() -> None:
+        yard.kill_web()
+        yard.start_web()
+
+    strikes: dict[str, Callable[[], object]] = {
+        "web": kill_web_once,
+        "workers": lambda: _kill_one(yard, dice),
+        "postmaster": server.restart,
+        "blackholes": proxy.blackhole,
+    }
+    struck = Counter[str]()
+    for turn in range(size.faults):
+        time.sleep(size.n / size.per_s / (size.faults + 1))
+        name = list(strikes)[turn % len(strikes)]
+        strikes[name]()
+        struck[name] += 1
+    starter.join()
+    close(yard, load, report)
+    report.facts |= {**struck, "standstill_s": round(load.standstill_s(), 1)}
+    if load.standstill_s() >= LONGEST_S:
+        report.violations.append(f"work stood still for {load.standstill_s():.1f} s")
+    return report
+
+
 def poison(folder: Path, server: Postgres | None, size: Size) -> Report:
     """A function that kills its process ends its own execution; the others go on."""
     report = Report("poison", size.seed)
@@ -200,6 +239,7 @@ SCENARIOS: dict[str, Callable[[Path, Postgres | None, Size], Report]] = {
     "database": database,
     "kill-web": kill_web,
     "sessions": sessions,
+    "mixed": mixed,
     "blackholed": blackholed,
     "half-closed": half_closed,
     "frozen": frozen,

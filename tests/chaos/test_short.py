@@ -22,6 +22,7 @@ SIZES = {
     ("kill-workers", "sqlite"): Size(32, 2, per_s=6),
     ("zombies", "postgres"): Size(32, 4, workers=2, per_s=6),
     ("database", "postgres"): Size(32, 3, workers=2, per_s=4),
+    ("mixed", "postgres"): Size(48, 4, workers=2, per_s=3),
     ("blackholed", "postgres"): Size(48, 2, workers=2, per_s=3),
     ("half-closed", "postgres"): Size(48, 2, workers=2, per_s=3),
     ("frozen", "postgres"): Size(48, 2, workers=2, per_s=3),

@@ -38,6 +38,7 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
 
 TEAM = {
     "STEPYARD_HTTPS": "1",
+    "STEPYARD_PROXIES": "172.18.0.1",
     "STEPYARD_SECRET": "5" * 64,
     "STEPYARD_URL": "http://web:8083",
     "STEPYARD_DATABASE_URL": "postgres://stepyard:password@postgres/stepyard",
@@ -45,7 +46,7 @@ TEAM = {
 
 
 def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
-    """With what Compose sets no warning is left, and none is silenced."""
+    """With what Compose sets, and the proxy, no warning is left and none is silenced."""
     path = tmp_path / "targets.json"
     path.write_text("{}", encoding="utf-8")
     path.chmod(0o600)
@@ -59,6 +60,7 @@ def test_nothing_is_to_be_said_of_a_team_s_host(tmp_path: Path) -> None:
     [
         ("STEPYARD_HTTPS", {"W001"}),
         ("STEPYARD_SECRET", {"W002"}),
+        ("STEPYARD_PROXIES", {"W006"}),
         ("STEPYARD_URL", {"W003"}),
         ("STEPYARD_DATABASE_URL", {"W004"}),
     ],
@@ -85,7 +87,7 @@ def test_secret_files_that_others_may_read_are_told(tmp_path: Path) -> None:
         path.write_text("{}" if name == "quotas.json" else "x" * 64, encoding="utf-8")
         path.chmod(mode)
     done = check(tmp_path, STEPYARD_HTTPS="1")
-    told = {"W002", "W004", "W005"}
+    told = {"W002", "W004", "W005", "W006"}
     assert set(re.findall(r"\((?:stepyard|security)\.(\w+)\)", done.stderr)) == told
     listed = f"{tmp_path / 'credentials'} (0640), {tmp_path / 'stepyard.sqlite3-wal'} (0604)."
     assert f"may read or change: {listed}" in done.stderr

@@ -87,7 +87,6 @@ PAGE = {
     (ANYBODY, None): "shared prometheus healthz readyz",
     (None, ANYBODY): "start-link",
     (None, SIGNED_IN): "logout preferences",
-    (SIGNED_IN, SIGNED_IN): "password",
     ("viewer", None): """
         arn audit behind charts charts-csv charts-delta compare definition delta diff download
         event event-payload events events-csv events-json execution execution-export
@@ -95,7 +94,7 @@ PAGE = {
         machine-logs machine-mermaid machine-metrics machine-news machine-svg machines
         map-run-delta moment outline overview payload pulse step targets tasks view-count
     """,
-    ("viewer", "viewer"): "keys",
+    ("viewer", "viewer"): "keys password",
     (None, "viewer"): "key columns",
     ("viewer", "operator"): "bulk bulk-job import map-run task",
     ("operator", "operator"): "start replay stop redrive share test",
@@ -107,7 +106,8 @@ PAGE = {
     ("editor", "editor"): "new edit delete rule-delete",
     (None, "editor"): "check start-link-revoke rule-switch target-add target-remove",
     ("viewer", "owner"): "team",
-    (None, "owner"): "team-remove invite invitation-revoke",
+    ("owner", "owner"): "invite",
+    (None, "owner"): "team-remove invitation-revoke",
 }
 """Least role to GET and to POST, None: the method is not taken -> names of addresses."""
 CELLS = {name: dict(zip(("GET", "POST"), pair, strict=True)) for pair, text in PAGE.items()

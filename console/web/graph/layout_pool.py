@@ -24,7 +24,7 @@ import threading
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from console.management.processor import allowed
 
@@ -138,7 +138,7 @@ class Child:
             return b""
         view = memoryview(request)
         while view:  # a child that reads nothing must not hold its caller: the pipe is not large
-            if not select.select([], [process.stdin], [], max(deadline - time.monotonic(), 0))[1]:
+            if not _ready(process.stdin, select.POLLOUT, deadline):
                 return None
             view = view[os.write(process.stdin.fileno(), view[: select.PIPE_BUF]) :]
         return self._line(deadline)
@@ -150,8 +150,7 @@ class Child:
             return b""
         answer = bytearray()
         while not answer.endswith(b"\n"):
-            left = max(deadline - time.monotonic(), 0)
-            if not select.select([process.stdout], [], [], left)[0]:
+            if not _ready(process.stdout, select.POLLIN, deadline):
                 return None
             part = os.read(process.stdout.fileno(), 1 << 20)
             answer += part
@@ -177,6 +176,16 @@ class Child:
             if pipe is not None:
                 pipe.close()
         return process.returncode
+
+
+def _ready(pipe: IO[bytes], event: int, deadline: float) -> bool:
+    """Wait until a pipe can be used; return False at the deadline.
+
+    ``select.select`` raises for descriptors above 1023, which a server with many connections has.
+    """
+    poll = select.poll()
+    poll.register(pipe, event)
+    return bool(poll.poll(max(deadline - time.monotonic(), 0) * 1000))
 
 
 class Session:

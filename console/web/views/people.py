@@ -51,11 +51,13 @@ def _team(request: HttpRequest, here: Yard, status: int = 200, **more: Any) -> H
     return render(request, "people/team.html", {**context, **more}, status=status)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def invite(request: HttpRequest) -> HttpResponse:
-    """Make an invitation, and show its link this once."""
+    """Make an invitation, and show its link this once; its address alone leads to the team."""
     here = yard(request)
     require(here, "CreateInvitation")
+    if request.method != "POST":
+        return redirect("team")
     name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
     hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
     asked = {"invited": {"name": name, "role": role, "hours": hours}}

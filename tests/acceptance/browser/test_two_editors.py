@@ -128,3 +128,19 @@ def test_discarded_text_leaves_its_revision_behind(
     second.click("[data-save]")
     second.wait_for_url(f"**/machines/{name}/definition/")
     assert stored(server, name) == MINE
+
+
+def test_masked_paths_that_back_brings_overwrite_nothing(page: Page, second: Page) -> None:
+    """A plain text area is filled by the server alone: what it shows is of the form's revision."""
+    second.goto("/settings/")
+    second.fill("#paths", "$.mine")
+    second.get_by_role("link", name="Tasks", exact=True).click()
+    second.wait_for_url("**/tasks/**")
+    page.goto("/settings/")
+    page.fill("#paths", "$.theirs")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#paths")).to_have_value("$.theirs")
+    second.go_back()
+    expect(second.locator("#paths")).to_have_value("$.theirs")
+    page.fill("#paths", "")
+    page.get_by_role("button", name="Save").click()

@@ -68,6 +68,22 @@ def test_a_share_that_is_none_is_told(patient: Client, project: Project, share: 
 
 
 @pytest.mark.parametrize(
+    "typed",
+    [
+        {"act": "create", "name": "live", "first": "9" * 5_000},
+        {"act": "create", "name": "live", "first": "1", "second": "9" * 5_000, "share": "5"},
+        {"act": "delete-version", "number": "9" * 5_000},
+    ],
+)
+def test_a_version_with_a_number_that_none_has_is_not_there(
+    patient: Client, project: Project, typed: dict[str, str]
+) -> None:
+    """Python reads no number of more than 4,300 digits."""
+    del project
+    assert patient.post(reverse("versions", args=["machine"]), typed).status_code < 500
+
+
+@pytest.mark.parametrize(
     ("written", "number"),
     [("0", 0), ("017", 17), ("9" * 18, 10**18 - 1), *((one, None) for one in (*HUGE, "", " 1"))],
 )
@@ -93,6 +109,9 @@ def test_a_nul_is_a_bad_request_wherever_it_stands(patient: Client) -> None:
     assert refused in text(patient.get("/executions/", {"find": "a\0b"}), 400)
     assert refused in text(patient.get("/machines/a%00b/"), 400)
     assert refused in text(patient.post(reverse("new"), "name=a%00b", _FORM), 400)
+    assert refused in text(patient.post(reverse("new"), b"name=a\0b", _FORM), 400)
+    assert refused in text(patient.post(reverse("new"), {"name": "a\0b"}), 400)
+    assert refused in text(patient.post(reverse("new"), {"a\0b": "name"}), 400)
     patient.cookies["stepyard_session"] = "abcdefgh\0"
     assert refused in text(patient.get("/"), 400)
 

@@ -7,8 +7,10 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from django.test import Client
 
+from console.errors import StateMachineDeleting
 from console.models import AuditEntry, Execution, StartLink, StateMachine
 from console.store import start_links
 from console.store.audit import Actor
@@ -151,6 +153,14 @@ def test_a_name_is_shown_as_typed_and_must_be_one(project: Project, signed_in: S
     response = editor.post(path, {"name": MARKUP})
     assert MARKUP not in response.content.decode()
     assert MARKUP in text(response)
+
+
+def test_a_machine_that_is_being_deleted_gets_no_link(project: Project) -> None:
+    """The link would never start anything."""
+    machine = create(project, WAIT)
+    StateMachine.objects.filter(pk=machine.pk).update(status="DELETING")
+    with pytest.raises(StateMachineDeleting):
+        start_links.make(machine, "shop", Actor("ana"))
 
 
 def test_the_links_of_another_project_cannot_be_revoked(
