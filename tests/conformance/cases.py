@@ -26,9 +26,6 @@ DEFECTS = {
     r"test_error_create_alias_invalid_router_configs": "the text about a routing configuration of "
     "more than two versions",
     r"test_timestamp_too_far_in_future_boundary\[24855\]": "a wait of 24,855 days is refused",
-    r"test_callback/test_start_execution_sync2?$|test_sfn_task_service/test_start_execution": (
-        "the header cache-control of our own server stands in the output of a nested execution"
-    ),
     r"ESCAPE_SEQUENCES_ILLEGAL_INTRINSIC_FUNCTION": "an illegal escape in an intrinsic function's "
     "string is accepted",
     r"test_state_map_context_object\[ALL\]": "the cause of a Map whose items are no array",

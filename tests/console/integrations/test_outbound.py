@@ -208,7 +208,8 @@ def test_a_user_before_the_host(settings: Any) -> None:
 
 def test_no_cookie_comes_back(listener: Listener) -> None:
     """What one execution was given is not sent along by the next."""
-    head = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=secret\r\nContent-Length: 2\r\n\r\n{}"
+    head = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=secret\r\nConnection: close\r\n"
+    head += b"Content-Length: 2\r\n\r\n{}"
     listener.answer = says(head)
     for _ in range(2):
         get(f"http://127.0.0.1:{listener.port}/")

@@ -520,7 +520,13 @@ def test_a_server_with_many_descriptors_evaluates(descriptors: None) -> None:
     """The children that evaluate JSONata are asked over pipes, too."""
     del descriptors
     pool = jsonata_pool.Pool(1)
-    assert pool.evaluate("1 + 1", {}, 0, 0)[1] == 2
+    try:
+        assert pool.evaluate("1 + 1", {}, 0, 0)[1] == 2
+    finally:
+        child = pool._free[0]
+        child._process.kill()
+        child._process.wait()
+        child.close()
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, add
             text(client.get(address))
         return len(seen)
 
+    count()  # the first one asks what is kept from then on
     few = count()
     for number in range(30):
         waiting(project, name=f"x{number}")
