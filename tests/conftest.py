@@ -85,7 +85,7 @@ def postgres_url(folder: Path) -> str:
 def run_again(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a process of its own whose database is ``url``."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         cwd=ROOT,
         env={**os.environ, "STEPYARD_DATABASE_URL": url, "PYTEST_ADDOPTS": ""},
         capture_output=True,

@@ -16,7 +16,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 import engine
-from console import clock
 from console.web.graph import dot, layout_cache, plain_layers
 from console.web.graph.bounds import MOST_ARROWS, bounded
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
@@ -80,7 +79,7 @@ class _Pictures:
         """Return a picture, unless it was to be tried again by now."""
         with self._lock:
             picture, until_ms = self._known.get(key, (None, 0))
-            if picture is None or (until_ms and until_ms <= clock.now_ms()):
+            if picture is None or (until_ms and until_ms <= layout_cache.now_ms()):
                 return None
             self._known.move_to_end(key)
             return picture
