@@ -17,8 +17,6 @@ from console.data_folder import database_files, make_private
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
-    from console.store.pending import Pending
-
 
 class ConsoleConfig(AppConfig):
     """The console: store, worker, AWS edge and pages."""
@@ -45,7 +43,7 @@ def _make_private(connection: BaseDatabaseWrapper, **_: object) -> None:
         make_private(*database_files(Path(str(connection.settings_dict["NAME"]))))
 
 
-def _answer(caller: own_api.Caller, action: str, params: dict[str, Any]) -> Pending[dict[str, Any]]:
+def _answer(caller: own_api.Caller, action: str, params: dict[str, Any]) -> own_api.Begun:
     """Answer a Task's call; what it takes is imported by the first one."""
     from console.awsapi import in_process
 

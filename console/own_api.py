@@ -6,7 +6,7 @@ The worker knows nothing of the API's edge: ``apps.py`` connects the two when th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from console.access import Principal
     from console.store.audit import Actor
     from console.store.births import Parent
+    from console.store.hints import Topic
     from console.store.pending import Pending
 
 
@@ -32,17 +33,47 @@ class Caller:
     parent: Parent | None = None
 
 
+class Wait(Protocol):
+    """How to wait for an answer that comes later."""
+
+    @property
+    def look(self) -> Callable[[], Answer | Pending[Answer | None] | None]:
+        """Return what looks for the answer and returns it, or None if it is not there yet."""
+
+    @property
+    def topic(self) -> Topic:
+        """Return what tells that a look may find the answer; it may be lost."""
+
+    @property
+    def one_each(self) -> bool:
+        """Tell whether what the topic tells is for one who waits only."""
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long to wait at most."""
+
+    @property
+    def otherwise(self) -> Answer:
+        """Return the answer after that time."""
+
+    def now(self) -> Answer:
+        """Wait for the answer on this thread."""
+
+
 Answer = dict[str, Any]
-_connected: list[Callable[[Caller, str, dict[str, Any]], Pending[Answer]]] = []
+if TYPE_CHECKING:
+    Begun = Answer | Pending[Answer] | Wait
+    """What is known of an answer: it, the change that makes it, or how to wait for it."""
+_connected: list[Callable[[Caller, str, dict[str, Any]], Begun]] = []
 
 
-def connect(operations: Callable[[Caller, str, dict[str, Any]], Pending[Answer]]) -> None:
+def connect(operations: Callable[[Caller, str, dict[str, Any]], Begun]) -> None:
     """Let ``answer`` reach the operations."""
     _connected[:] = [operations]
 
 
-def answer(caller: Caller, action: str, params: dict[str, Any]) -> Pending[Answer]:
-    """Return the answer to an action as a change that is still to be written.
+def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
+    """Begin an action; return its answer, a change still to be written, or how to wait.
 
     ``params``: as the service model has them. What the operation writes on its own, before its
     answer is known, is written when this returns. Raise a ``ServiceError``, as the change may.

@@ -26,13 +26,18 @@ if TYPE_CHECKING:
 
 RIGHT = "RevealPayloads"
 _MOST = 10_000
-_noted: dict[tuple[str, int], int] = {}
-"""Person and execution -> until when their reads are on record, of this process."""
+_noted: dict[tuple[str, str, int], int] = {}
+"""Person, ARN of the execution that asks for them ("": they ask themselves), execution that is read
+-> until when such reads are on record, of this process."""
 
 
 def masks_something(call: Call) -> bool:
-    """Tell whether the caller's project masks values at all."""
-    return bool(call.project.masked)
+    """Tell whether the caller's project masks values at all, and somebody will read the answer.
+
+    Nobody reads what a task that waits for an execution (``.sync``) asks of it: no person has seen
+    anything by that, so no record may say so.
+    """
+    return bool(call.project.masked) and not call.trusted
 
 
 def read(call: Call, execution: Execution) -> Execution:
@@ -74,8 +79,8 @@ def note(call: Call, found: Collection[Execution]) -> None:
     """Record that the caller reads executions as they are, those that have masked values."""
     if not masks_something(call):
         return
-    now_ms, name = clock.now_ms(), call.actor.name
-    fresh = [one for one in found if _noted.get((name, one.pk), 0) <= now_ms]
+    now_ms, who = clock.now_ms(), (call.actor.name, call.actor.execution)
+    fresh = [one for one in found if _noted.get((*who, one.pk), 0) <= now_ms]
     covers = hiding.covers(call.project, fresh) if fresh else {}
     told = {one.pk: one.arn for one in fresh if covers[one.pk].hides}
     if not told:
@@ -83,7 +88,7 @@ def note(call: Call, found: Collection[Execution]) -> None:
     masks.note_reads(call.project, told.values(), f"read by {call.action}", call.actor)
     if len(_noted) + len(told) > _MOST:
         _noted.clear()
-    _noted.update({(name, number): now_ms + masks.FOR_MS for number in told})
+    _noted.update({(*who, number): now_ms + masks.FOR_MS for number in told})
 
 
 def _reveals(call: Call) -> bool:

@@ -158,11 +158,14 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     return work
 
 
-def still_started(work: Work) -> bool:
-    """Tell whether a task is still with who took it; it stays so as long as our transaction."""
-    lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
+def still_started(work: Work, *, lock: bool = True) -> bool:
+    """Tell whether a task is still with who took it.
+
+    ``lock``: it stays so as long as our transaction.
+    """
+    locking = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
     with sql.cursor() as cursor:
-        cursor.execute(_STILL + lock, [work.execution_id, work.task, work.dispatches])
+        cursor.execute(_STILL + locking, [work.execution_id, work.task, work.dispatches])
         return cursor.fetchone() is not None
 
 

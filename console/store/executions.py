@@ -19,7 +19,7 @@ from console.errors import (
     StateMachineDeleting,
 )
 from console.models import Alias, Execution, MapRun, StateMachine, Version
-from console.store import audit, failures, inbox, pace, rows, runs, sql, tasks, throttle
+from console.store import audit, failures, inbox, machines, pace, rows, runs, tasks, throttle
 from console.store.births import Parent, Replay, give_birth, prepare, remember
 from console.store.pending import Pending, immediate
 from console.store.writer import is_outage, write
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from console.models import Project
 
 _STOP_TRIES = 200
-_STATUS = "SELECT status FROM console_statemachine "
 
 
 def starting(
@@ -82,7 +81,7 @@ def starting(
     )
 
     def store() -> Execution:
-        if not _is_active(machine.pk):
+        if not machines.is_active(machine.pk):
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
         found = _same_start(arn, None if replay else input) if named else None
         if found is not None:
@@ -116,14 +115,6 @@ def _arn(machine: StateMachine, name: str) -> str:
     if machine.type == "EXPRESS":
         return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
     return arns.execution_arn(machine.arn, name)
-
-
-def _is_active(machine: int) -> bool:
-    """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
-    with sql.cursor() as cursor:
-        cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
-        row = cursor.fetchone()
-    return row is not None and row[0] == "ACTIVE"
 
 
 def _told(replay: Replay | None) -> str:

@@ -23,12 +23,13 @@ from console.errors import (
     StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
-from console.store import audit, definitions, logs, rows
+from console.store import audit, definitions, logs, rows, sql
 from console.store.writer import write
 
 if TYPE_CHECKING:
     from console.models import Project
 
+_STATUS = "SELECT status FROM console_statemachine "
 _MISSING = (
     "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
     "must be specified"
@@ -211,8 +212,8 @@ def finish_deletions() -> None:
 def _remove(arn: str) -> None:
     """Remove a machine that is being deleted, with its versions, aliases and tags, if none runs.
 
-    Nothing starts meanwhile: a start holds the machine's row until it is committed, and one that
-    comes later finds the mark.
+    Nothing starts or is redriven meanwhile: a start holds the machine's row until it is committed,
+    and one that comes later finds the mark.
     """
     machine = StateMachine.objects.select_for_update().filter(arn=arn, status="DELETING").first()
     if machine is None or machine.execution_set.filter(status="RUNNING").exists():
@@ -229,6 +230,14 @@ def get(project: Project, arn: str) -> StateMachine:
         raise _missing(arn)
     machine.project = project
     return machine
+
+
+def is_active(machine: int) -> bool:
+    """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
+    with sql.cursor() as cursor:
+        cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
+        row = cursor.fetchone()
+    return row is not None and row[0] == "ACTIVE"
 
 
 def list_page(

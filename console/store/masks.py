@@ -76,11 +76,12 @@ def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.
     """Record that somebody reads masked values of executions by the API, before they do.
 
     One row an execution and person in ``FOR_MS``, however often and through whichever process they
-    ask: a client may poll.
+    ask: a client may poll. What a Task reads for a person stands apart from what they read.
     """
 
     def store() -> None:
         rows = AuditEntry.objects.filter(target__in=wanted, project=project, actor=actor.name)
+        rows = rows.filter(execution=actor.execution)
         rows = rows.filter(action=_REVEAL, at_ms__gt=clock.now_ms() - FOR_MS)
         known = set(rows.values_list("target", flat=True))
         for arn in wanted:

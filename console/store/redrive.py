@@ -13,7 +13,7 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ExecutionNotRedrivable
 from console.models import Execution, MapRun, RunRow, TaskRow
-from console.store import audit, hints, inbox, outbox, throttle
+from console.store import audit, hints, inbox, machines, outbox, throttle
 from console.store.values import StoredValues
 from console.store.writer import write
 
@@ -25,6 +25,7 @@ _YEAR_MS = 365 * 24 * 3600 * 1000
 _TOKEN_MS = 15 * 60 * 1000
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
+_DELETING = "State machine is in DELETING status"
 _BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
@@ -56,7 +57,7 @@ def _outside(execution: Execution, now_ms: int) -> str:
         return "Execution belongs to an Express state machine and cannot be redriven"
     machine = execution.state_machine
     if execution.map_run_id is None and (machine is None or machine.status == "DELETING"):
-        return "State machine is in DELETING status"
+        return _DELETING
     if now_ms - (execution.stop_ms or now_ms) > PERIOD_MS:
         return "Execution redrivable period exceeded"
     if now_ms - execution.start_ms > _YEAR_MS:
@@ -95,6 +96,10 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         throttle.check_open(execution.project, limits.open_executions)
 
     def store() -> int:
+        # Before the execution's row, as who deletes the machine locks them; else on PostgreSQL:
+        # 1. We read that the machine is active.  2. It is marked, and removed: nothing runs.
+        # 3. We write that the execution runs, and no deletion will ever end it.
+        deleted = execution.map_run_id is None and not _has_machine(execution)
         rows = Execution.objects.select_for_update(of=("self",)).select_related("state_machine")
         row = rows.get(pk=execution.pk)
         recent = clock.now_ms() - (row.redrive_ms or 0) < _TOKEN_MS
@@ -102,7 +107,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
             return row.redrive_ms
         if row.map_run_id is not None:
             raise ExecutionNotRedrivable("A child of a Map Run is redriven by its parent")
-        reason = refusal(row)
+        reason = refusal(row) or (_DELETING if deleted else "")
         if reason:
             raise ExecutionNotRedrivable(reason)
         people = {*execution_rights.starters_of(row), *actor.people}
@@ -112,6 +117,12 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         return moment
 
     return write(store)
+
+
+def _has_machine(execution: Execution) -> bool:
+    """Tell whether an execution has a machine that is active; it stays so as long as ours."""
+    machine = execution.state_machine_id
+    return machine is not None and machines.is_active(machine)
 
 
 def _reopen(row: Execution, token: str = "") -> int:

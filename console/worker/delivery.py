@@ -16,7 +16,7 @@ from console.models import Execution
 from console.samples import is_sample
 from console.store import children, claims, jobs, tasks
 from console.store.project_names import project_of
-from console.store.writer import release_connection
+from console.store.writer import is_outage, release_connection
 from console.worker import own_calls
 from console.worker.guard import insist
 from console.worker.witness import SEEN
@@ -29,20 +29,25 @@ log = structlog.get_logger(__name__)
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
 
 
-def deliver(execution_id: int, number: int) -> None:
-    """Take a task that is worked here, do it, and record its one outcome."""
+def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
+    """Take a task that is worked here, do it, and record its one outcome.
+
+    Return what has to be looked at for that, if its answer comes later.
+    """
     work = claims.claim(execution_id, number)
     if work is None:
-        return  # somebody else has it, or it was cancelled
+        return None  # somebody else has it, or it was cancelled
     with _known(work):
         if work.dispatches > 1:
             log.info("task re-dispatched")
         task = _task(work)
         if not work.test_case and own_calls.is_own(task):
-            if own_calls.deliver(work, task) is None:
+            called = own_calls.deliver(work, task)
+            if called is None:
                 log.info("a task had ended before its call")
-            return
+            return called if isinstance(called, own_calls.Waiting) else None
         _record(work, _outcome(work))
+    return None
 
 
 def _known(work: claims.Work) -> AbstractContextManager[None]:
@@ -50,11 +55,10 @@ def _known(work: claims.Work) -> AbstractContextManager[None]:
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
 
-def deliver_sample_activity(execution_id: int, number: int) -> None:
+def deliver_sample_activity(execution_id: int, number: int) -> own_calls.Waiting | None:
     """Do so if the execution is of a sample machine: only those have these activities worked."""
     roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
-    if is_sample(roles.first() or ""):
-        deliver(execution_id, number)
+    return deliver(execution_id, number) if is_sample(roles.first() or "") else None
 
 
 def look(execution_id: int, number: int) -> None:
@@ -68,7 +72,9 @@ def look(execution_id: int, number: int) -> None:
             task = _task(work, trusted=True)
             release_connection()
             outcome = integrations.look(task, job)
-        except Exception:
+        except Exception as error:
+            if is_outage(error):
+                raise  # its row is due, so the clock brings it back
             log.exception("looking at a job raised")
             outcome = None
         if outcome is None:

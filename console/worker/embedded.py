@@ -26,11 +26,15 @@ from console.worker.guard import survive
 from console.worker.pool import Pool
 from console.worker.stepping import Stepping
 from console.worker.upkeep import Upkeep
+from console.worker.waits import Waits
 from console.worker.witness import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from console.worker.own_calls import Waiting
+
+    Deliver = Callable[[int, int], Waiting | None]
 
 log = structlog.get_logger(__name__)
 ENGINE_THREADS = 2
@@ -55,7 +59,8 @@ class Embedded:
         self._upkeep = Upkeep()
         self._alone = Alone()
         self._offered: set[tuple[int, int]] = set()
-        self._looking: set[tuple[str, int, int]] = set()
+        self._waits = Waits(self._calls.submit, self._forget)
+        self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
         self._activities, self._sample_activities = delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._threads: list[threading.Thread] = []
@@ -128,6 +133,7 @@ class Embedded:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(seconds)
+        self._waits.stop()
         self._calls.stop(0.2)
         self._upkeep.stop(0.2)
         SEEN.end()
@@ -135,9 +141,7 @@ class Embedded:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _offer(
-        self, execution_id: int, task: int, deliver: Callable[[int, int], None] = delivery.deliver
-    ) -> None:
+    def _offer(self, execution_id: int, task: int, deliver: Deliver = delivery.deliver) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
@@ -145,11 +149,18 @@ class Embedded:
         job = partial(self._deliver, execution_id, task, deliver)
         self._calls.submit(job, key=(execution_id, task))
 
-    def _deliver(self, execution_id: int, task: int, deliver: Callable[[int, int], None]) -> None:
+    def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
         job = partial(deliver, execution_id, task)
-        survive("delivering a task failed", job, None)  # the sweeper offers it again
+        waiting = survive("delivering a task failed", job, None)  # the sweeper offers it again
+        if waiting is None:
+            self._forget((execution_id, task))
+        else:
+            self._waits.add((execution_id, task), waiting)
+
+    def _forget(self, key: tuple[int, int]) -> None:
+        """Hear that a task is in nobody's hands here any more."""
         with self._lock:
-            self._offered.discard((execution_id, task))
+            self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
         name = delivery.activity_name(arn)
@@ -163,15 +174,28 @@ class Embedded:
     def _look(self, execution_id: int, task: int) -> None:
         key = ("look", execution_id, task)
         with self._lock:
-            if key in self._looking:
-                return
-            self._looking.add(key)
+            again = self._looking[key] = key in self._looking
+        if not again:
+            self._submit_look(key)
+
+    def _submit_look(self, key: tuple[str, int, int]) -> None:
         self._calls.submit(partial(self._look_now, key), key=key)
 
     def _look_now(self, key: tuple[str, int, int]) -> None:
+        """Look at a job, and again if a hint came meanwhile.
+
+        1. We ask for the child, which runs.  2. It ends, and its hint comes.  3. We have the
+        answer, that it runs: without another look the next one is up to ten seconds away.
+        """
+        with self._lock:
+            self._looking[key] = False
         survive("looking at a job failed", partial(delivery.look, *key[1:]), None)
         with self._lock:
-            self._looking.discard(key)
+            again = self._looking.pop(key)
+            if again:
+                self._looking[key] = False
+        if again:
+            self._submit_look(key)
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
@@ -219,6 +243,7 @@ class Embedded:
         self._clockwork.refill(share)
         self._sweep_tasks(share)
         self._upkeep.sweep(share)
+        self._waits.look()
         self._replace_hung()
 
     def _share(self) -> workers.Share:

@@ -8,12 +8,14 @@ its task:
 2. it is killed after the commit: there is the one child, and the task knows it;
 3. the task ends meanwhile, by its time or a Stop: its row is closed, and no child is started.
 
-While the database is out the call waits for it, and is made again if it was not committed.
+While the database is out the call waits for it, and is made again if it was not committed. A call
+whose answer comes later, as that of StartSyncExecution, holds no thread until then (``Waiting``).
 """
 
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -23,6 +25,7 @@ import structlog
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
+from structlog.contextvars import bound_contextvars
 
 from console import execution_rights, integrations, own_api
 from console.access import Denied, Principal
@@ -32,6 +35,7 @@ from console.models import Execution, Role
 from console.store import claims, endings, executions, jobs, tasks
 from console.store.audit import Actor
 from console.store.births import Parent
+from console.store.pending import Pending
 from console.store.writer import is_outage, release_connection
 from console.worker.guard import insist
 
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from console.integrations import Outcome, Task
-    from console.store.pending import Pending
+    from console.store import hints
 
 log = structlog.get_logger(__name__)
 _PROTOCOL = "json"
@@ -72,10 +76,10 @@ class Own:
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
         model = names.model(targets.OWN).operation_model(name)
-        return _as_botocore(model, lambda: self.begin(model, sent).now())
+        return _as_botocore(model, lambda: _now(self.begin(model, sent)))
 
-    def begin(self, model: OperationModel, sent: dict[str, Any]) -> Pending[dict[str, Any]]:
-        """Return the answer to an operation as a change; raise ``ServiceError``."""
+    def begin(self, model: OperationModel, sent: dict[str, Any]) -> own_api.Begun:
+        """Begin an operation, as ``own_api.answer``; raise ``ServiceError``."""
         return own_api.answer(self._caller(model.name), model.name, _wire_params(model, sent))
 
     def _caller(self, action: str) -> own_api.Caller:
@@ -106,48 +110,182 @@ def is_own(task: Task) -> bool:
     return task.service in tasks.NESTED and targets.is_here(targets.OWN, task.machine)
 
 
-def deliver(work: claims.Work, task: Task) -> Outcome | None:
-    """Make the call of a task and record its outcome with it; return it.
+def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
+    """Make the call of a task and record its outcome with it; return it, or that it is waited for.
 
     None if the task had ended before, so that nothing was called.
     """
     asked = aws.build_request(task)
     if not isinstance(asked, aws.Request):
         return _recorded(work, integrations.apply_pattern(task, asked))
+    call = _Call(work, task, asked)
     seconds = min(task.timeout_s or _INSIST_S, _INSIST_S)
     try:
-        return insist(lambda: _attempt(work, task, asked), seconds)
+        # Once it has begun, it never begins again: an operation may have written by then, as
+        # StartSyncExecution has, whose answer is not a change that is still to be written.
+        begun = insist(call.begin, seconds)
+        release_connection()
+        return call.go_on(begun, seconds)
     except Exception as error:
         if is_outage(error):
             raise  # the sweep finds the task in nobody's hands, and it is called again
-        log.exception("a call raised")
-        return _recorded(work, integrations.Failed(type(error).__name__, str(error)))
+        return _recorded(work, call.refused(error))
 
 
-def _attempt(work: claims.Work, task: Task, asked: aws.Request) -> Outcome | None:
-    model = asked.operation.model
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a task: what it asks for, and what its answer means to the task."""
 
-    def outcome_of(send: Callable[[], dict[str, Any]]) -> Outcome:
-        found = aws.request_outcome(task, asked, lambda: _as_botocore(model, send))
-        return integrations.apply_pattern(task, found)
+    work: claims.Work
+    task: Task
+    asked: aws.Request
 
-    try:
-        pending = Own(work, task.region).begin(model, asked.sent)
-    except Exception as error:
-        if is_outage(error):
-            raise
-        if not isinstance(error, ServiceError | BotoCoreError):
-            log.exception("an operation of our own API raised")
-        return _recorded(work, outcome_of(_raising(error)))
-    release_connection()
+    def begin(self) -> own_api.Begun:
+        """Ask; return the answer, the change that makes it, or how to wait for it."""
+        own = Own(self.work, self.task.region)
+        return own.begin(self.asked.operation.model, self.asked.sent)
 
-    def store(send: Callable[[], dict[str, Any]]) -> Outcome | None:
-        if not claims.still_started(work):
+    def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
+        """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
+        if isinstance(begun, Pending):
+            return insist(begun.inside(self._store).now, seconds)
+        if isinstance(begun, dict):  # read here, and not by the one thread that writes
+            return _recorded(self.work, self.outcome_of(lambda: begun))
+        waiting = Waiting(self, begun)
+        try:
+            return waiting.outcome if waiting.look() else waiting
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            return waiting
+
+    def _store(self, send: Callable[[], dict[str, Any]]) -> Outcome | None:
+        """Make the change of a call and record its outcome (inside one transaction)."""
+        if not claims.still_started(self.work):
             return None
-        outcome = outcome_of(send)
-        return outcome if record(work, outcome) else None
+        outcome = self.outcome_of(send)
+        return outcome if record(self.work, outcome) else None
 
-    return pending.inside(store).now()
+    def outcome_of(self, send: Callable[[], dict[str, Any]]) -> Outcome:
+        """Return what an answer, or a refusal, is to the task; raise what the database raises."""
+        model = self.asked.operation.model
+        found = aws.request_outcome(self.task, self.asked, lambda: _as_botocore(model, send))
+        return integrations.apply_pattern(self.task, found)
+
+    def refused(self, error: Exception) -> Outcome:
+        """Return what it is to the task that an operation raised, which was no outage."""
+        if not isinstance(error, ServiceError | BotoCoreError):
+            log.error("a call raised", exc_info=error)
+            error = _Broken()
+        return self.outcome_of(_raising(error))
+
+
+class _Broken(ServiceError):
+    """The operation raised what it should not have: what the API's edge answers then."""
+
+    code, status = "InternalFailure", 500
+
+    def __init__(self) -> None:
+        super().__init__("The processing has failed")
+
+
+# -- a call that waits -----------------------------------------------------------------------------
+
+
+class _TaskEnded(Exception):
+    """The task ended while its call was being answered."""
+
+
+class Waiting:
+    """A call whose answer comes later; it holds no thread meanwhile.
+
+    Else the calls that wait could hold every thread of a worker, and what they wait for, an
+    execution whose Tasks need a thread each, would never come.
+    """
+
+    def __init__(self, call: _Call, wait: own_api.Wait) -> None:
+        """``wait``: what is looked at, for how many seconds."""
+        self._call = call
+        self._wait = wait
+        self._deadline = time.monotonic() + wait.seconds
+        self.outcome: Outcome | None = None
+        """What came of it, once it is over; None if its task had ended before."""
+
+    @property
+    def topic(self) -> hints.Topic:
+        """Return what tells that a look may find the answer."""
+        return self._wait.topic
+
+    @property
+    def one_each(self) -> bool:
+        """Tell whether what the topic tells is for one who waits only."""
+        return self._wait.one_each
+
+    def look(self) -> bool:
+        """Look for the answer and record it; return whether the wait is over.
+
+        Raise an outage of the database: the wait is not over then.
+        """
+        work = self._call.work
+        with bound_contextvars(execution=work.execution_arn, task=work.task):
+            try:
+                return self._look()
+            except Exception as error:
+                if is_outage(error):
+                    raise
+                return self._record(self._call.refused(error))
+
+    def _look(self) -> bool:
+        if not claims.still_started(self._call.work, lock=False):
+            return True
+        found = self._wait.look()
+        if isinstance(found, Pending):
+            return self._take(found)
+        if found is None:
+            return self._late()
+        return self._record(self._call.outcome_of(lambda: found))
+
+    def _take(self, found: Pending[dict[str, Any] | None]) -> bool:
+        """Take an answer that is a change, such as an activity's task, together with our end.
+
+        If either is not committed, neither is: what was taken for a task that has ended meanwhile
+        would be in nobody's hands.
+        """
+
+        def store(send: Callable[[], dict[str, Any] | None]) -> Outcome | None:
+            if not claims.still_started(self._call.work):
+                raise _TaskEnded
+            answer = send()
+            if answer is None:
+                return None
+            outcome = self._call.outcome_of(lambda: answer)
+            if not record(self._call.work, outcome):
+                raise _TaskEnded
+            return outcome
+
+        try:
+            self.outcome = found.inside(store).now()
+        except _TaskEnded:
+            return True
+        return self.outcome is not None or self._late()
+
+    def _late(self) -> bool:
+        """Give the answer of a wait that was in vain, if it has lasted long enough."""
+        if time.monotonic() < self._deadline:
+            return False
+        return self._record(self._call.outcome_of(lambda: self._wait.otherwise))
+
+    def _record(self, outcome: Outcome) -> bool:
+        self.outcome = outcome if record(self._call.work, outcome) else None
+        return True
+
+
+# -- what came of a call ---------------------------------------------------------------------------
+
+
+def _now(begun: own_api.Begun) -> dict[str, Any]:
+    """Return the answer to an operation on this thread, however long it takes."""
+    return begun if isinstance(begun, dict) else begun.now()
 
 
 def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
@@ -191,15 +329,16 @@ def _wire_params(model: OperationModel, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_botocore(model: OperationModel, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return an answer, or raise a refusal, as botocore reads it from the wire."""
+    """Return an answer, or raise a refusal, as botocore reads it from the wire.
+
+    Anything else that ``send`` raises goes on as it is. Above all what the database raises: the
+    transaction is over then, and the one who began it may have to make it again:
+    1. A starts a child of a name.  2. B does not find it.  3. A commits.  4. B's row is refused.
+    """
     try:
         status, body = 200, send()
     except ServiceError as error:
         status, body = error.status, {"__type": error.code, "message": error.message}
-    except Exception as error:
-        if is_outage(error) or isinstance(error, BotoCoreError):
-            raise
-        status, body = 500, {"__type": "InternalFailure", "message": "The processing has failed"}
     data = json.dumps(body).encode()
     headers = {
         "content-length": str(len(data)),

@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.threads import at_once, written
-from console.store import hints
+from console.store import hints, outages
 from console.store.pending import Pending, settled
-from console.store.writer import is_embedded, release_connection
+from console.store.writer import (
+    drop_broken_connection,
+    is_embedded,
+    is_outage,
+    release_connection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,7 +37,8 @@ Found = dict[str, Any] | None
 class Call:
     """One checked, authorised call.
 
-    ``params``: as the service model has them; ``parent``: the execution whose Task calls.
+    ``params``: as the service model has them; ``parent``: the execution whose Task calls;
+    ``trusted``: it belongs to a call that was allowed before, and nobody reads its answer.
     """
 
     action: str
@@ -41,6 +47,7 @@ class Call:
     region: str
     actor: Actor
     parent: Parent | None = None
+    trusted: bool = False
 
     @property
     def project(self) -> Project:
@@ -92,15 +99,25 @@ class Later:
             gone.cancel()
 
     def now(self) -> dict[str, Any]:
-        """Wait for the answer on this thread, which keeps no connection meanwhile."""
+        """Wait for the answer on this thread, which keeps no connection meanwhile.
+
+        While the database is out there is no answer yet.
+        """
         told = threading.Event()
         end = hints.listen(self.topic, lambda *_: told.set(), alone=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (left := deadline - time.monotonic()) > 0:
                 told.clear()
-                found = self.look()
-                answer = found.now() if isinstance(found, Pending) else found
+                try:
+                    found = self.look()
+                    answer = found.now() if isinstance(found, Pending) else found
+                except Exception as error:
+                    if not is_outage(error):
+                        raise
+                    outages.note("looking for an answer", error)
+                    drop_broken_connection()
+                    answer = None
                 if answer is not None:
                     return answer
                 release_connection()
