@@ -138,7 +138,7 @@ def addresses(run: Execution) -> Iterator[str]:
     for route in _routes(urlpatterns, ""):
         made = [route]
         for name, values in names.items():
-            marks = [f"<{kind}:{name}>" for kind in ("str", "int", "path")]
+            marks = [f"<{kind}:{name}>" for kind in ("str", "int", "path", "number")]
             for mark in marks:
                 made = [
                     one.replace(mark, value)
