@@ -159,7 +159,14 @@ def _is_open(key: str) -> bool:
     from django.contrib.auth import SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
 
-    return SESSION_KEY in SessionStore(key)
+    from console.store.writer import drop_broken_connection, release_connection
+
+    # No request has begun here, so nobody else renews or returns the connection of this thread.
+    drop_broken_connection()
+    try:
+        return SESSION_KEY in SessionStore(key)
+    finally:
+        release_connection()
 
 
 async def _refuse(send: Send, most: int) -> None:

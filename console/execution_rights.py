@@ -37,7 +37,7 @@ def as_text(names: Iterable[str]) -> str:
     return json.dumps(sorted(set(names)))
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def names_in(text: str | None) -> tuple[str, ...]:
     """Return the user names that a row keeps; ``UNKNOWN`` if it keeps none."""
     return tuple(json.loads(text)) if text else (UNKNOWN,)
 

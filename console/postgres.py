@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import secrets
 import socket
 import threading
@@ -67,6 +68,11 @@ SERVER_TIMEOUTS = {
 _SET = "SELECT " + ", ".join("set_config(%s, %s, false)" for _ in SERVER_TIMEOUTS)
 _WORKS = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+_SENT = re.compile(r": \w[\w ]*:  \S")
+"""How libpq shows what a server sent: ``FATAL:  sorry, ...``, the first word in its language."""
+_STARTS_OR_ENDS = "the database system is"
+_NO_SERVICE = "57P"
+"""The class of SQLSTATE of a server that starts, ends or ends sessions."""
 _ASK_AGAIN_S = 2.0  # a server that did not answer is not asked by every thread at once
 _RANDOM = secrets.token_hex(4)
 _names = itertools.count()
@@ -76,6 +82,7 @@ _unreachable_at = float("-inf")
 _cut_at = float("-inf")
 _drained_at = float("-inf")
 _limit_s: float | None = None
+_returns = 0
 
 
 class Silent(psycopg.OperationalError):
@@ -97,6 +104,17 @@ def patient() -> Iterator[None]:
         yield
     finally:
         _own.patient = before
+
+
+def note_return(_given: psycopg.Connection[Any]) -> None:
+    """Take note that a thread gave a connection back (``reset`` of a pool)."""
+    global _returns  # noqa: PLW0603 - one pool a process
+    _returns += 1
+
+
+def given_back() -> int:
+    """Return a number that changes whenever a thread of this process gives a connection back."""
+    return _returns
 
 
 def new_name() -> str:
@@ -204,8 +222,19 @@ def _works(on: Connection) -> bool:
     """Ask the server on a new connection whether it works on the statement of another one."""
     try:
         return bool(_ask(on, _WORKS))
-    except psycopg.Error:
-        return False
+    except psycopg.Error as error:
+        return _refuses(error)
+
+
+def _refuses(error: psycopg.Error) -> bool:
+    """Tell whether a server that works sent an error, as one that has no connection left.
+
+    It does not say then whether it works on a statement, but nothing is dead: the wait goes on.
+    """
+    if error.sqlstate is not None:
+        return not error.sqlstate.startswith(_NO_SERVICE)
+    told = str(error)  # psycopg has no code of what comes before a session begins
+    return _SENT.search(told) is not None and _STARTS_OR_ENDS not in told
 
 
 def _ask(about: Connection, question: str) -> Rows:
@@ -216,8 +245,9 @@ def _ask(about: Connection, question: str) -> Rows:
             raise psycopg.OperationalError("the server did not answer a moment ago")
         try:
             return answer(about.address, question, [about.name])
-        except psycopg.Error:
-            _unreachable_at = monotonic()
+        except psycopg.Error as error:
+            if not _refuses(error):
+                _unreachable_at = monotonic()
             raise
 
 

@@ -157,6 +157,23 @@ def _over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str,
     """Return what counts of two sections: a ``"*"`` that is nearer stands before every service."""
     hidden = "*" in nearer
     left = {name: one for name, one in farther.items() if not hidden or name in APART}
+    made = {**left, **nearer}
+    if FUNCTIONS in made:  # entry by entry, as ``function`` looks for them
+        made[FUNCTIONS] = functions_over(_section(nearer, FUNCTIONS), _section(farther, FUNCTIONS))
+    return made
+
+
+def functions_over(nearer: Mapping[str, Any], farther: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return which functions count of two sections: a pattern that is nearer stands before names.
+
+    Activities have no patterns.
+    """
+    patterns = [name for name, one in nearer.items() if "*" in name and isinstance(one, str)]
+    left = {
+        name: one
+        for name, one in farther.items()
+        if name.startswith("activity:") or not any(fnmatchcase(name, each) for each in patterns)
+    }
     return {**left, **nearer}
 
 

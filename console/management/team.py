@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOCK = 0x5354455059415245  # beside the workers' lock: who migrates
+_LOCK_TICK_S = 0.1
 
 
 def prepare() -> None:
@@ -56,11 +58,21 @@ def reach_database() -> None:
         ) from None
 
 
+def _has_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        return bool(cursor.fetchone()[0])
+
+
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Let processes that start together migrate one after another."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+    """Let processes that start together migrate one after another.
+
+    Who waits asks again and again: a statement that waits for the lock has a snapshot, for whose
+    end CREATE INDEX CONCURRENTLY waits in the process that has the lock, a deadlock.
+    """
+    while not _has_lock():
+        time.sleep(_LOCK_TICK_S)
     try:
         yield
     finally:

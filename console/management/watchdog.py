@@ -16,6 +16,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import Error, connection
+from psycopg_pool import PoolTimeout
 
 from console import postgres
 from console.store import outages
@@ -89,7 +90,11 @@ class Watchdog:
 
 
 class Pulse:
-    """Uses the connections of a process that serves now and then, and watches that this works."""
+    """Uses the connections of a process that serves now and then, and watches that this works.
+
+    A process whose threads give connections back moves, even if this thread finds
+    none: it has much to do, and to end it would end all requests under way.
+    """
 
     def __init__(self) -> None:
         """Nothing runs yet."""
@@ -98,16 +103,22 @@ class Pulse:
     def start(self) -> None:
         """Begin to use them and to watch."""
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
-        Watchdog(lambda: self._moved_at, "the pool of connections").start()
+        Watchdog(self._moved, "the pool of connections").start()
+
+    def _moved(self) -> float:
+        return self._moved_at + postgres.given_back()
 
     def _beat(self) -> None:
         while True:
+            before = postgres.given_back()
             try:
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT 1")
                 self._moved_at = time.monotonic()
                 outages.over()
             except Error as error:
-                outages.note("the pool of connections", error)
+                busy = isinstance(error.__cause__, PoolTimeout)
+                if not busy or postgres.given_back() == before:
+                    outages.note("the pool of connections", error)
             connection.close()
             time.sleep(_TICK_S)

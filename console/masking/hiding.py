@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 KEPT = 200_000
 """How many hidden values are remembered; an execution counts as one even if it has none."""
+VEILED = 40_000
+"""How many hidden values the veils that are kept have together, counted as those above."""
 _FIELDS = ("input", "output", "error", "cause")
 _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 _END = 1 << 60  # behind every event
@@ -226,10 +228,33 @@ def _joined(places: engine.Places, known: Iterable[_Read]) -> Veil:
     return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
 
-@lru_cache(maxsize=256)
-def _veil(places: engine.Places, values: frozenset[str]) -> Veil:
-    """Return a veil, which is slow to make of thousands of values."""
-    return Veil(places, values)
+class _Veils:
+    """Veils used last, which are slow to make of thousands of values.
+
+    Bounded by their values, because a running execution whose values grow makes a new one each time
+    that somebody looks.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made: OrderedDict[tuple[engine.Places, frozenset[str]], Veil] = OrderedDict()
+        self._size = 0
+
+    def of(self, places: engine.Places, values: frozenset[str]) -> Veil:
+        """Return the veil that hides these; what was used longest ago makes room."""
+        key = (places, values)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = Veil(places, values)
+                self._size += 1 + len(values)
+            self._made.move_to_end(key)
+            while self._size > VEILED and len(self._made) > 1:
+                self._size -= 1 + len(self._made.popitem(last=False)[0][1])
+            return self._made[key]
+
+
+_veils = _Veils()
+_veil = _veils.of
 
 
 def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:

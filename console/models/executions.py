@@ -118,11 +118,13 @@ class Execution(models.Model):
     )
     item_index = models.IntegerField(null=True)
     imported_ms = models.BigIntegerField(null=True)  # set where it ran elsewhere: only looked at
-    # JSON arrays of user names, "" if unknown: ``execution_rights`` says what they are for
-    edited_by = models.TextField(default="", db_default="")
-    acting_for = models.TextField(default="", db_default="")
-    # of one that a Task of another started: how many are above it, that one, the task that waits
-    depth = models.IntegerField(default=0, db_default=0)
+    # JSON arrays of user names, NULL or "" if unknown: ``execution_rights`` says what they are for.
+    # NULL, and no default, so that SQLite adds the columns without writing the whole table anew.
+    edited_by = models.TextField(null=True)  # noqa: DJ001
+    acting_for = models.TextField(null=True)  # noqa: DJ001
+    # of one that a Task of another started: how many are above it (NULL: none), that one, the task
+    # that waits
+    depth = models.IntegerField(null=True)
     parent = models.BigIntegerField(null=True)
     parent_task = models.IntegerField(null=True)
 

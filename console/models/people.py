@@ -138,7 +138,7 @@ class AuditEntry(models.Model):
     target = models.CharField(max_length=512)
     reason = models.CharField(max_length=256, default="")
     request_id = models.CharField(max_length=36, default="")
-    execution = models.CharField(max_length=512, default="", db_default="")  # whose Task did it
+    execution = models.CharField(max_length=512, null=True)  # noqa: DJ001 - whose Task did it
 
     class Meta:
         # most rows are starts, which the execution itself tells of: they stay out

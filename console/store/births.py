@@ -49,7 +49,7 @@ class Replay:
     state: str
     variables: str
     definition_id: str
-    edited_by: str = ""
+    edited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import engine
 from console import clock
 from console.errors import ConflictException, ValidationException
 from console.models import AuditEntry, Project
-from console.store import audit
+from console.store import audit, hints, people
 from console.store.texts import storable
 from console.store.writer import write
 
@@ -51,6 +51,7 @@ def put(
             raise ConflictException("The masked paths were changed since")
         Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
         audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
+        hints.tell(people.RIGHTS)  # what is kept of an access key has its project in it
 
     write(store)
     return kept

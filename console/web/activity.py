@@ -67,7 +67,7 @@ def of(execution: Execution) -> Activity:
             row.actor,
             veil.words(row.reason),
             row.key_id,
-            row.execution,
+            row.execution or "",
         )
         for row in found[:MOST]
         if row.action != "ImportExecution"

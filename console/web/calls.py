@@ -16,6 +16,8 @@ from console.samples import ROLE_END, is_sample
 from console.web import jsonview
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from console.models import Project
 
 EVERY = "every state machine"
@@ -84,7 +86,7 @@ def origins(project: Project) -> list[tuple[str, str, str]]:
 def functions(project: Project) -> list[Function]:
     """Return the functions and activities that are registered for a project, by name."""
     own, general = (said for _, said in targets.functions_of(project.name))
-    every: list[tuple[str, Any]] = [("", {**general, **own})]
+    every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
     every += [
         (machine, section.get(targets.FUNCTIONS, {}))
         for machine, section in targets.sections_of(project.name)
@@ -99,15 +101,28 @@ def functions(project: Project) -> list[Function]:
 
 
 def sample_functions(project: Project) -> list[Function]:
-    """Return what the sample machines of a project may call, if it has any."""
-    if not StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END).exists():
-        return []
-    said = {
-        name: target
-        for name, target in settings.STEPYARD_SAMPLE_FUNCTIONS.items()
-        if not any(name in own for _, own in targets.functions_of(project.name))
-    }
-    return [_function("", name, said[name], sample=True) for name in sorted(said)]
+    """Return what came with the samples and is called by a sample machine of a project."""
+    machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
+    found = [targets.MachineKey(project.name, name) for name in _names(machines)]
+    return [
+        _function("", name, target, sample=True)
+        for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
+        if any(_calls_sample(one, name, project) for one in found)
+    ]
+
+
+def _names(machines: QuerySet[StateMachine]) -> list[str]:
+    return list(machines.values_list("name", flat=True).distinct())
+
+
+def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
+    """Tell whether a sample machine calls what came with it, and nothing stands before that."""
+    if name.startswith("activity:"):
+        found = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
+    else:
+        arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
+        found = targets.registered_function(name, arn, machine, sample=True)
+    return found is not None and found[1].startswith("samples: ")
 
 
 def _function(machine: str, name: str, target: str, *, sample: bool = False) -> Function:

@@ -169,11 +169,11 @@ class RightsMiddleware(MiddlewareMixin):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
             return HttpResponseNotAllowed(sorted(methods))
-        _check(request, methods[method])
+        _check(request, methods[method], match.url_name or "")
         return None
 
 
-def _check(request: HttpRequest, actions: tuple[str, ...]) -> None:
+def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
     if ANYBODY in actions:
         return
     if not request.user.is_authenticated:  # a view that asks for no login, but is not ANYBODY's
@@ -182,4 +182,5 @@ def _check(request: HttpRequest, actions: tuple[str, ...]) -> None:
         return
     here = yard(request)
     if not any(here.may(action) for action in actions):
-        raise Refused(here, actions[0])
+        # which of several the form asked for, its view would know, which does not run
+        raise Refused(here, actions[0] if len(actions) == 1 else f"any act of the page {page}")

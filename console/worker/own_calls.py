@@ -93,7 +93,7 @@ class Own:
         people = execution_rights.people_of(execution)
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
-        parent = Parent(execution.pk, execution.depth, waits)
+        parent = Parent(execution.pk, execution.depth or 0, waits)
         return own_api.Caller(principal, actor, self.region, self.trusted, parent)
 
     def _principal(self, execution: Execution, action: str) -> Principal:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from psycopg_pool import ConnectionPool, PoolTimeout
 
-from console import postgres
+from console import postgres, settings
 from tests.acceptance.server import wait_for_end
 from tests.chaos.database import Postgres, wait_until
 from tests.chaos.silence import SilentProxy
@@ -84,6 +85,30 @@ def test_a_slow_statement_is_no_dead_connection(proxy: SilentProxy) -> None:
     """The server says that it works on it."""
     with connect(proxy) as own:
         assert own.execute("SELECT pg_sleep(6)").fetchall() == [("",)]
+
+
+def test_a_server_without_a_free_connection_is_not_dead(server: Postgres) -> None:
+    """It cannot be asked about a slow statement, and says why: it lives."""
+    server.ask("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1")
+    address = {"host": str(server.folder), "user": "lonely", "dbname": "postgres"}
+    with postgres.Connection.connect(**address, autocommit=True) as own:
+        seconds = postgres.QUIET_S + 2 * postgres.GRACE_S + 1
+        assert own.execute("SELECT pg_sleep(%s)", [seconds]).fetchall() == [("",)]
+
+
+def test_a_busy_process_is_told_from_one_that_stands_still(server: Postgres) -> None:
+    """Threads that wait in vain for a connection are load while others give theirs back."""
+    pool = {**settings._POOL, "min_size": 1, "max_size": 1, "timeout": 0.5}
+    address = {"host": str(server.folder), "user": "postgres", "dbname": "postgres"}
+    with ConnectionPool(kwargs=address, **pool) as connections:
+        held = connections.getconn(timeout=10)
+        before = postgres.given_back()
+        for _ in range(2):
+            with pytest.raises(PoolTimeout):
+                connections.getconn()
+        assert postgres.given_back() == before
+        connections.putconn(held)
+        assert wait_until(lambda: postgres.given_back() == before + 1, 10)
 
 
 def test_a_dead_connection_is_cut_and_its_locks_are_released(

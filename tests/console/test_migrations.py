@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
-from django.db import models
+import pytest
+from django.core.management import call_command
+from django.db import connection, models
 from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 
 from console.migrations import READABLE_SINCE
+from console.store.indexes import AddIndexConcurrently
 
+_COPIED_UNTIL = "0033_invitations"
+"""Migrations up to here were released, or came before anybody thought of it."""
+_LARGE = ("execution", "historyevent", "auditentry", "runrow", "runvalue")
 _ADDS = (operations.CreateModel, operations.AddIndex, operations.RunPython)
 
 
@@ -43,3 +50,34 @@ def test_it_can_fail() -> None:
     assert not only_adds(needed)
     assert only_adds(filled)
     assert not only_adds(operations.RemoveField("run", "lane"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_large_tables_are_not_written_anew() -> None:
+    """SQLite adds a column at once if it is NULL without a default, else it copies the table.
+
+    Payloads of many GB were copied, with the server down and twice the space on the disk.
+    """
+    found = MigrationLoader(None).disk_migrations
+    names = [name for app, name in sorted(found) if app == "console" and name > _COPIED_UNTIL]
+    assert names
+    for name in names:
+        sql = StringIO()
+        with connection.constraint_checks_disabled():
+            call_command("sqlmigrate", "console", name, stdout=sql)
+        for table in _LARGE:
+            assert f'"new__console_{table}"' not in sql.getvalue(), (name, table)
+
+
+def test_postgresql_indexes_large_tables_while_others_write() -> None:
+    """An index in a transaction locks its table until the last operation is done."""
+    wrong = [
+        f"{name}: {operation.describe()}"
+        for (app, name), migration in sorted(MigrationLoader(None).disk_migrations.items())
+        if app == "console" and name > _COPIED_UNTIL
+        for operation in migration.operations
+        if isinstance(operation, operations.AddIndex)
+        and operation.model_name_lower in _LARGE
+        and (migration.atomic or not isinstance(operation, AddIndexConcurrently))
+    ]
+    assert wrong == []

@@ -16,10 +16,10 @@ from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws
 from console.masking import hiding
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
-from console.store import people
+from console.store import masks, people
 from console.store.audit import Actor
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.test_masking import SECRETS, logged, mask, taken_everywhere
+from tests.console.web.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere
 from tests.security.test_rights import signed_request
 
 if TYPE_CHECKING:
@@ -276,3 +276,14 @@ def test_long_lines_of_logs_are_masked_before_they_are_cut(
     lines = caller("viewer").ask("FilterLogEvents", **asked)["events"]
     text = json.loads(lines[0]["message"])["details"]["input"]
     assert text.startswith('{"password":"(masked)"')
+
+
+def test_changed_paths_count_at_once(
+    project: Project, run: Execution, caller: Callable[[str], Caller]
+) -> None:
+    """A key that was used a moment ago is read anew, with its project."""
+    viewer = caller("viewer")
+    masks.put(project, [], BY)
+    assert SECRETS[0] in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))
+    masks.put(project, PATHS.splitlines(), BY)
+    assert SECRETS[0] not in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))

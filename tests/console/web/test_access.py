@@ -37,6 +37,9 @@ def test_a_viewer_sees_no_button_and_is_refused(
     assert (tried.actor, tried.action) == ("viewer", "Refused")
     assert (tried.target, tried.reason) == (page(execution, "stop/"), "StopExecution")
     assert "role" in text(viewer.get("/machines/new/"), 403)
+    given = {"act": "delete", "number": "1"}  # a form that could ask for five actions
+    assert viewer.post("/machines/machine/versions/", given).status_code == 403
+    assert AuditEntry.objects.latest("pk").reason == "any act of the page versions"
 
 
 def test_a_machine_of_another_project_does_not_exist(project: Project, client: Client) -> None:

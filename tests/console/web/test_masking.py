@@ -421,3 +421,18 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
             assert shown.input == '{"password":"(masked)"}'
             assert hiding.of(shown).veil.values == {f"canary-{number}"}
     assert len(hiding._memory._known) == 1
+
+
+def test_the_veils_of_an_execution_that_grows_are_bounded() -> None:
+    """Each look at it makes another one, of all its values."""
+    from console.masking import hiding
+
+    kept = hiding._Veils()
+    places = hiding.places_of(PATHS)
+    for size in range(9_000, 9_050):
+        values = frozenset(map(str, range(size)))
+        assert kept.of(places, values) is kept.of(places, values)
+    assert sum(1 + len(values) for _, values in kept._made) == kept._size <= hiding.VEILED
+    alone = frozenset(map(str, range(2 * hiding.VEILED)))
+    assert kept.of(places, alone) is kept.of(places, alone)
+    assert len(kept._made) == 1

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.models import AuditEntry, Project
+from console.integrations import targets
+from console.models import AuditEntry, Project, StateMachine
+from console.samples import ROLE_END
 from console.store import switches, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, text
@@ -155,3 +157,55 @@ def test_another_projects_machine_has_no_calls(project: Project, client: Client)
     """It does not exist here."""
     create(Project.objects.create(name="other", account_id="999999999999"), CALLS, "theirs")
     assert client.get("/machines/theirs/calls/").status_code == 404
+
+
+@pytest.fixture
+def sample(project: Project) -> None:
+    """A state machine that came with the server."""
+    create(project, CALLS, "sample")
+    StateMachine.objects.update(role_arn=f"arn:aws:iam::123456789012:role{ROLE_END}")
+
+
+@pytest.mark.parametrize(
+    ("functions", "to", "listed"),
+    [
+        ({}, {}, True),
+        ({}, {"*": {"region": "us-east-1"}}, True),
+        ({}, {"lambda": {"region": "us-east-1"}}, False),
+        ({"Notify*": "shop:notify"}, {}, False),
+        ({"NotifyCustomer": "shop:notify"}, {}, False),
+        ({"projects": {"default": {"*": "shop:every"}}}, {}, False),
+    ],
+)
+def test_a_function_of_the_samples_is_listed_where_it_is_called(
+    client: Client,
+    settings: SettingsWrapper,
+    sample: None,
+    functions: dict[str, Any],
+    to: dict[str, Any],
+    listed: bool,
+) -> None:
+    """Not where a target or a pattern of the operator's comes first."""
+    settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS = functions, to
+    shown = text(client.get("/targets/"))
+    assert (settings.STEPYARD_SAMPLE_FUNCTIONS["NotifyCustomer"] in shown) == listed
+
+
+def test_the_page_says_which_functions_of_a_machine_are_called(
+    client: Client, settings: SettingsWrapper
+) -> None:
+    """The nearer section first, and then the other one: entry by entry, not one for the other."""
+    general = {"add": "far:add", "sub": "far:sub", "b-one": "far:one"}
+    near = {"add": "near:add", "b-*": "near:b"}
+    settings.STEPYARD_FUNCTIONS = {}
+    settings.STEPYARD_TARGETS = {
+        "machines": {"machine": {"functions": general}},
+        "projects": {"default": {"machines": {"machine": {"functions": near}}}},
+    }
+    shown = text(client.get("/targets/"))
+    key = targets.MachineKey("default", "machine")
+    for name, target in {"add": "near:add", "sub": "far:sub", "b-one": "near:b"}.items():
+        assert (targets.function(name, "", key) or ("",))[0] == target
+        assert target in shown
+    assert "far:add" not in shown
+    assert "far:one" not in shown

@@ -320,7 +320,7 @@ def test_machines_of_an_earlier_release_have_the_editor_of_the_audit(project: Pr
     machine_of(project, "manage.py", PASS, "imported")
     StateMachine.objects.update(edited_by="")
     Version.objects.update(edited_by="")
-    migration = importlib.import_module("console.migrations.0034_execution_rights")
+    migration = importlib.import_module("console.migrations.0035_fill_editors")
     with connection.schema_editor() as editor:
         migration.fill(apps, editor)
     found = dict(StateMachine.objects.values_list("name", "edited_by"))

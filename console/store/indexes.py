@@ -1,0 +1,29 @@
+"""How do migrations add an index to a large table?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import migrations
+
+
+class AddIndexConcurrently(migrations.AddIndex):
+    """Add an index while others write: PostgreSQL locks a large table for minutes otherwise.
+
+    For migrations with ``atomic = False``. What a migration that was cut off left is made anew.
+    """
+
+    atomic = False
+
+    def database_forwards(
+        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+    ) -> None:
+        """Make the index."""
+        if schema_editor.connection.vendor != "postgresql":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        model = to_state.apps.get_model(app_label, self.model_name)
+        if self.allow_migrate_model(schema_editor.connection.alias, model):
+            name = schema_editor.quote_name(self.index.name)
+            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", None)
+            schema_editor.add_index(model, self.index, concurrently=True)
