@@ -162,14 +162,15 @@ class RightsMiddleware(MiddlewareMixin):
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         """Return None where the view may run; raise ``PermissionDenied`` where it may not."""
         match = request.resolver_match
-        methods = PAGES.get(match.url_name or "") if match else None
+        name = (match.url_name or "") if match else ""
+        methods = PAGES.get(name)
         if methods is None:
             log.error("a page is in no table of rights", path=request.path)
             raise PermissionDenied("This page is in no table of rights.")
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
             return HttpResponseNotAllowed(sorted(methods))
-        _check(request, methods[method], match.url_name or "")
+        _check(request, methods[method], name)
         return None
 
 
