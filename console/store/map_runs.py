@@ -26,6 +26,7 @@ from console.store import (
     map_items,
     map_tasks,
     redrive,
+    runs,
     tasks,
 )
 from console.store.births import give_birth
@@ -103,10 +104,7 @@ def _progress(number: int) -> bool:
     if failures:  # not any more, unless the rest of this fails
         map_tasks.forgive(run.parent_id, run.task)
     if _too_many_failed(run):
-        _stop_children(run)
-        error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
-        _report(run, "FAILED", error)
-        return False
+        return _fail(run)
     if run.reading:
         return False
     if _ends_with_its_machine(run):
@@ -121,14 +119,32 @@ def _progress(number: int) -> bool:
     return _start_children(run, done)
 
 
+def _fail(run: MapRun) -> bool:
+    """End a run of which too many children failed; return whether there is more to do."""
+    if run.aborted and _is_being_deleted(run):  # they ended at their next transition
+        return _end_parent(run)
+    _stop_children(run)
+    error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
+    _report(run, "FAILED", error)
+    return False
+
+
 def _ends_with_its_machine(run: MapRun) -> bool:
     """End the parent if another child would start while their machine is being deleted.
 
     To start an iteration is a transition; the children that run are stopped with their parent.
     """
-    machine = run.parent.state_machine
-    if machine is None or machine.status != "DELETING" or run.started >= run.total:
-        return False
+    return run.started < run.total and _is_being_deleted(run) and _end_parent(run)
+
+
+def _is_being_deleted(run: MapRun) -> bool:
+    machine = run.parent.state_machine  # None: the parent is a child of a Map Run itself
+    status = machine.status if machine else runs.status_above(run.state_machine_arn)
+    return status == "DELETING"
+
+
+def _end_parent(run: MapRun) -> bool:
+    """End the parent as ABORTED, and with it the children that run; return True."""
     if tasks.close(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
         tasks.close_all(run.parent_id, clock.now_ms())
         inbox.post(run.parent_id, engine.Stop())

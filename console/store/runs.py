@@ -32,11 +32,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _LOAD = (
-    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status"
+    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
+    " e.map_run_id, e.state_machine_arn"
     " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
     " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
     " WHERE r.execution_id = %s"
 )
+
+
+_MACHINE = "SELECT status FROM console_statemachine WHERE arn = %s"
+"""Of a child of a Map Run, whose row names no machine: few are, so others do not pay for it."""
 
 
 def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
@@ -157,7 +162,7 @@ def take(execution_id: int) -> Loaded | None:
         came_in = cursor.fetchall()
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         names = [name for (name,) in cursor.fetchall()]
-    version, snapshot, ready, _, _, arn, definition, machine_status = row
+    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
     tokens = [name for name in names if pace.is_token(name)]
     due = [name for name in names if not pace.is_token(name)]
     ready = ready or bool(tokens)
@@ -172,6 +177,8 @@ def take(execution_id: int) -> Loaded | None:
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
     messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
+    if map_run is not None:
+        machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)
     with _unless_overtaken(execution_id, version):
         run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
@@ -190,6 +197,14 @@ def take(execution_id: int) -> Loaded | None:
         pacing,
         machine_status == "DELETING",
     )
+
+
+def status_above(child_arn: str) -> str | None:
+    """Return the status of the machine above ``MACHINE/label``, None if it is gone."""
+    with sql.cursor() as cursor:
+        cursor.execute(_MACHINE, [child_arn.partition("/")[0]])
+        row = cursor.fetchone()
+    return None if row is None else row[0]
 
 
 @contextlib.contextmanager

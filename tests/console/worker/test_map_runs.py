@@ -239,3 +239,31 @@ def test_a_map_run_starts_no_further_child_while_its_machine_is_deleted(
     assert Execution.objects.filter(map_run__isnull=False).count() == 1
     worker.stop()
     assert_nothing_wrong()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
+    project: Project, worker: Embedded, *, nested: bool
+) -> None:
+    """Also where all have started, and where a Map Run is in a child of another one."""
+    waits = {"Type": "Wait", "Seconds": 2, "Next": "P"}
+    inner = {"StartAt": "W", "States": {"W": waits, **PASS["States"]}}
+    wanted, data = inner, [1, 2]
+    if nested:
+        wanted = distributed(inner, ToleratedFailurePercentage=100, ItemsPath="$.all")
+    machine = create(project, distributed(wanted, ToleratedFailurePercentage=100))
+    start(machine, [{"all": data}] if nested else data)
+    leaves = Execution.objects.filter(historyevent__type="WaitStateEntered")
+    deadline = time.monotonic() + 20
+    while leaves.count() < len(data):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    machines.delete(project, machine.arn)
+    while Execution.objects.filter(status="RUNNING").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for child in leaves:
+        assert child.status == "ABORTED"
+        assert types(child)[-2:] == ["WaitStateExited", "ExecutionAborted"]
+    worker.stop()
+    assert_nothing_wrong()
