@@ -174,3 +174,10 @@ def test_pages_read_payloads_through_one_seam(path: Path) -> None:
     reads = any(table.search(text) and column.search(text) for table, column in _READS)
     if reads and str(path.relative_to(ROOT)) not in READS_NO_PAYLOAD:
         assert "hiding" in text or ".shown(" in text
+
+
+@pytest.mark.parametrize("path", modules("tests"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_loops_run_in_threads_of_their_own(path: Path) -> None:
+    """The browser's driver leaves an event loop in pytest's thread, where no other can run."""
+    if path.name not in ("loops.py", "test_architecture.py"):
+        assert "asyncio.run(" not in path.read_text(encoding="utf-8")
