@@ -297,8 +297,10 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
     """Return what makes one request of a number: any address, with what pages ask for."""
     yard = fuzzer.yard
     link = yard.manage("login_url", "--user", "chaos").split()[-1]
-    web.get("/login/" + link.rstrip("/").rpartition("/")[2] + "/")
-    web.get("/machines/new/")  # which sets the cookie of forms
+    path = "/login/" + link.rstrip("/").rpartition("/")[2] + "/"
+    web.get(path)  # which sets the cookie of forms
+    web.post(path, headers={"X-CSRFToken": web.cookies["stepyard_csrf"]})
+    web.get("/machines/new/").raise_for_status()  # a redirect would lead to the login
     patterns, names = sorted(addresses()), sorted(asked_names())
 
     def visit(number: int) -> None:
@@ -333,7 +335,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
 
 def _leaves(path: str) -> bool:
     """Tell whether a POST would end what the suite itself needs: its session, its key."""
-    return path.startswith(("/logout", "/keys/", "/team/"))
+    return path.startswith(("/login", "/logout", "/keys/", "/password/", "/team/"))
 
 
 def addresses() -> Iterator[str]:
