@@ -20,6 +20,7 @@ from console.errors import (
 from console.events import addresses, inputs, patterns, schedules
 from console.models import EventRule, EventTarget, StateMachine
 from console.store import audit, outbox
+from console.store.texts import storable
 from console.store.writer import write
 
 if TYPE_CHECKING:
@@ -319,5 +320,6 @@ def remove_targets(
 
 def rules_of_target(project: Project, region: str, address: str) -> list[str]:
     """Return the names of the rules that send to an address."""
+    address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
     found = EventRule.objects.filter(Q(targets__address=address), project=project, region=region)
     return list(found.order_by("name").values_list("name", flat=True).distinct())

@@ -202,3 +202,8 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
 
     monkeypatch.setattr(rules, "get", gone)
     assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"
+
+
+def test_an_address_with_a_nul_has_no_rules(project: Project) -> None:
+    """PostgreSQL takes no such text, so it is asked for one that no rule has."""
+    assert ask(project, "ListRuleNamesByTarget", TargetArn="\0") == {"RuleNames": []}
