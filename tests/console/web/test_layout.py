@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from console.web import svg
 from console.web.graph import dot, layout_cache, layout_pool
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
 from console.web.graph.layout_pool import Child, LayoutPool, NotLaidOut, Reason
-from engine.data import jsonata_pool
 from tests.acceptance.server import ROOT
 from tests.console.web.workflows import caught, chain, choices, maps
 
@@ -503,39 +501,3 @@ def test_nothing_of_a_name_is_kept(folder: Path) -> None:
     """The files hold ids and places only."""
     svg.picture(chain(3, "secretname"))
     assert "secretname" not in "".join(path.read_text() for path in folder.iterdir())
-
-
-def test_a_server_with_many_descriptors_lays_out(descriptors: None) -> None:
-    """A busy server has more than 1,024 connections; ``select`` knows no descriptor above that."""
-    del descriptors
-    pool = LayoutPool([Child()])
-    try:
-        with pool.session() as session:
-            assert session.lay_out(SIMPLE)["nodes"].keys() == {"a", "b"}
-    finally:
-        pool.end()
-
-
-def test_a_server_with_many_descriptors_evaluates(descriptors: None) -> None:
-    """The children that evaluate JSONata are asked over pipes, too."""
-    del descriptors
-    pool = jsonata_pool.Pool(1)
-    try:
-        assert pool.evaluate("1 + 1", {}, 0, 0)[1] == 2
-    finally:
-        child = pool._free[0]
-        child._process.kill()
-        child._process.wait()
-        child.close()
-
-
-@pytest.fixture
-def descriptors() -> Iterator[None]:
-    """Hold so many files open that every further one has a number above 1,024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
-    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
-    yield
-    for one in held:
-        os.close(one)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
