@@ -63,7 +63,7 @@ def query(context: Context, **changes: Any) -> str:
     return f"?{urlencode(kept, doseq=True)}"
 
 
-@register.inclusion_tag("parts/commands.html", takes_context=True)
+@register.inclusion_tag("core/_cli_commands.html", takes_context=True)
 def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]

@@ -51,7 +51,7 @@ def every(request: HttpRequest) -> HttpResponse:
         "name": name,
         "problem": problem,
     }
-    return render(request, "activity/list.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity_list.html", context, status=422 if problem else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -86,4 +86,4 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }
-    return render(request, "activity/page.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity.html", context, status=422 if problem else 200)

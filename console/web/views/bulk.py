@@ -55,7 +55,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     action = (request.POST if request.method == "POST" else request.GET).get("action", "")
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
+        return render(request, "bulk/job_list.html", {"here": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
     require(here, store.ACTIONS[action])

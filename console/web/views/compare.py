@@ -39,8 +39,10 @@ def compare(request: HttpRequest) -> HttpResponse:
     a, b = found["a"], found["b"]
     if problems or a is None or b is None:
         context["problems"] = problems
-        return render(request, "compare/form.html", context, status=422 if problems else 200)
-    return render(request, "compare/page.html", context | _compared(a, b))
+        return render(
+            request, "execution/compare_form.html", context, status=422 if problems else 200
+        )
+    return render(request, "execution/compare.html", context | _compared(a, b))
 
 
 def _compared(a: Execution, b: Execution) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def _from_rows(request: HttpRequest, here: Yard, marked: list[str]) -> HttpRespo
         return redirect(_address(pair[1], pair[0]))
     problem = f"Mark two rows to compare: {len(marked)} {'is' if len(marked) == 1 else 'are'}."
     context = {"here": "executions", "asked": {}, "problems": {"a": problem}}
-    return render(request, "compare/form.html", context, status=422)
+    return render(request, "execution/compare_form.html", context, status=422)
 
 
 def _address(a: Execution, b: Execution) -> str:

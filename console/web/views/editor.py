@@ -133,7 +133,7 @@ def _saved_by(one: StateMachine) -> str:
 def check(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(yard(request), "CreateStateMachine")
-    return render(request, "machine/_checked.html", _checked(request.POST.get("text", "")))
+    return render(request, "editor/_check_result.html", _checked(request.POST.get("text", "")))
 
 
 def _checked(text: str) -> dict[str, Any]:
@@ -178,4 +178,4 @@ def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpRes
 
 def _form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
     context = {"here": "machines", **_checked(typed["text"]), **typed}
-    return render(request, "machine/edit.html", context, status=status)
+    return render(request, "editor/page.html", context, status=status)

@@ -48,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "allowed": here.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
     }
-    return render(request, "import/page.html", context, status=status)
+    return render(request, "execution/import.html", context, status=status)
 
 
 @require_POST

@@ -47,7 +47,7 @@ def settings(request: HttpRequest) -> HttpResponse:
         "conflict": conflict,
         "may_change": here.may("PutMaskedPaths"),
     }
-    return render(request, "project/settings.html", context, status=status)
+    return render(request, "masking/project_settings.html", context, status=status)
 
 
 def _said(count: int) -> str:

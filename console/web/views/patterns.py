@@ -35,7 +35,7 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
         "sizes": SIZES,
         "legend": words.LEGEND,
     }
-    return render(request, "machine/grid.html", context)
+    return render(request, "machines/grid.html", context)
 
 
 def _graph(one: StateMachine) -> engine.Graph | None:
@@ -58,7 +58,7 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
     }
     if context["picture"] is not None:
         context |= _insights(one, runs.last(one, most, of_now=True))
-    return render(request, "machine/insights.html", context)
+    return render(request, "machines/insights.html", context)
 
 
 def _insights(one: StateMachine, found: list[runs.Run]) -> dict[str, Any]:

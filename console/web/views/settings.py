@@ -53,7 +53,7 @@ def _page(
         "role": typed.get("role") or one.role_arn,
         "tags": tags.of(one.arn),
     }
-    return render(request, "machine/settings.html", context | more, status=status)
+    return render(request, "machines/settings.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------

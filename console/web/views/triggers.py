@@ -129,7 +129,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
         "made": made,
         "problem": problem,
     }
-    return render(request, "machine/triggers.html", context, status=422 if problem else 200)
+    return render(request, "rules/triggers.html", context, status=422 if problem else 200)
 
 
 @require_POST

@@ -63,7 +63,7 @@ def _page(
         "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
         "unpublished": not newest or newest[0].revision_id != one.revision_id,
     }
-    return render(request, "machine/versions.html", context | more, status=status)
+    return render(request, "machines/versions.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def compare(request: HttpRequest, machine: str) -> HttpResponse:
         "removed": sum(row.sign == "-" for row in rows or ()),
         "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
     }
-    return render(request, "machine/diff.html", context)
+    return render(request, "machines/diff.html", context)
 
 
 def _side(here: Yard, one: StateMachine, key: str) -> Side:
