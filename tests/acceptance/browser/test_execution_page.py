@@ -162,7 +162,7 @@ DATA = {"order": {"id": 7, "name": "x"}, "other": [1, 2]}
 def test_E7_the_banner_leads_to_what_failed(page: Page, demo_200: str) -> None:
     """The link selects step and iteration, and the heading of the step gets the focus."""
     page.goto(demo_200)
-    page.click("#outcome >> text=Go to the failed step")
+    page.click("#outcome >> text=View step details")
     expect(page.locator("#panel-title")).to_be_focused()
     expect(page.locator("#panel-title")).to_contain_text("Break")
     assert "step=Break" in page.url
@@ -218,7 +218,7 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     for word in ("Type", "Status", "Entered", "Visits"):
         page.uncheck(f"form[aria-label=Columns] label:has-text('{word}') input")
     page.check("form[aria-label=Columns] label:has-text('Left') input")
-    page.click("button:has-text('Show these')")
+    page.click("button:has-text('Apply')")
     expect(page).to_have_url(f"{server.url}{path}?view=steps&step=Nap#workflow")
     words = page.locator(".of-steps th")
     expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
@@ -232,7 +232,7 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     found = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
     page.click("summary:has-text('Columns')")
-    page.click("button:has-text('As usual')")
+    page.click("button:has-text('Reset')")
     expect(words).to_have_count(6)
 
 
@@ -265,7 +265,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     told = {"events": [*events["events"], *rest["events"]]}
     described = client.describe_state_machine_for_execution(executionArn=arn)
     page.goto("/executions/")
-    page.click("text=Import a history")
+    page.click("text=Import an execution")
     page.set_input_files(
         "#history_file",
         {
@@ -278,7 +278,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     page.click("button.main")
     expect(page.locator("#status")).to_have_text("Failed")
     expect(page.locator("#actions")).to_contain_text("only to look at")
-    page.click("#outcome >> text=Go to the failed step")
+    page.click("#outcome >> text=View step details")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
     page.click("#panel [data-tab=flow]")
     expect(page.locator("[data-stage=Input]")).to_contain_text("141")

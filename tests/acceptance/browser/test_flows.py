@@ -28,7 +28,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     type_definition(page, good.replace('"Next": "After"', '"Next": "Afetr"'))
     problem = page.locator(".problem").first
     expect(problem).to_contain_text("Afetr")
-    expect(page.locator("#preview-note")).to_have_text("of the last valid text")
+    expect(page.locator("#preview-note")).to_have_text("of the last valid definition")
 
     problem.click()
     line = good.split("\n").index('      "Next": "After"')

@@ -60,7 +60,7 @@ def invited(page: Page, name: str) -> str:
     page.fill("#invited-name", name)
     page.select_option("#invited-role", "operator")
     page.select_option("#invited-hours", "168")
-    page.get_by_role("button", name="Make an invitation").click()
+    page.get_by_role("button", name="Create invitation").click()
     link: str = page.locator("[aria-label='The new invitation'] pre").inner_text().strip()
     return link
 

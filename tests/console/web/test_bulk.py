@@ -36,7 +36,7 @@ def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     shown = text(page)
     assert "3 eligible" in shown
     assert "1: Execution is RUNNING and cannot be redriven" in shown
-    assert "3 by nobody known" in shown
+    assert "3 by unknown" in shown
     assert not BulkJob.objects.exists()
     drain(start(machine, name="later"))
     sent = {"action": "redrive", "numbers": page.context["numbers"]}

@@ -31,7 +31,7 @@ def headings(client: Client, address: str, table: str) -> list[str]:
     part = shown.partition({"steps": 'id="of-steps"', "executions": 'id="executions"'}[table])[2]
     cells = re.findall(r"<th[^>]*>(.*?)</th>", part.partition("</thead>")[0])
     words = [re.sub(r"<[^>]+>|[▲▼]|\(.*\)", "", one).strip() for one in cells]
-    return [one for one in words if one != "Marked"]
+    return [one for one in words if one != "Selected"]
 
 
 def test_e9_chosen_columns_are_kept_for_the_person(

@@ -46,7 +46,7 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     answer = ask(client, a, b)
     shown = text(answer)
     assert "The path parts at Choice <bdi>X</bdi>" in shown
-    assert "A went on to <b><bdi>Refuse</bdi></b>, B went on to <b><bdi>Ship</bdi></b>" in shown
+    assert "A continued to <b><bdi>Refuse</bdi></b>, B continued to <b><bdi>Ship</bdi></b>" in shown
     (found,) = answer.context["diffs"][0].found
     assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
     differing = {row.name for row in answer.context["rows"] if row.differs}
@@ -55,16 +55,16 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
 
 
 def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
-    """The same path says so; one that has not begun went no further."""
+    """The same path says so; one that has not begun stopped there."""
     machine = create(project, ORDERS)
     a, b = (drain(start(machine, {"amount": 1}, name=name)) for name in "ab")
-    assert "Both went the same path" in text(ask(client, a, b))
+    assert "Both took the same path" in text(ask(client, a, b))
     nap = create(project, CHAIN, "nap")
     c, d = (start(nap, name=name) for name in "cd")
     drain(c)
     shown = text(ask(client, c, d))
     assert "The paths part at once" in shown
-    assert "A went on to <b><bdi>First</bdi></b>, B went no further" in shown
+    assert "A continued to <b><bdi>First</bdi></b>, B stopped there" in shown
 
 
 def test_branches_are_compared_one_by_one(project: Project, client: Client) -> None:

@@ -40,7 +40,7 @@ def test_events_are_found_by_what_is_written_in_them(client: Client, chain: Exec
     assert numbers(client, chain, "?text=waitstate") == [4]
     assert numbers(client, chain, "?text=nap&type=WaitStateEntered") == [4]
     assert numbers(client, chain, "?text=nowhere") == []
-    assert "No event matches" in text(client.get(page(chain, "?text=nowhere")))
+    assert "No matching events" in text(client.get(page(chain, "?text=nowhere")))
 
 
 def test_events_are_found_by_time(client: Client, chain: Execution) -> None:

@@ -77,7 +77,7 @@ def test_retries_of_a_parallel_are_told(project: Project, client: Client) -> Non
     assert "Attempt 1: Failed" in shown
     assert "Attempt 2: Failed" in shown
     assert shown.count("<tr>") == 3  # the heading and two attempts
-    assert "Then waited" in shown
+    assert "Backoff" in shown
 
 
 def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> None:

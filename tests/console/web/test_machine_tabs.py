@@ -147,7 +147,7 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
 def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Client) -> None:
     """Each leads to its event; a pattern narrows them down, a wrong one is told."""
     create(project, {"StartAt": MARKUP, "States": {MARKUP: {"Type": "Fail", "Error": "Bad"}}})
-    assert "Nothing is logged" in text(client.get("/machines/machine/logs/"))
+    assert "Logging is off" in text(client.get("/machines/machine/logs/"))
     post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
     for name in ("one", "two"):
         drain(start(StateMachine.objects.get(), name=name))

@@ -282,5 +282,5 @@ def test_stopping_tells_error_and_cause(project: Project, client: Client) -> Non
     execution.refresh_from_db()
     assert (execution.status, execution.error, execution.cause) == ("ABORTED", "Wrong", MARKUP)
     assert MARKUP not in client.get(page(execution)).content.decode()
-    assert "It has ended already" in text(client.get(page(execution, "stop/")))
+    assert "The execution has already ended" in text(client.get(page(execution, "stop/")))
     assert AuditEntry.objects.get(action="StopExecution").actor == "editor"

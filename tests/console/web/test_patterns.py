@@ -181,12 +181,12 @@ def test_states_of_older_definitions_are_told_apart(project: Project, client: Cl
     new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
     machine = machines.update(machine, definition=json.dumps(new))
     shown = text(client.get("/machines/machine/grid/"))
-    assert "not in the definition of now" in shown
-    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert "not in the current definition" in shown
+    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
     drain(start(machine))
     shown = text(client.get("/machines/machine/insights/"))
     assert "1 of 1" in shown
-    assert "Everything was tried" in shown
+    assert "Everything is covered" in shown
 
 
 def test_insights_look_at_the_newest_only(
@@ -267,12 +267,12 @@ def test_children_of_a_distributed_map_count_for_its_states(
     assert "of the last 3 executions that it started" in shown
     assert "3 of 3" in shown
     grid = text(client.get("/machines/machine/grid/"))
-    assert grid.count("runs in executions of its own") == 3
+    assert grid.count("runs in child executions") == 3
 
 
 def test_pages_of_a_machine_without_executions_say_so(project: Project, client: Client) -> None:
     """Both lead on to a first execution; a missing function is no reason to fail."""
     create(project, {"StartAt": "T", "States": {"T": {**function("x"), "End": True}}})
-    assert "No execution yet" in text(client.get("/machines/machine/grid/"))
-    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert "No executions yet" in text(client.get("/machines/machine/grid/"))
+    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
     assert text(client.get("/machines/machine/grid/?last=nonsense"))

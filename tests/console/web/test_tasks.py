@@ -155,7 +155,7 @@ def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, clien
 
 def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Client) -> None:
     """With words for a bad name, and an audit row for each change."""
-    assert "No activity yet" in text(client.get("/activities/"))
+    assert "No activities yet" in text(client.get("/activities/"))
     assert "Invalid" in text(client.post("/activities/", {"name": "a b"}), 422)
     client.post("/activities/", {"name": "ship"})
     assert 'href="/activities/ship/"' in text(client.get("/activities/"))
