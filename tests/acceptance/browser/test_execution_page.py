@@ -195,18 +195,18 @@ def test_E8_other_iterations_lead_to_the_failed_one(page: Page, demo_200: str) -
 def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str) -> None:
     """The failed ones leave an iteration and its parents; a column sorts; Back restores."""
     page.goto(f"{demo_200}?view=steps")
-    rows = page.locator(".of-steps tbody tr")
+    rows = page.locator(".step-table tbody tr")
     expect(rows).to_have_count(5)
     page.select_option("#step-status-filter", "FAILED")
     expect(rows).to_have_count(3)
-    expect(page.locator(".of-steps [data-iteration]")).to_have_count(1)
+    expect(page.locator(".step-table [data-iteration]")).to_have_count(1)
     expect(rows.first).to_contain_text("Over")
     assert "status=FAILED" in page.url
     page.go_back()
     expect(rows).to_have_count(5)
-    page.click(".of-steps th .sort >> text=Duration")
-    expect(page.locator(".of-steps th[aria-sort=ascending]")).to_contain_text("Duration")
-    page.click(".of-steps [data-iteration='141'] a")
+    page.click(".step-table th .sort >> text=Duration")
+    expect(page.locator(".step-table th[aria-sort=ascending]")).to_contain_text("Duration")
+    page.click(".step-table [data-iteration='141'] a")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
 
 
@@ -220,9 +220,9 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     page.check("form[aria-label=Columns] label:has-text('Left') input")
     page.click("button:has-text('Apply')")
     expect(page).to_have_url(f"{server.url}{path}?view=steps&step=Nap#workflow")
-    words = page.locator(".of-steps th")
+    words = page.locator(".step-table th")
     expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
-    nap = page.locator(".of-steps [data-step=Nap]")
+    nap = page.locator(".step-table [data-step=Nap]")
     expect(nap.locator("[data-cell=left]")).to_have_text("-")
     expect(page.locator("#status")).to_have_text("Succeeded")
     expect(nap.locator("[data-cell=left] time")).to_be_visible()

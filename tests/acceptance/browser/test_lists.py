@@ -177,19 +177,19 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     machine = orders(server, [500, 10])
     page.goto(f"/machines/{machine}/executions/order-0/")
     page.click("text=Compare with last success")
-    expect(page.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
-    expect(page.locator("#parting")).to_contain_text("A continued to Refuse, B continued to Pay")
+    expect(page.locator("#divergence-title")).to_have_text("The path parts at Choice Large?")
+    expect(page.locator("#divergence")).to_contain_text("A continued to Refuse, B continued to Pay")
     expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
     address = page.url
     page.goto(f"/machines/{machine}/")
     for box in page.locator("input[name=x]").all():
         box.check()
     page.click("text=Compare two")
-    expect(page.locator("#parting")).to_contain_text("A continued to Pay, B continued to Refuse")
+    expect(page.locator("#divergence")).to_contain_text("A continued to Pay, B continued to Refuse")
     again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
     other = again.new_page()
     other.goto(address)
-    expect(other.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
+    expect(other.locator("#divergence-title")).to_have_text("The path parts at Choice Large?")
     again.close()
 
 
@@ -230,7 +230,7 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
     page.fill("#view-name", view)
     page.check("text=Default view of this page")
     page.click("button:has-text('Save for everybody')")
-    current = page.locator(".views a[aria-current]")
+    current = page.locator(".saved-views a[aria-current]")
     expect(current).to_have_text(re.compile(rf"{view}\s*2"))
     address = page.url
     assert Axe().run(page).response["violations"] == []
@@ -244,7 +244,7 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
     ben.goto(address.replace(f"&view={view}", ""))
     expect(rows).to_have_count(2)
     ben.goto(f"/machines/{machine}/")
-    expect(ben.locator(".views a[aria-current]")).to_contain_text(view)
+    expect(ben.locator(".saved-views a[aria-current]")).to_contain_text(view)
     expect(rows).to_have_count(2)
     ben.click("text=Clear filters")
     expect(rows).to_have_count(3)
@@ -272,7 +272,7 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
     ana.click("button:has-text('Assign to me')")
     expect(ana.locator("button:has-text('Unassign')")).to_be_visible()
     expect(row).to_contain_text("Assigned to ana", timeout=5_000)
-    expect(watching.locator("#remark-said")).to_contain_text("ana is looking", timeout=5_000)
+    expect(watching.locator("#note-list")).to_contain_text("ana is looking", timeout=5_000)
     expect(watching.locator("#note")).to_have_value("half a sent")
     ana.click("summary:has-text('Add note')")
     ana.fill("#note", "the shop knows")

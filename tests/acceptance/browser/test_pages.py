@@ -140,7 +140,7 @@ def test_pause_stops_the_ticks(page: Page, server: Server) -> None:
     """Nothing moves while paused; resuming catches up without a gap."""
     page.goto(start(server, create(server, waits(1, rounds=30))))
     page.click("[data-pause]")
-    expect(page.locator("[data-live-word]")).to_have_text("Paused")
+    expect(page.locator("[data-live-text]")).to_have_text("Paused")
     page.wait_for_timeout(300)
     rows = page.locator("#events > tr").count()
     page.wait_for_timeout(2500)
@@ -180,10 +180,10 @@ def test_lists_announce_new_executions(page: Page, server: Server) -> None:
     start(server, machine, name="one")
     page.goto(f"/machines/{machine}/")
     start(server, machine, name="two")
-    expect(page.locator("#news-count")).to_contain_text("1 new execution")
+    expect(page.locator("#new-executions")).to_contain_text("1 new execution")
     expect(page.locator("#executions tbody tr")).to_have_count(1)
     expect(page.locator("#executions tbody")).to_contain_text("Succeeded")
-    page.click("#news-count a")
+    page.click("#new-executions a")
     expect(page.locator("#executions tbody tr")).to_have_count(2)
 
 

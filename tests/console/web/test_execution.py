@@ -96,7 +96,7 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     executions.stop(execution)
     last = text(client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")))
     assert "hx-get" not in last.partition('id="event-total"')[0]
-    assert "data-over" in last
+    assert "data-ended" in last
     assert "The execution has ended: Aborted." in last
     assert "ExecutionAborted" in last
 

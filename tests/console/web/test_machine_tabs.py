@@ -152,11 +152,11 @@ def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Clien
     for name in ("one", "two"):
         drain(start(StateMachine.objects.get(), name=name))
     shown = text(client.get("/machines/machine/logs/"))
-    assert shown.count('class="line-of"') == 6
+    assert shown.count('class="log-line"') == 6
     assert shown.index("executions/two/events/3/") < shown.index("executions/one/events/3/")
     only = {"pattern": '{ $.type = "ExecutionFailed" }'}
     shown = text(client.get("/machines/machine/logs/", only))
-    assert shown.count('class="line-of"') == 2
+    assert shown.count('class="log-line"') == 2
     assert "Invalid filter pattern" in text(client.get("/machines/machine/logs/?pattern={"), 422)
     assert "<script>alert" not in client.get("/machines/machine/logs/").content.decode()
 

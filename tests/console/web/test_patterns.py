@@ -202,7 +202,7 @@ def test_insights_look_at_the_newest_only(
 
 def never(shown: str) -> set[tuple[str, str, str]]:
     """Return (kind, state, when) of what a page says was never tried."""
-    table = shown.partition('id="never-title"')[2].partition("</table>")[0]
+    table = shown.partition('id="uncovered-title"')[2].partition("</table>")[0]
     rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</td><td[^>]*>(.*?)</td></tr>", table)
     return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}  # type: ignore[misc]
 

@@ -152,7 +152,7 @@ def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None
     older = re.search(r"before=(\d+)", first)
     assert older is not None
     second = text(client.get(NOTIFICATIONS, {"before": older[1]}))
-    ids = re.findall(r'class="faint long">([\w-]+)</code>', first + second)
+    ids = re.findall(r'class="muted long">([\w-]+)</code>', first + second)
     assert len(ids) == len(set(ids)) == 60
 
 

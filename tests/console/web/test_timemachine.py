@@ -73,8 +73,8 @@ def test_the_past_is_read_without_a_script(project: Project, client: Client) -> 
     execution = drain(start(create(project, CHAIN), name="y"))
     shown = text(client.get(page(execution, "?at=3&step=Nap"))).replace("&amp;", "&")
     assert "event 3 of 4" in shown
-    assert re.search(r'data-at-by="-1" href="\?at=2&step=Nap', shown)
-    assert re.search(r'data-at-by="1" href="\?at=4&step=Nap', shown)
+    assert re.search(r'data-event-step="-1" href="\?at=2&step=Nap', shown)
+    assert re.search(r'data-event-step="1" href="\?at=4&step=Nap', shown)
     assert 'data-poll="execution"' not in shown
     assert 'data-poll="execution"' in text(client.get(page(execution)))
 

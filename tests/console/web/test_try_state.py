@@ -189,7 +189,7 @@ def test_e20_the_page_tells_what_the_api_answers(
     tested = answer.context["tested"]
     assert tested.answer == wanted
     shown = text(answer)
-    assert f'data-tested="{wanted["status"]}"' in shown
+    assert f'data-result-status="{wanted["status"]}"' in shown
     assert ("flow-stages" in shown) == (level != "INFO")
     if level != "INFO":
         told = {one.payload.text for one in tested.flow.stages}
