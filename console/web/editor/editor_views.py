@@ -171,7 +171,7 @@ def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpRes
     """Show the form as it was typed, with the message beside its field."""
     field = _FIELDS.get(error.code, "text")
     if isinstance(error, InvalidDefinition) and error.diagnostics:
-        message = "The definition was refused; its problems are listed beside it."
+        message = "The definition has errors. The list of problems shows them."
     else:
         message = error.message
     return _form(request, status=422, errors={field: message}, **typed)

@@ -38,7 +38,7 @@ def page(request: HttpRequest) -> HttpResponse:
         except ValidationException as error:
             refused, status = error.message, 422
         else:
-            messages.success(request, "The history was imported. Nothing here can change it.")
+            messages.success(request, "The execution was imported. It is read-only.")
             return redirect("execution", imports.address(one), one.name)
     rows = Execution.imports.filter(project=here.project).order_by("-imported_ms", "-pk")
     context = {

@@ -73,7 +73,7 @@ def _set_logging(here: Yard, one: StateMachine, form: QueryDict) -> str:
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
     machines.update(one, logging=text, actor=actor(here))
-    return "Executions that start from now on log so."
+    return "Executions that start from now on use these log settings."
 
 
 def _set_tracing(here: Yard, one: StateMachine, form: QueryDict) -> str:

@@ -73,7 +73,7 @@ def _page(
 def _publish(here: Yard, one: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
     made = store.publish(one, description=text, actor=actor(here))
-    return f"Version {made.number} is what the state machine is now."
+    return f"Version {made.number} was published."
 
 
 def _delete_version(here: Yard, one: StateMachine, form: QueryDict) -> str:

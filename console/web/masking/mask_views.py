@@ -52,7 +52,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 def _said(count: int) -> str:
     if not count:
-        return "Nothing is masked any more."
+        return "No values are masked now."
     return "1 path is masked." if count == 1 else f"{count} paths are masked."
 
 

@@ -85,7 +85,7 @@ def behind(request: HttpRequest) -> HttpResponse:
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
-        raise Http404("No executions belong to this address: it needs a metric, from and to.")
+        raise Http404("This address needs a metric, from and to.")
     one = _machine(here, request)
     column, found = _found(here, metric, since, until, one)
     total = found.count()

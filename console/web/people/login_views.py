@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
-_REFUSED = "Name or password is not right."
+_REFUSED = "The name or the password is not correct."
 _DEVICE = "stepyard_device"
 _DEVICE_S = 365 * 24 * 3600
 

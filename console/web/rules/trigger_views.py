@@ -145,5 +145,5 @@ def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The start link “{link.name}” opens nothing any more.")
+        messages.success(request, f"The start link “{link.name}” is revoked.")
     return redirect("triggers", one.name)

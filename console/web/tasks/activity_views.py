@@ -41,7 +41,7 @@ def every(request: HttpRequest) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"The activity {name} is there.")
+            messages.success(request, f"The activity {name} was created.")
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     context = {
@@ -78,7 +78,7 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, "Tasks from now on have these timeouts.")
+            messages.success(request, "New tasks have these timeouts.")
             return redirect(request.get_full_path())
     wanted = waiting.Wanted.of(request.GET, one.activity.name)
     context = {

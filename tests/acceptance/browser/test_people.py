@@ -118,7 +118,7 @@ def test_a_new_password_ends_the_other_sessions(
     other.goto("/executions/")
     assert "/login/" in other.url
     sign_in(other, name, FIRST)
-    expect(other.locator("#refused")).to_contain_text("not right")
+    expect(other.locator("#refused")).to_contain_text("not correct")
     sign_in(other, name, SECOND)
     expect(other.locator("h1")).to_contain_text("Overview")
     elsewhere.close()

@@ -103,10 +103,10 @@ def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
     rows = [drain(start(machine, name=name)) for name in ("one", "two", "three")]
     answer = client.get(f"/compare/?x={rows[0].pk}&x={rows[1].pk}")
     assert answer.url.endswith(urlencode({"a": rows[1].arn, "b": rows[0].arn}))
-    assert "Mark two rows to compare: 1 is." in text(client.get(f"/compare/?x={rows[0].pk}"), 422)
+    assert "Select two rows to compare. 1 is selected." in text(client.get(f"/compare/?x={rows[0].pk}"), 422)
     three = "&".join(f"x={one.pk}" for one in rows)
     assert "3 are." in text(client.get(f"/compare/?{three}"), 422)
-    assert "Mark two rows" in text(client.get("/compare/"))
+    assert "Select two rows" in text(client.get("/compare/"))
 
 
 def test_nobody_compares_what_they_may_not_see(project: Project, client: Client) -> None:

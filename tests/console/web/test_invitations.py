@@ -309,7 +309,7 @@ def test_a_person_changes_their_password_and_other_sessions_end(
     elsewhere = Client()
     elsewhere.post("/login/", {"username": "viewer", "password": RIGHT})
     assert elsewhere.get("/").status_code == 200
-    assert "not right" not in text(here.get("/password/"))
+    assert "not correct" not in text(here.get("/password/"))
     wrong = {"old_password": "a guess", **BOTH}
     assert "entered incorrectly" in text(here.post("/password/", wrong), 422)
     assert elsewhere.get("/").status_code == 200

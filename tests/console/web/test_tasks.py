@@ -337,7 +337,7 @@ def test_x2_timers_and_retries_have_their_end(project: Project, client: Client) 
     due = Timer.objects.get(execution=asleep).due_ms
     shown = text(client.get(page(asleep)))
     assert f'data-until="{due}"' in shown
-    assert "left, then it goes on" in shown
+    assert "left, then the execution continues" in shown
 
 
 def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) -> None:
