@@ -34,3 +34,11 @@ def test_each_template_is_named_by_a_view_or_a_template_and_each_name_exists() -
     named = set().union(*(_named(path.read_text("utf-8")) for path in sources))
     there = {path.relative_to(TEMPLATES).as_posix() for path in FILES}
     assert {name for name in named if not name.startswith("stepyard/")} == there
+
+
+def test_the_colours_of_both_themes_stand_once() -> None:
+    """light-dark() holds both colours; no rule repeats the dark ones for a system setting."""
+    sheets = {path.name: path.read_text("utf-8") for path in (ROOT / "static").rglob("*.css")}
+    repeated = [name for name, text in sheets.items() if "prefers-color-scheme" in text]
+    assert repeated == []
+    assert "--bg: light-dark(" in sheets["console.css"]

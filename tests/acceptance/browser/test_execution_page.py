@@ -218,7 +218,7 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     for word in ("Type", "Status", "Entered", "Visits"):
         page.uncheck(f"form[aria-label=Columns] label:has-text('{word}') input")
     page.check("form[aria-label=Columns] label:has-text('Left') input")
-    page.click("button:has-text('Apply')")
+    page.click("form[aria-label=Columns] >> text=Apply")
     expect(page).to_have_url(f"{server.url}{path}?view=steps&step=Nap#workflow")
     words = page.locator(".step-table th")
     expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
@@ -232,8 +232,19 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     found = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
     page.click("summary:has-text('Columns')")
-    page.click("button:has-text('Reset')")
+    page.click("form[aria-label=Columns] >> text=Reset")
     expect(words).to_have_count(6)
+
+
+def test_the_view_switch_names_the_current_view_to_screen_readers(
+    page: Page, demo_200: str
+) -> None:
+    """``aria-current`` is "true" on one link; its empty value means false."""
+    page.goto(f"{demo_200}?view=graph")
+    for view in ("steps", "timeline", "graph"):
+        page.click(f"[data-view-link={view}]")
+        expect(page.locator(f"[data-view-link={view}]")).to_have_attribute("aria-current", "true")
+        expect(page.locator("[data-view-link][aria-current]")).to_have_count(1)
 
 
 def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str) -> None:
@@ -277,7 +288,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     page.fill("#machine", json.dumps({"definition": described["definition"], "name": "theirs"}))
     page.click("button.main")
     expect(page.locator("#status")).to_have_text("Failed")
-    expect(page.locator("#actions")).to_contain_text("only to look at")
+    expect(page.locator("#actions")).to_contain_text("read-only")
     page.click("#outcome >> text=View step details")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
     page.click("#panel [data-tab=flow]")

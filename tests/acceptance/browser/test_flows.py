@@ -37,7 +37,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     )
 
     page.click("[data-save]")
-    expect(page.locator("#text-error")).to_contain_text("refused")
+    expect(page.locator("#text-error")).to_contain_text("The definition has errors")
     assert page.url.endswith("/machines/new/")
     expect(page.locator(".problem").first).to_contain_text("Afetr")
     assert "Afetr" in page.evaluate("ace.edit(document.querySelector('.editor')).getValue()")

@@ -177,7 +177,7 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     machine = orders(server, [500, 10])
     page.goto(f"/machines/{machine}/executions/order-0/")
     page.click("text=Compare with last success")
-    expect(page.locator("#divergence-title")).to_have_text("The path parts at Choice Large?")
+    expect(page.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
     expect(page.locator("#divergence")).to_contain_text("A continued to Refuse, B continued to Pay")
     expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
     address = page.url
@@ -189,7 +189,7 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
     other = again.new_page()
     other.goto(address)
-    expect(other.locator("#divergence-title")).to_have_text("The path parts at Choice Large?")
+    expect(other.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
     again.close()
 
 
@@ -272,7 +272,7 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
     ana.click("button:has-text('Assign to me')")
     expect(ana.locator("button:has-text('Unassign')")).to_be_visible()
     expect(row).to_contain_text("Assigned to ana", timeout=5_000)
-    expect(watching.locator("#note-list")).to_contain_text("ana is looking", timeout=5_000)
+    expect(watching.locator("#note-list")).to_contain_text("Assigned to ana", timeout=5_000)
     expect(watching.locator("#note")).to_have_value("half a sent")
     ana.click("summary:has-text('Add note')")
     ana.fill("#note", "the shop knows")

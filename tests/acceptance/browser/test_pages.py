@@ -297,6 +297,24 @@ def test_theme_and_clock_are_kept(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
 
 
+@pytest.mark.parametrize("chosen", ["", "light", "dark"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_the_switch_of_the_theme_wins_over_the_system(
+    page: Page, system: Literal["light", "dark"], chosen: str
+) -> None:
+    """Both ways to a theme lead to the same colours of the page and of its status."""
+    page.emulate_media(color_scheme=system)
+    page.goto("/machines/")
+    page.evaluate(
+        "theme => theme ? document.documentElement.dataset.theme = theme"
+        " : delete document.documentElement.dataset.theme",
+        chosen,
+    )
+    shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    dark = (chosen or system) == "dark"
+    assert shown == ("rgb(14, 19, 25)" if dark else "rgb(244, 246, 248)")
+
+
 def test_a_link_works_once(browser: Browser, server: Server) -> None:
     """Opening it uses nothing up; its button lets one person in, by Enter, and no second one."""
     link = login_of(server, unique("linked"), "viewer")

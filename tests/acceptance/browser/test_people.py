@@ -148,7 +148,9 @@ def test_whoever_is_removed_is_out_of_an_open_page(
     page.goto("/team/")
     page.locator("tr", has_text=name).get_by_role("button", name="Remove").click()
     expect(page.locator(".banner")).to_contain_text("was removed")
-    expect(visitor.get_by_text("signed out, load the page again")).to_be_visible(timeout=20_000)
+    expect(visitor.get_by_text("you are signed out. Load the page again.")).to_be_visible(
+        timeout=20_000
+    )
     visitor.goto("/executions/")
     assert "/login/" in visitor.url
     expect(visitor.locator("h1")).to_have_text("Sign in")

@@ -43,7 +43,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     expect(letter).to_contain_text("not among the endpoints of targets.json")
     event = letter.locator("code").inner_text()
     letter.get_by_role("button", name="Send again").click()
-    expect(page.locator(".banner")).to_contain_text("on its way again")
+    expect(page.locator(".banner")).to_contain_text("The event is sent again")
     page.get_by_role("link", name=name).first.click()
     expect(page.locator("main")).to_contain_text(event)
     page.click("text=Signing secret")

@@ -70,7 +70,9 @@ def test_E20_a_state_tested_from_the_page_does_what_the_API_says(
     expect(page.locator("h1")).to_have_text("Test a state")
     page.click("text=Test state")
     answer = server.client().test_state(stateName="Shape", input=json.dumps(DATA), **asked)
-    expect(page.locator("[data-result-status]")).to_have_attribute("data-result-status", answer["status"])
+    expect(page.locator("[data-result-status]")).to_have_attribute(
+        "data-result-status", answer["status"]
+    )
     expect(page.locator("[data-next]")).to_have_text(answer["nextState"])
     shown, data = told(page), answer["inspectionData"]
     assert shown["After Parameters"] == json.loads(data["afterParameters"])

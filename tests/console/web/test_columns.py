@@ -29,7 +29,7 @@ def headings(client: Client, address: str, table: str) -> list[str]:
     """Return the words above the columns of the steps, or of the executions."""
     shown = text(client.get(address))
     part = shown.partition({"steps": 'id="step-table"', "executions": 'id="executions"'}[table])[2]
-    cells = re.findall(r"<th[^>]*>(.*?)</th>", part.partition("</thead>")[0])
+    cells = re.findall(r"<th[^>]*>(.*?)</th>", part.partition("</thead>")[0], re.DOTALL)
     words = [re.sub(r"<[^>]+>|[▲▼]|\(.*\)", "", one).strip() for one in cells]
     return [one for one in words if one != "Selected"]
 

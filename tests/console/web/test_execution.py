@@ -57,7 +57,7 @@ def test_a_step_is_a_part_of_the_address(project: Project, client: Client) -> No
     for tab, words in {
         "details": "In progress",
         "definition": '"Seconds": 3600',
-        "tries": "no work",
+        "tries": "no attempts",
         "events": "WaitStateEntered",
     }.items():
         assert words in text(client.get(page(execution, f"?step=Nap&tab={tab}")))
@@ -172,7 +172,7 @@ def test_a_definition_that_no_longer_parses_does_not_break_the_page(
     execution.definition.save()
     traces._TRACES._known.clear()
     shown = text(client.get(page(execution)))
-    assert "can no longer be drawn" in shown
+    assert "This definition cannot be drawn" in shown
     assert "ExecutionSucceeded" in shown
     assert text(client.get(page(execution, "_delta?after=0")))
     assert client.get(page(execution, "_step?step=P")).status_code == 404

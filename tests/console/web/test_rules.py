@@ -79,7 +79,7 @@ def test_a_pattern_of_ones_own_stands_instead(project: Project, client: Client) 
     own = '{"source": [{"prefix": "my."}]}'
     client.post(NOTIFICATIONS, ASKED | {"pattern": own})
     assert EventRule.objects.get().pattern == own
-    assert "a pattern of its own" in text(client.get(NOTIFICATIONS))
+    assert "match a custom pattern" in text(client.get(NOTIFICATIONS))
 
 
 @pytest.mark.parametrize(
