@@ -193,7 +193,7 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
 ) -> None:
     """Between reading it and writing it: told as if it had never been there."""
     ask(project, "PutRule", Name="r", EventPattern=PATTERN)
-    read = rules.get
+    read = rules.get_rule
 
     def gone(*args: Any) -> EventRule:
         rule = read(*args)
