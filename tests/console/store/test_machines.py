@@ -157,7 +157,7 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
             born.wait(5)
             machines.delete(project, machine.arn)
 
-    monkeypatch.setattr(executions, "give_birth", slowly)
+    monkeypatch.setattr(executions, "insert_execution", slowly)
     assert crowd(2, act) == [None, None]
     assert drain(Execution.objects.get()).status == "ABORTED"
     machines.finish_deletions()

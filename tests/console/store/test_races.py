@@ -179,7 +179,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
             time.sleep(0.1)
         return found
 
-    monkeypatch.setattr(rows, "one", slowly)
+    monkeypatch.setattr(rows, "fetch_one", slowly)
     found = crowd(8, lambda _: executions.start(machine, name="same", input="{}").pk)
     assert Execution.objects.filter(name="same").count() == 1
     assert found == [Execution.objects.get(name="same").pk] * 8
