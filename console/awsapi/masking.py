@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from console import access, clock
 from console.masking import hiding
-from console.store import masks
+from console.store.people import masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from console import postgres
-from console.store import identity
+from console.store.db import identity
 from console.worker.alone import server
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from django.db import Error, connection
 from psycopg_pool import PoolTimeout
 
 from console import postgres
-from console.store import outages
+from console.store.db import outages
 from console.worker.alone import server
 
 if TYPE_CHECKING:

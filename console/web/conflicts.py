@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.models import EventRule, Project
-from console.store import audit, masks, rules
+from console.store.db import audit
+from console.store.events import rules
+from console.store.people import masks
 
 if TYPE_CHECKING:
     from console.models import AuditEntry

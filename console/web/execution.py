@@ -9,7 +9,7 @@ import engine
 from console import clock
 from console.masking import hiding
 from console.metrics import cost
-from console.store import replays
+from console.store.executions import replay
 from console.web import (
     bars,
     dataflow,
@@ -181,7 +181,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "input": jsonview.payload(one.input, "input.json"),
         "output": None if one.output is None else jsonview.payload(one.output, "output.json"),
         "cause": cause_of(one.cause),
-        "origin": replays.of(one),
+        "origin": replay.of(one),
         "over": one.status != "RUNNING",
         "parked": hiding.of(one).veil.words(one.runrow.parked) if hasattr(one, "runrow") else "",
     }

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.store import columns, gists
+from console.store.state import history_columns, history_digest
 from engine import Trace
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     return trace
 
 
-def _grow(trace: Trace, execution_id: int, upto: int = columns.LAST) -> None:
+def _grow(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
-    for portion in gists.read(execution_id, trace.last, upto):
+    for portion in history_digest.read(execution_id, trace.last, upto):
         trace.take(portion)
 
 

@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from console.masking import hiding
 from console.models import Execution, MapRun, TaskRow
-from console.store import map_counts, map_items, redrive
+from console.store.executions import redrive
+from console.store.map_runs import map_counts, map_items
 from console.web import words
 from console.web.scan import BARE
 from console.web.wanted import BAD_ENDS, STATUSES

@@ -23,7 +23,7 @@ from structlog.contextvars import bind_contextvars
 from console import access, clock, journal
 from console.masking import hiding
 from console.models import Execution, Project, StateMachine
-from console.store import audit
+from console.store.db import audit
 from console.web import columns, words
 
 if TYPE_CHECKING:

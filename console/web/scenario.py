@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.masking import hiding
 from console.models import MapRun, TaskRow
-from console.store import clocks, map_runs, replays
+from console.store.executions import replay
+from console.store.map_runs import map_runs
+from console.store.tasks import timeouts
 from console.web import seen, trials
 from console.web.history import traced
 from engine import event_types
@@ -115,7 +117,7 @@ def _calls(
 
 def _heartbeats(execution: Execution) -> set[int]:
     """Return the tasks whose heartbeat was missed: the history calls them timed out only."""
-    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=clocks.HEARTBEAT)
+    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=timeouts.HEARTBEAT)
     return set(rows.values_list("task", flat=True))
 
 
@@ -193,7 +195,7 @@ def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
         "VersionArn": execution.version_arn,
         "AliasArn": execution.alias_arn,
     }
-    origin = replays.of(execution)
+    origin = replay.of(execution)
     if origin is not None:
         told = hiding.of(execution).variables(origin.variables)
         texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())

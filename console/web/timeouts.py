@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, TaskRow
-from console.store import clocks
+from console.store.tasks import timeouts
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 WORDS = {
-    clocks.SCHEDULE_TO_START: "schedule to start: no worker took it in time",
-    clocks.START_TO_CLOSE: "start to close (TimeoutSeconds)",
-    clocks.SCHEDULE_TO_CLOSE: "schedule to close",
-    clocks.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
-    clocks.YEAR: "a task is open for a year at most",
+    timeouts.SCHEDULE_TO_START: "schedule to start: no worker took it in time",
+    timeouts.START_TO_CLOSE: "start to close (TimeoutSeconds)",
+    timeouts.SCHEDULE_TO_CLOSE: "schedule to close",
+    timeouts.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
+    timeouts.YEAR: "a task is open for a year at most",
 }
 _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.masking import hiding
 from console.models import HistoryEvent
-from console.store import replays
+from console.store.executions import replay
 from console.web.history import details_of
 from engine import event_types
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
-    origin, cover = replays.of(execution), hiding.of(execution)
+    origin, cover = replay.of(execution), hiding.of(execution)
     values = {} if origin is None or not event else cover.variables(origin.variables)
     if '"Assign"' not in execution.definition.text:
         return values

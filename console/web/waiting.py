@@ -9,9 +9,11 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
-from console.store import clocks, pace
-from console.store.answers import answerable
-from console.web import timeouts, words
+from console.store.state import transition_rate
+from console.store.tasks import timeouts
+from console.store.tasks.manual import answerable
+from console.web import timeouts as task_timeouts
+from console.web import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +42,7 @@ class Deadline:
     @property
     def words(self) -> str:
         """Name the clock."""
-        return timeouts.WORDS.get(self.clock, "TimeoutSeconds")
+        return task_timeouts.WORDS.get(self.clock, "TimeoutSeconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class OpenTask:
     @property
     def again(self) -> str:
         """Say that it was sent more than once, "" if it was not."""
-        return timeouts.again(self.row)
+        return task_timeouts.again(self.row)
 
     @property
     def who(self) -> str:
@@ -119,8 +121,8 @@ def _status(row: TaskRow) -> words.Status:
 
 def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
-    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, clocks.HEARTBEAT)]
-    told = [Deadline(at, clock) for at, clock in due if at and clock != clocks.YEAR]
+    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
+    told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
     return min(told, key=lambda one: one.at_ms, default=None)
 
 
@@ -271,7 +273,7 @@ def _of_timers(one: Execution) -> Iterator[Line]:
     due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
-    for name in [name for name in armed if pace.is_token(name)]:
+    for name in [name for name in armed if transition_rate.is_token(name)]:
         text = "Held back by the project's limit of state transitions"
         yield Line("", "Execution", text, None, armed.pop(name), "it goes on")
     if armed:

@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Min, Q
 from console import clock
 from console.integrations import targets
 from console.models import Activity, TaskRow
-from console.store import hints
+from console.store.db import signals
 from console.web import words
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Work:
     @property
     def pollers(self) -> int:
         """Return how many workers hold a GetActivityTask open here, now."""
-        return hints.listening(("activity", self.activity.arn))
+        return signals.listening(("activity", self.activity.arn))
 
     alarm = words.Status("caught", "Nobody polls")
     own_status = words.Status("running", "This server")

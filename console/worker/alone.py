@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from console import postgres
-from console.store import outages
+from console.store.db import outages
 
 _LOCK = 0x5354455059415244  # "STEPYARD"
 _PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment

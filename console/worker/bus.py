@@ -19,11 +19,11 @@ from pgqueuer.queries import SyncQueries
 from psycopg.rows import dict_row
 
 from console import clock, postgres
-from console.store import hints, outages
+from console.store.db import outages, signals
 from console.worker.alone import server
 
 if TYPE_CHECKING:
-    from console.store.hints import Topic
+    from console.store.db.signals import Topic
 
 CHANNEL = "stepyard"
 STEP, HINT = "stepyard-step", "stepyard-hint"
@@ -151,6 +151,6 @@ class Ear:
             heard = False
             for one in own.notifies(timeout=_QUIET_S):
                 heard = True
-                hints.pass_on(tuple(json.loads(one.payload)))
+                signals.pass_on(tuple(json.loads(one.payload)))
             if not heard:
                 own.execute("SELECT 1")

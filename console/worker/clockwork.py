@@ -14,7 +14,7 @@ from console.worker.guard import survive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.store.workers import Share
+    from console.store.tasks.workers import Share
 
 # (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
 Due = tuple[int, str, int, int]

@@ -21,7 +21,7 @@ from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
 from console import postgres
-from console.store import hints, outages
+from console.store.db import outages, signals
 from console.worker.bus import HINT, STEP
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Consumer:
         @manager.entrypoint(HINT)
         async def hint(job: Job) -> None:
             topic, what = json.loads((job.payload or b"[[],[]]").decode())
-            hints.pass_on(tuple(topic), *what)
+            signals.pass_on(tuple(topic), *what)
 
         self._manager = manager
         if self._ended.is_set():

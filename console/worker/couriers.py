@@ -13,8 +13,10 @@ from console.events import addresses, inputs
 from console.integrations import notices
 from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import Execution
-from console.store import deliveries, executions, outbox, versions
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import deliveries, outbox
+from console.store.executions import executions
+from console.store.machines import versions
 from console.worker.guard import survive
 from console.worker.pool import Pool
 

@@ -14,9 +14,10 @@ from console.integrations import function, mocks, targets
 from console.integrations.outcome import Failed, Submitted, Task
 from console.models import Execution
 from console.samples import is_sample
-from console.store import children, claims, jobs, tasks
-from console.store.project_names import project_of
-from console.store.writer import is_outage, release_connection
+from console.store.db.project_names import project_of
+from console.store.db.writer import is_outage, release_connection
+from console.store.executions import children
+from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
 from console.worker.guard import insist
 from console.worker.witness import SEEN
@@ -34,7 +35,7 @@ def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
 
     Return what has to be looked at for that, if its answer comes later.
     """
-    work = claims.claim(execution_id, number)
+    work = claim.claim(execution_id, number)
     if work is None:
         return None  # somebody else has it, or it was cancelled
     with _known(work):
@@ -50,7 +51,7 @@ def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
     return None
 
 
-def _known(work: claims.Work) -> AbstractContextManager[None]:
+def _known(work: claim.Work) -> AbstractContextManager[None]:
     """Let every line that is logged meanwhile say for which task."""
     return bound_contextvars(execution=work.execution_arn, task=work.task)
 
@@ -91,8 +92,8 @@ def cancel(execution_id: int, number: int) -> None:
     _cancel(*found)
 
 
-def _cancel(work: claims.Work, job: str) -> None:
-    if work.service in tasks.NESTED and children.abandoned(work.execution_id):
+def _cancel(work: claim.Work, job: str) -> None:
+    if work.service in schedule.NESTED and children.abandoned(work.execution_id):
         return
     with _known(work):
         task = _task(work, trusted=True)
@@ -102,13 +103,17 @@ def _cancel(work: claims.Work, job: str) -> None:
             log.info("a job could not be stopped", service=work.service)
 
 
-def _record(work: claims.Work, outcome: integrations.Outcome) -> None:
+def _record(work: claim.Work, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
     if insist(lambda: own_calls.record(work, outcome), _INSIST_S):
         return
     log.info("late outcome dropped")
-    if isinstance(outcome, Submitted) and outcome.job and tasks.closed_among([(number, work.task)]):
+    if (
+        isinstance(outcome, Submitted)
+        and outcome.job
+        and schedule.closed_among([(number, work.task)])
+    ):
         _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
 
 
@@ -139,7 +144,7 @@ def activity_name(arn: str) -> str:
     return arn.rsplit(":", 1)[-1]
 
 
-def _outcome(work: claims.Work) -> integrations.Outcome:
+def _outcome(work: claim.Work) -> integrations.Outcome:
     """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
     try:
         task, mocked = _task(work), _mocked(work)
@@ -156,7 +161,7 @@ def _outcome(work: claims.Work) -> integrations.Outcome:
         return Failed(type(error).__name__, str(error))
 
 
-def _worked(work: claims.Work, task: Task) -> integrations.Outcome:
+def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
     """Let the callable of an activity work a task of it."""
     name = activity_name(work.resource)
     found = targets.activity(name, task.project, sample=task.sample)
@@ -166,16 +171,16 @@ def _worked(work: claims.Work, task: Task) -> integrations.Outcome:
         return function.call_python(found[0], name, task)
 
 
-def _mocked(work: claims.Work) -> integrations.Outcome | None:
+def _mocked(work: claim.Work) -> integrations.Outcome | None:
     """Return what the execution's test case has for the state, if anything."""
     if not work.test_case:
         return None
     machine = work.execution_arn.split(":")[6].partition("/")[0]
-    before = claims.invocations_before(work)
+    before = claim.invocations_before(work)
     return mocks.respond(machine, work.test_case, work.state, before)
 
 
-def _task(work: claims.Work, *, trusted: bool = False) -> Task:
+def _task(work: claim.Work, *, trusted: bool = False) -> Task:
     """Return a task as integrations have it. ``trusted``: to look at what it began, or end that."""
     return Task(
         kind=work.kind,
@@ -190,6 +195,6 @@ def _task(work: claims.Work, *, trusted: bool = False) -> Task:
         pattern=work.pattern,
         losses=work.losses,
         project=project_of(work.execution_arn),
-        home=own_calls.Own(work, trusted=trusted) if work.service in tasks.NESTED else None,
+        home=own_calls.Own(work, trusted=trusted) if work.service in schedule.NESTED else None,
         sample=is_sample(work.role_arn),
     )

@@ -18,7 +18,10 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.store import claims, epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
+from console.store.db import epoch, identity, signals
+from console.store.executions import step
+from console.store.state import inbox, transition_rate
+from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import delivery
 from console.worker.alone import Alone
 from console.worker.clockwork import Clockwork
@@ -76,19 +79,19 @@ class Embedded:
         identity.claim()
         epoch.forget()
         SEEN.begin()
-        runs.watch_by(SEEN.of)
+        step.watch_by(SEEN.of)
         self._take_over()
         self._listeners = [
-            hints.listen(("wake",), self.wake),
-            hints.listen(("born",), self.wake),
-            hints.listen(("task",), self._offer),
-            hints.listen(("offered",), self._activity_offered),
-            hints.listen(("due",), self._near),
-            hints.listen(("cancel",), self._cancel),
-            hints.listen(("map",), self._upkeep.map_scheduled),
-            hints.listen(("map-run",), self._upkeep.map_run_changed),
-            hints.listen(("event",), self._events),
-            hints.listen(("long",), self._upkeep.history_grew),
+            signals.listen(("wake",), self.wake),
+            signals.listen(("born",), self.wake),
+            signals.listen(("task",), self._offer),
+            signals.listen(("offered",), self._activity_offered),
+            signals.listen(("due",), self._near),
+            signals.listen(("cancel",), self._cancel),
+            signals.listen(("map",), self._upkeep.map_scheduled),
+            signals.listen(("map-run",), self._upkeep.map_run_changed),
+            signals.listen(("event",), self._events),
+            signals.listen(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)
@@ -106,8 +109,8 @@ class Embedded:
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
         for execution_id, task in SEEN.dead():
-            claims.count_loss(execution_id, task)
-        failed, released = losses.take_up_all()
+            claim.count_loss(execution_id, task)
+        failed, released = lost_calls.take_up_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
 
@@ -256,11 +259,11 @@ class Embedded:
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in claims.held_here():
+        for execution_id, task in claim.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = losses.take_up(execution_id, task)
+                again = lost_calls.take_up(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if delivery.works_activity(arn)]
@@ -282,7 +285,7 @@ class Embedded:
         A look at a job is named ("look", execution, task): it hangs as a call does.
         """
         lasting = {key: _task_of(key) for key in self._calls.lasting(HUNG_AFTER_S)}
-        ended = set(tasks.closed_among(lasting.values()))
+        ended = set(schedule.closed_among(lasting.values()))
         for key in [key for key, task in lasting.items() if task in ended]:
             self._calls.replace(key)
 
@@ -293,8 +296,8 @@ def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
     messages = InboxMessage.objects.filter(created_ms__lte=before)
     if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
-        held = Q(execution_id__in=pace.held_back())
-        messages = messages.exclude(held & ~Q(kind__in=(*pace.URGENT, "Stop")))
+        held = Q(execution_id__in=transition_rate.held_back())
+        messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
     found: list[int] = []
     for rows in (
         messages.distinct(),

@@ -10,8 +10,8 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
-from console.store import failures, runs
-from console.store.writer import is_outage
+from console.store.db.writer import is_outage
+from console.store.executions import engine_failures, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,17 +47,17 @@ class Suspects:
     def step(self, number: int) -> bool:
         """Step a suspect, or end it if that has killed the process too often."""
         with self._alone():
-            if runs.is_idle(number):  # somebody else has taken it on meanwhile
+            if step.is_idle(number):  # somebody else has taken it on meanwhile
                 return False
             if self._counting and number not in self._counted:  # this process can end only once
                 self._counted.add(number)
-                if not failures.may_try(number):
+                if not engine_failures.may_try(number):
                     return False
             return self._step(number)
 
     def _step(self, number: int) -> bool:
         try:
-            more = runs.step(number)
+            more = step.step(number)
         except Exception as error:
             if not is_outage(error):  # it counts as a failure of its own
                 self._counted.discard(number)

@@ -18,20 +18,14 @@ import engine
 from console import clock
 from console.metrics import rollups
 from console.postgres import patient
-from console.store import (
-    bulk,
-    children,
-    deadlines,
-    deliveries,
-    gists,
-    lifetimes,
-    machines,
-    map_runs,
-    map_tasks,
-    retention,
-)
-from console.store.audit import Actor
-from console.store.writer import drop_broken_connection, is_outage
+from console.store.db.audit import Actor
+from console.store.db.writer import drop_broken_connection, is_outage
+from console.store.events import deliveries
+from console.store.executions import bulk, children, max_duration, retention
+from console.store.machines import machines
+from console.store.map_runs import map_runs, map_tasks
+from console.store.state import history_digest
+from console.store.tasks import expiry
 from console.worker import map_data
 from console.worker.couriers import Couriers
 from console.worker.guard import survive
@@ -40,7 +34,7 @@ from console.worker.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from console.store.workers import Share
+    from console.store.tasks.workers import Share
 
 log = structlog.get_logger(__name__)
 THREADS = 4
@@ -84,7 +78,7 @@ class Upkeep:
         for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
         for number in self._grown():
-            self._once(("gist", number), partial(gists.keep, number))
+            self._once(("gist", number), partial(history_digest.keep, number))
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end, number))
         if share.leads:
@@ -211,7 +205,7 @@ class Upkeep:
 
     @staticmethod
     def _arm_ends() -> None:
-        armed = lifetimes.arm_ends()
+        armed = max_duration.arm_ends()
         if armed:
             log.info("executions have run for a year and will time out", executions=armed)
 
@@ -248,7 +242,7 @@ class Upkeep:
     def _expire(self) -> None:
         while batch := self._some_late():
             # what fails here is still in its rows, which the clock reads again
-            survive("a deadline failed", partial(deadlines.expire, batch), 0)
+            survive("a deadline failed", partial(expiry.expire, batch), 0)
 
     def _some_late(self) -> list[tuple[int, int]]:
         with self._lock:

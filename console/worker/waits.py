@@ -12,7 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console.store import hints
+from console.store.db import signals
 from console.worker.guard import survive
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Waits:
         with self._lock:
             self._kept[key] = kept
         told = partial(self._told, kept)
-        kept.end = hints.listen(waiting.topic, lambda *_: told(), alone=waiting.one_each)
+        kept.end = signals.listen(waiting.topic, lambda *_: told(), alone=waiting.one_each)
         self._ask(kept)  # the answer may have come before we listened
 
     def _told(self, kept: _Kept) -> None:
@@ -79,7 +79,7 @@ class Waits:
         if not over:
             self._ask(kept)
         elif kept.waiting.one_each:
-            hints.pass_on(kept.waiting.topic)
+            signals.pass_on(kept.waiting.topic)
 
     def _ask(self, kept: _Kept) -> None:
         with self._lock:
@@ -108,7 +108,7 @@ class Waits:
             self._kept.pop(kept.key, None)
         self._over(kept.key)
         if told and kept.waiting.one_each:  # it was told of more than it takes
-            hints.pass_on(kept.waiting.topic)
+            signals.pass_on(kept.waiting.topic)
 
     def look(self) -> None:
         """Look at what has not been looked at for a while: a hint may have been lost."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from console.store.workers import host, runs
+from console.store.tasks.workers import host, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

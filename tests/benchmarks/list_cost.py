@@ -105,7 +105,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
 
     from console import access
     from console.models import Membership, Project
-    from console.store import machines
+    from console.store.machines import machines
     from console.web import scan
     from console.web.page import Yard
     from console.web.wanted import Wanted

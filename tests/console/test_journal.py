@@ -19,8 +19,9 @@ from console import journal
 from console.awsapi.asgi import _Told, answer_call
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
-from console.store import executions, machines, runs
-from console.store.pending import Pending
+from console.store.db.pending import Pending
+from console.store.executions import executions, step
+from console.store.machines import machines
 from console.web.views import login
 from console.worker import delivery
 from console.worker.stepping import Stepping
@@ -180,7 +181,7 @@ def provoke_worker(project: Project, monkeypatch: pytest.MonkeyPatch) -> Executi
     """Let a function fail, and then the engine at a step."""
     machine = create(project, one("T", **function("fail")), "fails")
     execution = start(machine, {CANARY: CANARY})
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     delivery.deliver(execution.pk, 3)
 

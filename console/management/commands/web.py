@@ -11,7 +11,7 @@ from console import access, postgres
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
-from console.store import hints
+from console.store.db import signals
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         allow(options["host"])
         with one_at_a_time():
             self._first_start(samples=options["samples"])
-        hints.carry_by(Bus(*FROM_OUTSIDE))
+        signals.carry_by(Bus(*FROM_OUTSIDE))
         ear = Ear()
         ear.start()
         Pulse().start()

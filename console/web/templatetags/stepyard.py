@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from console import clock
 from console.integrations import redaction
 from console.models import StateMachine
-from console.store import imports, redrive
+from console.store.executions import imports, redrive
 from console.web import columns, commands, words
 from console.web.page import yard
 

@@ -10,8 +10,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
-from console.store import activities as store
-from console.store import clocks, tags
+from console.store.machines import tags
+from console.store.tasks import activities as store
+from console.store.tasks import timeouts
 from console.web import waiting, work
 from console.web.page import actor, render, require, yard
 
@@ -67,7 +68,7 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         store.delete(here.project, one.activity.arn, actor(here))
         messages.success(request, f"The activity {activity} was deleted.")
         return redirect("activities")
-    limits = clocks.said(one.activity.arn)
+    limits = timeouts.said(one.activity.arn)
     if request.method == "POST":
         require(here, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}

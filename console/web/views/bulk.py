@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
-from console.store import bulk as store
+from console.store.executions import bulk as store
 from console.web import scan
 from console.web.page import actor, render, require, yard
 from console.web.wanted import Wanted

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 import engine
 from console.errors import ConflictException, InvalidDefinition, ServiceError
-from console.store import audit
-from console.store import machines as store
+from console.store.db import audit
+from console.store.machines import machines as store
 from console.web import source, svg
 from console.web.page import Yard, actor, render, require, yard
 from console.web.problems import problems_in

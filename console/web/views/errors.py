@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.template import loader
 
 from console import journal
-from console.store import refusals
+from console.store.db import refusals
 from console.web.page import Refused, actor, render
 
 if TYPE_CHECKING:

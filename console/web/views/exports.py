@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 import engine
 from console.masking import hiding
 from console.models import HistoryEvent
-from console.store import history
+from console.store.state import history
 from console.web import mermaid, poster
 from console.web import scenario as scenarios
 from console.web.page import yard

@@ -12,7 +12,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from console.masking import hiding
-from console.store.history import aws_event
+from console.store.state.history import aws_event
 from console.web import words
 from console.web.eventfilter import Filter
 from console.web.execution import history

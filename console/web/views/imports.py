@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ValidationException
 from console.models import Execution
-from console.store import imports
+from console.store.executions import imports
 from console.web.page import actor, render, require, yard
 
 if TYPE_CHECKING:

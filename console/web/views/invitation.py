@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console import journal
-from console.store import invitations
+from console.store.people import invitations
 from console.web.page import render
 from console.web.views.login import let_in
 

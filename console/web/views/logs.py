@@ -14,7 +14,7 @@ from console import arns
 from console.logs import patterns, read, streams
 from console.masking import hiding
 from console.models import LogGroup
-from console.store import logs as store
+from console.store.machines import log_groups as store
 from console.web.page import Yard, render, yard
 from console.web.views.machines import about
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.integrations import mocks
 from console.samples import MACHINES
-from console.store import machines as store
+from console.store.machines import machines as store
 from console.web import lists, saved, scan, source, svg
 from console.web.page import actor, render, require, yard
 from console.web.views.executions import listed

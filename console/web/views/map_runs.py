@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
-from console.store import map_runs as store
+from console.store.map_runs import map_runs as store
 from console.web import map_run, words
 from console.web.page import actor, render, require, yard
 

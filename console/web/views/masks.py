@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import clock
 from console.errors import ConflictException, ServiceError
-from console.store import masks as store
+from console.store.people import masks as store
 from console.web import conflicts
 from console.web.page import REVEALED, actor, render, require, yard
 from console.web.views.preferences import local

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from console.store import login_attempts, people
+from console.store.people import login_attempts, people
 from console.web.page import Yard, actor, render, yard
 from console.web.views.login import limited_address, too_many
 

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from console.errors import ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Role
-from console.store import invitations
-from console.store import people as store
+from console.store.people import invitations
+from console.store.people import people as store
 from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, require, yard
 

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from console.store import people
+from console.store.people import people
 from console.web import columns
 from console.web.page import yard
 

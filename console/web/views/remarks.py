@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from console.errors import ServiceError
-from console.store import remarks as store
+from console.store.people import notes as store
 from console.web.page import actor, require, yard
 from console.web.views.preferences import local
 

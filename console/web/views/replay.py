@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 import engine
 from console.errors import ServiceError
 from console.masking import hiding, veil
-from console.store import replays as store
+from console.store.executions import replay as store
 from console.web import dataflow, panel, seen
 from console.web.history import traced
 from console.web.page import actor, render, require, yard

@@ -17,7 +17,7 @@ from console.events import schedules
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
-from console.store import rules as store
+from console.store.events import rules as store
 from console.web import conflicts, rules
 from console.web.page import Yard, actor, render, require, yard
 from console.web.views.rules import where

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
-from console.store import deliveries
-from console.store import rules as store
+from console.store.events import deliveries
+from console.store.events import rules as store
 from console.web import rules
 from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, require, yard

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.errors import ServiceError, ValidationException
 from console.models import SavedView
-from console.store import saved_views as store
+from console.store.people import saved_views as store
 from console.web import saved
 from console.web.page import Yard, actor, require, yard
 from console.web.wanted import Wanted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ValidationException
-from console.store import logs, machines, tags
+from console.store.machines import log_groups, machines, tags
 from console.web import acts
 from console.web.page import Yard, actor, render
 from console.web.views.machines import about
@@ -47,7 +47,9 @@ def _page(
         "levels": LEVELS,
         "level": typed.get("level") or logging.get("level", "OFF"),
         "with_data": "data" in typed if typed else bool(logging.get("includeExecutionData")),
-        "group": typed.get("group") or logs.group_name(logging) or f"{logs.VENDED}{one.name}",
+        "group": typed.get("group")
+        or log_groups.group_name(logging)
+        or f"{log_groups.VENDED}{one.name}",
         "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
         "encryption": json.loads(one.encryption) if one.encryption else None,
         "role": typed.get("role") or one.role_arn,
@@ -67,7 +69,7 @@ def _set_logging(here: Yard, one: StateMachine, form: QueryDict) -> str:
     if name and level != "OFF":
         arn = f"arn:aws:logs:{here.region}:{here.project.account_id}:log-group:{name}:*"
         wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    logs.check(here.project, here.region, wanted)
+    log_groups.check(here.project, here.region, wanted)
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
     machines.update(one, logging=text, actor=actor(here))

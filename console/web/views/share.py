@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.masking import hiding
-from console.store import shares
+from console.store.people import shares
 from console.web import poster
 from console.web.page import actor, render, require, yard
 

@@ -12,7 +12,7 @@ from console.errors import ServiceError
 from console.integrations import mocks
 from console.masking import veil
 from console.models import Execution
-from console.store import executions as store
+from console.store.executions import executions as store
 from console.web.page import Yard, actor, render, require, yard
 from console.web.views.machines import about, suggested
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
-from console.store import executions as store
+from console.store.executions import executions as store
 from console.web import words
 from console.web.page import actor, render, require, yard
 

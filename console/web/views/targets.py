@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
-from console.store import switches, tags
+from console.store.machines import machine_options, tags
 from console.web import calls, words
 from console.web.page import actor, render, require, yard
 from console.web.views.machines import about
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _LABELS = {
-    switches.CHILD_POLICY: "Executions it has started, when one of its own ends",
-    switches.ON_WORKER_LOSS: "A call whose worker died, so that nobody knows its outcome",
+    machine_options.CHILD_POLICY: "Executions it has started, when one of its own ends",
+    machine_options.ON_WORKER_LOSS: "A call whose worker died, so that nobody knows its outcome",
 }
 
 
@@ -49,7 +49,7 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         require(here, "TagResource")
-        given = {key: request.POST[key] for key in switches.VALUES if key in request.POST}
+        given = {key: request.POST[key] for key in machine_options.VALUES if key in request.POST}
         try:
             tags.put_own(here.project, one.arn, given, actor(here))
         except ServiceError as refused:
@@ -66,8 +66,8 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
         "calls": found,
         "nothing": words.Status("caught", "Nothing"),
         "switches": [
-            (key, _LABELS[key], value, switches.VALUES[key])
-            for key, value in switches.of_machine(one.arn).items()
+            (key, _LABELS[key], value, machine_options.VALUES[key])
+            for key, value in machine_options.of_machine(one.arn).items()
         ],
         "problem": problem,
     }

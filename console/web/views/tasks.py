@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
 from console.masking import hiding
-from console.store import answers
+from console.store.tasks import manual
 from console.web import jsonview, waiting
 from console.web.page import actor, render, require, yard
 
@@ -43,7 +43,7 @@ def answer(request: HttpRequest, machine: str, execution: str, number: int) -> H
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
     here = yard(request)
     one = here.execution(machine, execution)
-    row = answers.find(one, number)
+    row = manual.find(one, number)
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
@@ -56,7 +56,7 @@ def answer(request: HttpRequest, machine: str, execution: str, number: int) -> H
     try:
         token = _act(here, one, number, act, request)
     except ServiceError as refused:
-        row = answers.find(one, number) or row
+        row = manual.find(one, number) or row
         return _page(request, machine, one, row, status=422, problem=refused.message, act=act)
     if token:
         return _page(request, machine, one, row, token=token)
@@ -71,13 +71,13 @@ def _act(here: Yard, one: Execution, number: int, act: str, request: HttpRequest
     given, by = request.POST, actor(here)
     match act:
         case "complete":
-            answers.succeed(one, number, given.get("output", ""), by)
+            manual.succeed(one, number, given.get("output", ""), by)
         case "fail":
-            answers.fail(one, number, given.get("error", ""), given.get("cause", ""), by)
+            manual.fail(one, number, given.get("error", ""), given.get("cause", ""), by)
         case "heartbeat":
-            answers.heartbeat(one, number, by)
+            manual.heartbeat(one, number, by)
         case _:
-            return answers.reveal(one, number, by)
+            return manual.reveal(one, number, by)
     return ""
 
 

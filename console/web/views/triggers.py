@@ -19,8 +19,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
-from console.store import executions, hints, rules, start_links
-from console.store.audit import Actor
+from console.store.db import signals
+from console.store.db.audit import Actor
+from console.store.events import rules, start_links
+from console.store.executions import executions
 from console.web.page import actor, render, require, yard
 from console.web.views.machines import about
 
@@ -70,7 +72,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
 def _waited(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
-    stop = hints.listen(("execution", execution.pk), lambda *_: ended.set())
+    stop = signals.listen(("execution", execution.pk), lambda *_: ended.set())
     try:
         left = LONGEST_S
         while True:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ValidationException
 from console.models import Alias, Version
-from console.store import versions as store
+from console.store.machines import versions as store
 from console.web import acts, source
 from console.web.numbers import whole_number
 from console.web.page import Yard, actor, render, yard

@@ -17,9 +17,9 @@ from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws
 from console.masking import hiding
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
-from console.store import masks, people
-from console.store.audit import Actor
-from console.store.writer import is_embedded
+from console.store.db.audit import Actor
+from console.store.db.writer import is_embedded
+from console.store.people import masks, people
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere
 from tests.loops import looped

@@ -56,7 +56,7 @@ def test_a_machine_of_another_project_does_not_exist(project: Project, client: C
 
 def test_other_regions_have_their_own_machines(project: Project, client: Client) -> None:
     """The region is a part of the address and stays in the links."""
-    from console.store import machines
+    from console.store.machines import machines
 
     machines.create(
         project,

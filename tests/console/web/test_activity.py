@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 
 from console.models import AuditEntry
-from console.store import audit, executions
+from console.store.db import audit
+from console.store.executions import executions
 from console.web import activity
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import page, text

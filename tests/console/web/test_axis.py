@@ -8,8 +8,8 @@ import pytest
 from django.db.models import F
 
 from console.models import Execution, HistoryEvent, Timer
-from console.store import executions
-from console.store import redrive as redrives
+from console.store.executions import executions
+from console.store.executions import redrive as redrives
 from console.web import history
 from console.web.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
 from console.web.words import DAY, HOUR, MINUTE, SECOND, roughly

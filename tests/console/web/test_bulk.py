@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, BulkJob, Execution
-from console.store import bulk
+from console.store.executions import bulk
 from console.web.views.bulk import numbers, ranges
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import text

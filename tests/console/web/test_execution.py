@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, Timer
-from console.store import executions
+from console.store.executions import executions
 from console.web import history
 from tests.console.store.helpers import PASS, create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text

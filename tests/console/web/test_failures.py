@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console import clock
 from console.models import Execution
-from console.store import executions
+from console.store.executions import executions
 from console.web.failures import normal
 from console.web.views.failures import address
 from console.web.words import DAY

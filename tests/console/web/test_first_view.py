@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Gist, HistoryEvent
-from console.store import executions, gists
+from console.store.executions import executions
+from console.store.state import history_digest
 from console.web import history, steps, timemachine
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
@@ -47,7 +48,7 @@ def made(project: Project) -> dict[str, Execution]:
     found = {}
     for name, count in turns.items():
         found[name] = drain(start(machine, {"n": 0, "turns": count}, name))
-    gists.keep(found["kept"].pk)
+    history_digest.keep(found["kept"].pk)
     return found
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
-from console.store import audit, executions, machines
+from console.store.db import audit
+from console.store.executions import executions
+from console.store.machines import machines
 from console.web import source
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text

@@ -14,7 +14,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Execution, MapRun
-from console.store import executions, map_counts
+from console.store.executions import executions
+from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start
 from tests.console.web.helpers import MARKUP, page, text
 

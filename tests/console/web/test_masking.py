@@ -24,7 +24,7 @@ from console.models import (
     StateMachine,
     TaskRow,
 )
-from console.store import activities, claims, endings
+from console.store.tasks import activities, claim, complete
 from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, create, drain, ended, start
 from tests.console.web.helpers import page, text
@@ -103,9 +103,9 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
     group = "/aws/vendedlogs/states/x"
     arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
     log["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    from console.store import logs, machines
+    from console.store.machines import log_groups, machines
 
-    logs.check(project, REGION, log)
+    log_groups.check(project, REGION, log)
     machines.update(machine, logging=json.dumps(log))
     return StateMachine.objects.get(pk=machine.pk)
 
@@ -116,11 +116,11 @@ def taken_everywhere(project: Project) -> Execution:
     activities.create(project, REGION, "work")
     execution = start(logged(project, create(project, WAYS)), INPUT, "x")
     until = time.monotonic() + 20
-    while (work := claims.take_activity_task(ACTIVITY, "w")) is None:
+    while (work := claim.take_activity_task(ACTIVITY, "w")) is None:
         assert time.monotonic() < until
         time.sleep(0.05)
     cause = {"errorMessage": f"{CANARY} refused", "password": "hunter2-canary", "again": 1}
-    endings.fail(work.token, "Late", json.dumps(cause))
+    complete.fail(work.token, "Late", json.dumps(cause))
     return ended(execution)
 
 
@@ -353,7 +353,7 @@ def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> No
     shown = text(client.get(page(one, f"tasks/{row.task}/")))
     assert "canary-1" not in shown
     assert "(masked)" in shown
-    work = claims.take_activity_task(ACTIVITY, "w")
+    work = claim.take_activity_task(ACTIVITY, "w")
     assert work is not None
     assert "canary-1" in work.input
 

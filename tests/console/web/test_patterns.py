@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, HistoryEvent, StateMachine
-from console.store import machines
+from console.store.machines import machines
 from console.web import runs, steps
 from console.web.history import traced
 from tests.console.store.helpers import create, drain, ended, function, start

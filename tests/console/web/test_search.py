@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.store import executions
+from console.store.executions import executions
 from console.web import scan, sift
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, text

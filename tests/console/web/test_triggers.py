@@ -12,8 +12,8 @@ from django.test import Client
 
 from console.errors import StateMachineDeleting
 from console.models import AuditEntry, Execution, StartLink, StateMachine
-from console.store import start_links
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import start_links
 from console.web.views import triggers
 from tests.console.store.helpers import PASS, WAIT, create, one
 from tests.console.web.helpers import MARKUP, text

@@ -10,8 +10,8 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, MapRun
-from console.store import executions
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.executions import executions
 from console.web import scan
 from console.web.wanted import Wanted, moment, span
 from console.web.words import DAY, HOUR, MINUTE

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from console.models import Delivery, EventRule, OutboxEvent
-from console.store import deliveries, outbox, rules
+from console.store.events import deliveries, outbox, rules
 from console.worker import couriers
 from tests.console.store.helpers import PASS, create, drain, start
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import get_user_model
 
 from console.models import Execution, Membership, StateMachine, TaskRow
-from console.store import executions, machines
-from console.store.audit import NOBODY, Actor
+from console.store.db.audit import NOBODY, Actor
+from console.store.executions import executions
+from console.store.machines import machines
 from console.worker import delivery
 from tests.console.store.helpers import REGION, ROLE, drain, one
 

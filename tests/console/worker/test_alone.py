@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from console import migrations
-from console.store import identity
+from console.store.db import identity
 from console.worker import Embedded, alone
 from tests.console.store.helpers import PASS, create, ended, start
 

@@ -10,7 +10,7 @@ import pytest
 
 from console.integrations import notices
 from console.models import Delivery, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
+from console.store.events import deliveries, outbox, rules
 from console.worker import couriers
 from tests.console.store.helpers import PASS, create
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live

@@ -11,7 +11,7 @@ import pytest
 
 from console.integrations import notices
 from console.models import Delivery, EventTarget, OutboxEvent
-from console.store import deliveries, rules
+from console.store.events import deliveries, rules
 from console.worker import couriers
 from tests.console.store.helpers import PASS, create, ended, start
 from tests.console.worker.courier import REGION, Receiver, carry_all, happened, rule_to, until

@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 
 from console.models import Delivery, EventRule, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
+from console.store.events import deliveries, outbox, rules
 from console.worker import couriers
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until

@@ -13,7 +13,8 @@ from console.management.serving import load_samples
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS
-from console.store import claims, machines
+from console.store.machines import machines
+from console.store.tasks import claim
 from console.web import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start
 
@@ -91,7 +92,7 @@ def test_the_workers_of_a_team_get_the_tasks_of_their_activity(
     theirs = start(sample(project, "FunWithMath"), [3, 2])
     assert ended(theirs).status == "SUCCEEDED"
     worker.sweep()  # which offers whatever it takes for work of this server
-    work = claims.take_activity_task(arn, "a worker of the team")
+    work = claim.take_activity_task(arn, "a worker of the team")
     assert work is not None
     assert (work.execution_arn, work.input) == (mine.arn, "[1, 2]")
     assert work.dispatches == 1
