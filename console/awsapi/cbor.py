@@ -24,7 +24,7 @@ from typing import Any
 
 import cbor2
 
-from console.awsapi.errors import SerializationException
+from console.errors import ErrorCode, ProtocolError
 
 CONTENT_TYPE = "application/cbor"
 PROTOCOL = "rpc-v2-cbor"
@@ -63,9 +63,13 @@ def loads(data: bytes) -> Any:
     try:
         value = _plain(decoder.decode())
     except (cbor2.CBORDecodeError, ValueError, TypeError) as error:
-        raise SerializationException(f"the body is not CBOR: {error}") from None
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"the body is not CBOR: {error}"
+        ) from None
     if _has_more(decoder):
-        raise SerializationException(f"the body is not one CBOR value: {len(data)} bytes")
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"the body is not one CBOR value: {len(data)} bytes"
+        )
     return value
 
 

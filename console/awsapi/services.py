@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.awsapi import operations, shapes
-from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations import cloudwatch, events, logs
+from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,14 +52,19 @@ class Service:
         """Return the model of an action; raise ``UnknownOperation``."""
         model = shapes.service(self.name)
         if action not in model.operation_names:
-            raise UnknownOperation(f"The operation {action!r} is not one of this service")
+            raise ProtocolError(
+                ErrorCode.UnknownOperationException,
+                f"The operation {action!r} is not one of this service",
+            )
         return model.operation_model(action)
 
     def handler(self, action: str) -> Handler:
         """Return the function that answers an action; raise ``UnknownOperation``."""
         found = self.handlers.get(action)
         if found is None:
-            raise UnknownOperation(f"The operation {action} is not served yet")
+            raise ProtocolError(
+                ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
+            )
         return found
 
     def error_type(self, code: str) -> str:

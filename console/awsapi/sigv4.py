@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from console.awsapi.errors import (
-    IncompleteSignature,
-    InvalidSignature,
-    MissingAuthenticationToken,
-    UnrecognizedClient,
-)
+from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +63,9 @@ def verify(
     credential = _credential(headers)
     if credential["service"] not in services:
         service = credential["service"]
-        raise InvalidSignature(
-            f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}"
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}",
         )
     signed = credential["headers"].split(";")
     _check_coverage(signed, headers, path)
@@ -81,9 +77,12 @@ def verify(
     expected = _signature(secret_for(credential["key"]), scope, stamp, canonical)
     right = hmac.compare_digest(expected, credential["signature"])
     if not usable or "x-amz-security-token" in headers:  # of which none is ever issued
-        raise UnrecognizedClient("The security token included in the request is invalid.")
+        raise ProtocolError(
+            ErrorCode.UnrecognizedClientException,
+            "The security token included in the request is invalid.",
+        )
     if not right:
-        raise InvalidSignature(_MISMATCH)
+        raise ProtocolError(ErrorCode.InvalidSignatureException, _MISMATCH)
     return Signed(credential["key"], credential["region"])
 
 
@@ -96,12 +95,15 @@ def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
 def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     values = headers.get("authorization", ())
     if not values:
-        raise MissingAuthenticationToken("Missing Authentication Token")
+        raise ProtocolError(
+            ErrorCode.MissingAuthenticationTokenException, "Missing Authentication Token"
+        )
     match = _AUTHORIZATION.fullmatch(values[0].strip())
     if len(values) > 1 or match is None:
-        raise IncompleteSignature(
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
             "Authorization header requires 'Credential', 'Signature' and 'SignedHeaders' "
-            f"parameters in the form of {_ALGORITHM}."
+            f"parameters in the form of {_ALGORITHM}.",
         )
     return match
 
@@ -110,23 +112,37 @@ def _check_coverage(
     signed: list[str], headers: Mapping[str, Sequence[str]], path: str = "/"
 ) -> None:
     if signed != sorted(set(signed)):
-        raise IncompleteSignature("SignedHeaders must be sorted and name each header once.")
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            "SignedHeaders must be sorted and name each header once.",
+        )
     # the path is always signed, and where it names the action there is no such header
     lacking = (_MUST_SIGN if path == "/" else _MUST_SIGN - {"x-amz-target"}) - set(signed)
     if lacking:
-        raise InvalidSignature(f"These headers must be signed: {', '.join(sorted(lacking))}")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"These headers must be signed: {', '.join(sorted(lacking))}",
+        )
     missing = [name for name in signed if name not in headers]
     if missing:
-        raise IncompleteSignature(f"These signed headers are missing: {', '.join(missing)}")
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            f"These signed headers are missing: {', '.join(missing)}",
+        )
     digest = headers.get("x-amz-content-sha256", ("",))[0]
     if digest and not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise InvalidSignature("x-amz-content-sha256 must be the SHA-256 of the body.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            "x-amz-content-sha256 must be the SHA-256 of the body.",
+        )
 
 
 def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
     values = headers[name]
     if len(values) != 1:
-        raise IncompleteSignature(f"got {len(values)} headers {name}, wanted one")
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException, f"got {len(values)} headers {name}, wanted one"
+        )
     return values[0]
 
 
@@ -136,15 +152,25 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
             raise ValueError(stamp)  # noqa: TRY301 - the other half of the same check
         at = datetime.fromisoformat(stamp).timestamp()
     except ValueError:
-        raise IncompleteSignature(
-            f"Date must be in ISO-8601 'basic format': got {stamp!r}"
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            f"Date must be in ISO-8601 'basic format': got {stamp!r}",
         ) from None
     if not stamp.startswith(day):
-        raise InvalidSignature("Date in Credential scope does not match the date of the request.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            "Date in Credential scope does not match the date of the request.",
+        )
     if at < now_s - MAX_SKEW_S:
-        raise InvalidSignature(f"Signature expired: {stamp} is more than 5 minutes old.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Signature expired: {stamp} is more than 5 minutes old.",
+        )
     if at > now_s + MAX_SKEW_S:
-        raise InvalidSignature(f"Signature not yet current: {stamp} is more than 5 minutes ahead.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Signature not yet current: {stamp} is more than 5 minutes ahead.",
+        )
 
 
 def _canonical(

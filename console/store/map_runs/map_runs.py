@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import arns, clock
-from console.errors import ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Execution, MapRun
 from console.store.db import audit, signals
 from console.store.db.writer import write
@@ -312,7 +312,7 @@ def get(project: Project, arn: str) -> MapRun:
     rows = MapRun.objects.select_related("parent")
     run = rows.filter(arn=arn, parent__project=project).first()
     if run is None:
-        raise ResourceNotFound(f"Resource not found: '{arn}'")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
     return run
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.awsapi import cbor
-from console.awsapi.errors import SerializationException
+from console.errors import ErrorCode, ProtocolError
+from tests.refusals import raises_code
 
 # RFC 8949, appendix A
 EXAMPLES = {
@@ -61,14 +62,14 @@ def test_what_is_written_reads_the_same(value: object) -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing but the edge's own error comes out of rubbish."""
-    with contextlib.suppress(SerializationException):
+    with contextlib.suppress(ProtocolError):
         cbor.loads(data)
 
 
 @pytest.mark.parametrize("text", ["", "ff", "82", "9b7fffffffffffffff", "0000", "81" * 60 + "00"])
 def test_rubbish_is_refused(text: str) -> None:
     """Too short, too long, too deep, and lengths that promise more than there is."""
-    with pytest.raises(SerializationException):
+    with raises_code(ErrorCode.SerializationException):
         cbor.loads(bytes.fromhex(text))
 
 
@@ -98,7 +99,7 @@ def test_forty_levels_are_read() -> None:
 )
 def test_what_json_cannot_say_is_refused(text: str) -> None:
     """One level too deep, names that are no text, unknown simple values, no UTF-8, no length."""
-    with pytest.raises(SerializationException):
+    with raises_code(ErrorCode.SerializationException):
         cbor.loads(bytes.fromhex(text))
 
 
