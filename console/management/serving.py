@@ -17,7 +17,7 @@ from django.urls import get_resolver
 
 from console.execution_rights import UNKNOWN
 from console.management.connections import BoundedProtocol
-from console.management.memory import spare_collections
+from console.management.gc_freeze import spare_collections
 from console.samples import MACHINES, sample_role
 from console.store.db.audit import Actor
 from console.store.machines import machines

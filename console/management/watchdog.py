@@ -20,7 +20,7 @@ from psycopg_pool import PoolTimeout
 
 from console import postgres
 from console.store.db import outages
-from console.worker.alone import server
+from console.worker.worker_lock import server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

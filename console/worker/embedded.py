@@ -22,15 +22,15 @@ from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
 from console.store.tasks import claim, lost_calls, schedule, workers
-from console.worker import delivery
-from console.worker.alone import Alone
-from console.worker.clockwork import Clockwork
-from console.worker.guard import survive
-from console.worker.pool import Pool
+from console.worker import task_delivery
+from console.worker.call_pool import Pool
+from console.worker.call_waits import Waits
+from console.worker.crash_journal import SEEN
+from console.worker.maintenance import Upkeep
+from console.worker.retrying import survive
 from console.worker.stepping import Stepping
-from console.worker.upkeep import Upkeep
-from console.worker.waits import Waits
-from console.worker.witness import SEEN
+from console.worker.timer_queue import Clockwork
+from console.worker.worker_lock import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ class Embedded:
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
-        self._activities, self._sample_activities = delivery.builtin_activities()
+        self._activities, self._sample_activities = task_delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
@@ -144,7 +144,9 @@ class Embedded:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _offer(self, execution_id: int, task: int, deliver: Deliver = delivery.deliver) -> None:
+    def _offer(
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver
+    ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
@@ -166,11 +168,11 @@ class Embedded:
             self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        name = delivery.activity_name(arn)
-        if name in self._activities and delivery.works_activity(arn):
+        name = task_delivery.activity_name(arn)
+        if name in self._activities and task_delivery.works_activity(arn):
             self._offer(execution_id, task)
         elif name in self._sample_activities:
-            self._offer(execution_id, task, delivery.deliver_sample_activity)
+            self._offer(execution_id, task, task_delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 
@@ -192,7 +194,7 @@ class Embedded:
         """
         with self._lock:
             self._looking[key] = False
-        survive("looking at a job failed", partial(delivery.look, *key[1:]), None)
+        survive("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -202,7 +204,7 @@ class Embedded:
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
-        job = partial(delivery.cancel, execution_id, task)
+        job = partial(task_delivery.cancel, execution_id, task)
         self._calls.submit(partial(survive, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
@@ -266,7 +268,7 @@ class Embedded:
                 again = lost_calls.take_up(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        arns = [arn for arn in named if delivery.works_activity(arn)]
+        arns = [arn for arn in named if task_delivery.works_activity(arn)]
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
         for found in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))

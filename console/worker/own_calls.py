@@ -38,7 +38,7 @@ from console.store.db.writer import is_outage, release_connection
 from console.store.executions import executions
 from console.store.executions.insert import Parent
 from console.store.tasks import claim, complete, jobs, schedule
-from console.worker.guard import insist
+from console.worker.retrying import insist
 
 import engine  # isort: skip
 

@@ -15,8 +15,8 @@ import engine
 from console.store.db import epoch, outages
 from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.executions import engine_failures, step
-from console.worker.guard import survive
-from console.worker.suspects import Suspects
+from console.worker.poison_guard import Suspects
+from console.worker.retrying import survive
 
 if TYPE_CHECKING:
     from collections.abc import Callable

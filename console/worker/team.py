@@ -18,12 +18,12 @@ from console import clock
 from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
-from console.worker.alone import Alone
-from console.worker.bus import NEAR_MS, Bus
-from console.worker.consumer import Consumer
+from console.worker.crash_journal import SEEN
 from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
-from console.worker.guard import insist, survive
-from console.worker.witness import SEEN
+from console.worker.pg_signals import NEAR_MS, Bus
+from console.worker.queue_consumer import Consumer
+from console.worker.retrying import insist, survive
+from console.worker.worker_lock import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -106,10 +106,11 @@ def spent(client: Client, address: str) -> float:
 
 def forget() -> None:
     """Drop whatever this process keeps of executions."""
-    from console.web import history, timemachine
+    from console.web.execution import time_machine
+    from console.web.history import traces
 
-    history._TRACES._known.clear()
-    timemachine._past.clear()
+    traces._TRACES._known.clear()
+    time_machine._past.clear()
 
 
 def looks(client: Client, address: str, made: Execution) -> dict[str, float]:

@@ -43,7 +43,7 @@ from console.store.machines import log_groups, tags, versions
 from console.store.map_runs import map_runs, map_tasks
 from console.store.people import people
 from console.store.tasks import activities
-from console.web.rights import ANYBODY, PAGES, SIGNED_IN
+from console.web.core.rights import ANYBODY, PAGES, SIGNED_IN
 from tests.console.awsapi.world import MAP
 from tests.console.store.helpers import ROLE, WAIT, create, drain, start
 

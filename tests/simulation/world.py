@@ -23,7 +23,7 @@ from console.store.executions import engine_failures, executions, insert, redriv
 from console.store.map_runs import map_runs, map_tasks
 from console.store.state import caches, inbox
 from console.store.tasks import claim, complete, expiry, jobs, schedule
-from console.worker import delivery, own_calls
+from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import create
 from tests.simulation.shapes import INPUT, SHAPES
 
@@ -123,7 +123,7 @@ class World:
     def call(self, work: claim.Work) -> None:
         """Make the call of a task that starts an execution, as the worker that has it does."""
         before = set(Execution.objects.values_list("pk", flat=True))
-        called = own_calls.deliver(work, delivery._task(work))
+        called = own_calls.deliver(work, task_delivery._task(work))
         children = Execution.objects.exclude(pk__in=before)
         assert len(children) == (called is not None), "a start without a child, or the reverse"
 
@@ -131,7 +131,7 @@ class World:
         """Look at one of the executions that others wait for."""
         found = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
         if found:
-            delivery.look(*found[number % len(found)])
+            task_delivery.look(*found[number % len(found)])
 
     def _send(self, work: claim.Work, output: str, *, ok: bool) -> bool:
         try:
@@ -257,7 +257,7 @@ class World:
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
         for execution, task in _waited_for().values_list("execution_id", "task"):
-            delivery.look(execution, task)
+            task_delivery.look(execution, task)
         others = rows.exclude(service__in=schedule.NESTED, status="waiting")
         for execution, task in others.values_list("execution_id", "task"):
             self.answer(claim.work_of(execution, task), "success")

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         del args
         prepare()
         postgres.limit_statements()
-        from console.worker.bus import Bus, Ear  # its packages are checked for above
+        from console.worker.pg_signals import Bus, Ear  # its packages are checked for above
         from console.worker.team import FROM_OUTSIDE
 
         listener = listen(options["host"], options["port"])

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws
-from console.masking import hiding
+from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
 from console.store.db.audit import Actor
 from console.store.db.writer import is_embedded
@@ -206,13 +206,13 @@ def test_a_long_masked_history_does_not_stop_the_event_loop(
     mask(project)
     found = start(create(project, WAIT), {"password": "canary-one"}, "x")
     where = []
-    family = hiding._family
+    family = masked_execution._family
 
     def note(numbers: Any) -> Any:
         where.append(threading.current_thread())
         return family(numbers)
 
-    monkeypatch.setattr(hiding, "_family", note)
+    monkeypatch.setattr(masked_execution, "_family", note)
     viewer = caller("viewer")
     viewer.ask("DescribeExecution", executionArn=found.arn)
     assert where

@@ -14,7 +14,7 @@ from console.awsapi.operations.call import Call
 from console.errors import ErrorCode, InvalidDefinition, ValidationException
 from console.models import Role
 from console.store.db.audit import Actor
-from console.trials import state
+from console.test_state import state
 from tests.console.store.helpers import ROLE, function
 from tests.refusals import raises_code
 

@@ -13,8 +13,8 @@ from console.metrics import cost
 from console.models import Execution, Price
 from console.store.executions import redrive
 from console.store.machines import machines
-from console.web.execution import ending
-from console.web.history import traced
+from console.web.execution.page_parts import ending
+from console.web.history.traces import traced
 from tests.console.store.helpers import (
     PASS,
     REGION,

@@ -12,7 +12,7 @@ from console.models import Execution, RunRow, StateMachine, TaskRow
 from console.store.executions import children, executions
 from console.store.machines import machine_options, tags
 from console.store.tasks import claim
-from console.worker import delivery
+from console.worker import task_delivery
 from tests.console.store.helpers import WAIT, create, drain, one, start, types
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
     jobs.submit(parent.pk, work.task, "{}", '{"ask": {}}', 10)
     drain(parent)
     executions.stop(parent)
-    delivery.cancel(parent.pk, work.task)
+    task_delivery.cancel(parent.pk, work.task)
     assert len(asks) == asked
 
 

@@ -111,7 +111,7 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
     states["S1500"] = {"Type": "Succeed"}
     execution = start(create(project, {"StartAt": "S0", "States": states}))
 
-    def step() -> None:
+    def step_often() -> None:
         from django.db import connection
 
         for _ in range(200):
@@ -123,7 +123,7 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
                 break
         connection.close()
 
-    threads = [threading.Thread(target=step) for _ in range(16)]
+    threads = [threading.Thread(target=step_often) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -15,7 +15,7 @@ from console.models import Execution, Gist, HistoryEvent, Timer
 from console.store.db import signals
 from console.store.executions import redrive, retention
 from console.store.state import history_columns, history_digest
-from console.worker.upkeep import Upkeep
+from console.worker.maintenance import Upkeep
 from tests.console.store.helpers import PASS, create, drain, ended, start, types
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from console.models import Execution, Timer, TokenBucket
 from console.store.db import health
 from console.store.executions import executions
 from console.store.tasks import activities, claim, complete, workers
-from console.web import waiting
+from console.web.execution import waiting
 from console.worker.embedded import runnable
 from tests.console.store.helpers import (
     ACTIVITY,

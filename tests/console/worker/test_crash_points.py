@@ -27,9 +27,9 @@ from console.store.executions import step
 from console.store.state import caches
 from console.store.tasks import claim
 from console.store.tasks.workers import Share
-from console.worker import delivery
+from console.worker import task_delivery
 from console.worker.embedded import runnable
-from console.worker.suspects import Suspects
+from console.worker.poison_guard import Suspects
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def live(machine: StateMachine, data: Any) -> Execution:
         while step.step(execution.pk):
             pass
         for task in TaskRow.objects.filter(status="scheduled").values_list("task", flat=True):
-            delivery.deliver(execution.pk, task)
+            task_delivery.deliver(execution.pk, task)
         Timer.objects.update(due_ms=1)
         execution.refresh_from_db()
         if execution.status != "RUNNING":

@@ -27,7 +27,7 @@ from console.store.events import rules, start_links
 from console.store.executions import bulk, executions, redrive, replay
 from console.store.machines import machines, versions
 from console.store.map_runs import map_runs
-from console.web.views import triggers
+from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
 from tests.console.worker.courier import carry_all
 from tests.console.worker.nesting import (
@@ -272,7 +272,7 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
     machine = machine_of(project, "ana", deleting(prey))
     link, _ = start_links.make(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
-    found = drain(triggers._started(link, "{}", None))
+    found = drain(trigger_views._started(link, "{}", None))
     assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
     assert refused(worked(found), "DeleteStateMachine")
 

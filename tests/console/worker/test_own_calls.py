@@ -14,7 +14,7 @@ from console.models import Execution, HistoryEvent, TaskRow
 from console.store.db import signals
 from console.store.executions import executions, redrive
 from console.store.tasks import claim
-from console.worker import delivery, own_calls
+from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import PASS, WAIT, create, drain, ended, types
 from tests.console.worker.nesting import START, calling, open_tasks, started, starting, worked
 
@@ -85,11 +85,11 @@ def test_the_child_and_its_task_are_one_commit(
     with monkeypatch.context() as patch:
         patch.setattr(own_calls, "record", die)
         with pytest.raises((Died, OperationalError)):
-            delivery.deliver(parent.pk, task)
+            task_delivery.deliver(parent.pk, task)
     assert children() == []
     assert open_tasks(parent) == [(task, "started")]
     assert claim.release_called() == 1
-    delivery.deliver(parent.pk, task)
+    task_delivery.deliver(parent.pk, task)
     assert len(children()) == 1
     assert open_tasks(parent) == [(task, "waiting")]
 
@@ -100,8 +100,8 @@ def test_a_worker_that_was_overtaken_starts_nothing(parent: Execution) -> None:
     late = claim.claim(parent.pk, task)
     assert late is not None
     claim.release_called()
-    delivery.deliver(parent.pk, task)
-    assert own_calls.deliver(late, delivery._task(late)) is None
+    task_delivery.deliver(parent.pk, task)
+    assert own_calls.deliver(late, task_delivery._task(late)) is None
     assert len(children()) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_task_that_has_ended_starts_nothing(parent: Execution) -> None:
     work = claim.claim(parent.pk, task)
     assert work is not None
     executions.stop(parent)
-    assert own_calls.deliver(work, delivery._task(work)) is None
+    assert own_calls.deliver(work, task_delivery._task(work)) is None
     assert children() == []
 
 
@@ -189,7 +189,7 @@ def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
     worked(parent)
     ((task, _),) = open_tasks(parent)
     executions.stop(parent)
-    delivery.cancel(parent.pk, task)
+    task_delivery.cancel(parent.pk, task)
     assert children()[0].status == "ABORTED"
 
 

@@ -12,8 +12,8 @@ from console import clock
 from console.metrics import samples
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.tasks import claim, complete, jobs
-from console.web import scenario
-from console.worker import delivery
+from console.web.test_state import scenario
+from console.worker import task_delivery
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_what_was_never_submitted(
 ) -> None:
     """Only a call that begins something else has a submission; a metric counts both as failed."""
     execution = calling(project, resource, parameters)
-    delivery.deliver(execution.pk, TaskRow.objects.get().task)
+    task_delivery.deliver(execution.pk, TaskRow.objects.get().task)
     drain(execution)
     assert types(execution)[2:] == ["TaskScheduled", "TaskStarted", ending, "ExecutionFailed"]
     details = json.loads(HistoryEvent.objects.get(type=ending).details)

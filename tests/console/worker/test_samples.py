@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import access, trials
+from console import access, test_state
 from console.integrations import Failed, Task, explain, invoke, targets
 from console.management.serving import load_samples
 from console.models import Activity, StateMachine
@@ -15,7 +15,7 @@ from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS
 from console.store.machines import machines
 from console.store.tasks import claim
-from console.web import calls
+from console.web.machines import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start
 
 import engine  # isort: skip
@@ -143,7 +143,7 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
     principal = access.Principal(person, project, "owner")
     asked = {"definition": json.dumps(NOTIFY["States"]["N"]), "input": json.dumps(CUSTOMER)}
     for role, wanted in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
-        answer = trials.try_state(principal, "us-east-1", asked | {"roleArn": role})
+        answer = test_state.try_state(principal, "us-east-1", asked | {"roleArn": role})
         assert answer["status"] == wanted
 
 

@@ -22,7 +22,7 @@ from console.store.executions import executions, redrive
 from console.store.machines import machines
 from console.store.people import masks
 from console.store.tasks import activities
-from console.worker import Embedded, delivery, embedded, own_calls
+from console.worker import Embedded, embedded, own_calls, task_delivery
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -110,7 +110,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
-    return delivery.deliver(execution.pk, task)
+    return task_delivery.deliver(execution.pk, task)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
         under_way.set()
         assert go_on.wait(20)
 
-    monkeypatch.setattr(delivery, "look", look)
+    monkeypatch.setattr(task_delivery, "look", look)
     worker._due("look", 7, 1)
     assert under_way.wait(20)
     worker._due("look", 7, 1)

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from console.store.executions import engine_failures, step
-from console.worker.witness import Witness
+from console.worker.crash_journal import Witness
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
