@@ -12,8 +12,9 @@ The tree has a class only where code catches that class; all other errors are to
     ├── ThrottlingException          try again later
     └── ValidationException          a constraint is violated
 
-``console.store`` and ``console.access`` raise them; the API's edge turns them into the wire's form
-(``console.awsapi.errors``), and pages show the message beside the field.
+``console.store`` and ``console.access`` raise them. The API's edge turns them into the wire's form:
+botocore's model of the service says which members an error has, and its HTTP status where AWS
+publishes it (``Service.error_answer``). Pages show the message beside the field.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ class ErrorCode(StrEnum):
     InvalidName = "InvalidName"  # has characters or a length that AWS refuses
     InvalidOutput = "InvalidOutput"  # not JSON, or too large
     InvalidToken = "InvalidToken"  # a nextToken or task token that was not issued here
-    InvalidTracingConfiguration = "InvalidTracingConfiguration"  # contradicts itself
     MissingRequiredParameter = "MissingRequiredParameter"  # an update without a change
     ResourceNotFound = "ResourceNotFound"  # what the request refers to does not exist
     ServiceQuotaExceededException = "ServiceQuotaExceededException"  # of versions and aliases
@@ -91,7 +91,7 @@ _HTTP_STATUS = {
     ErrorCode.RequestEntityTooLargeException: 413,
     ErrorCode.ServiceQuotaExceededException: 402,
 }
-"""Code -> HTTP status where it is not 400 and no service model has it."""
+"""Code -> HTTP status where it is not 400. botocore's models have it for CloudWatch only."""
 
 
 class ServiceError(Exception):

@@ -76,19 +76,20 @@ async def aws(
         elif isinstance(answer, Later):
             answer = await answer.wait(threads(), receive)
         shape = service.operation(name).output_shape
-        status, code, data = 200, None, encode(answer, shape)
+        status, code, data = 200, "", encode(answer, shape)
     except ServiceError as error:
-        status, code, data = error.status, error.code, encode(_error(service, error))
+        code = error.code
+        status, refusal = service.error_answer(error)
+        data = encode(refusal)
     except Exception as error:
         if is_outage(error):
             outages.note("an AWS call", error)
         elif not isinstance(error, _Told):
             log.exception("an AWS call failed", request_id=request_id)
-        status, code = 500, ErrorCode.InternalFailure
-        failure = ProtocolError(
-            ErrorCode.InternalFailure, f"The request processing has failed: {request_id}"
-        )
-        data = encode(_error(service, failure))
+        code = ErrorCode.InternalFailure
+        failure = ProtocolError(code, f"The request processing has failed: {request_id}")
+        status, refusal = service.error_answer(failure)
+        data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await _send(send, status, [*_answer_headers(kind, code, request_id)], data)
 
@@ -271,20 +272,13 @@ def _encode(answer: Any, shape: Any = None) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _error(service: services.Service, error: ServiceError) -> dict[str, Any]:
-    answer = {"__type": service.error_type(error.code), "message": error.message}
-    if error.reason:
-        answer["reason"] = error.reason
-    return answer
-
-
-def _answer_headers(kind: str, code: str | None, request_id: str) -> Iterator[tuple[bytes, bytes]]:
+def _answer_headers(kind: str, code: str, request_id: str) -> Iterator[tuple[bytes, bytes]]:
     yield b"content-type", kind.encode()
     if kind == cbor.CONTENT_TYPE:
         yield b"smithy-protocol", cbor.PROTOCOL.encode()
     yield b"x-amzn-requestid", request_id.encode()
     yield b"cache-control", b"no-store"
-    if code is not None:
+    if code:
         yield b"x-amzn-errortype", code.encode()
 
 

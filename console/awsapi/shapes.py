@@ -69,6 +69,12 @@ def service(name: str = "stepfunctions") -> ServiceModel:
     return ServiceModel(Loader().load_service_model(name, "service-2"), name)
 
 
+@lru_cache(maxsize=8)
+def error_shapes(name: str) -> dict[str, Any]:
+    """Return the errors of a service: code -> botocore's shape."""
+    return {shape.error_code: shape for shape in service(name).error_shapes}
+
+
 def check(operation: OperationModel, params: dict[str, Any]) -> None:
     """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
     problems: list[str] = []
