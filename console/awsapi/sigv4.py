@@ -1,9 +1,10 @@
-"""Is this request signed by who it says?  AWS Signature Version 4, headers only.
+"""Verify AWS Signature Version 4 of a request, in its headers only.
 
-Source: "Create a signed AWS API request". What must be signed here: host, the date and the action.
-Only the SHA-256 algorithm, only the service that is called; no query signatures, no unsigned
-payload. Whoever asks, the same work is done before the answer: how long a refusal takes says
-nothing of the key, and nothing of how much of a signature was right.
+``console.awsapi`` explains the scheme and what is refused. The order of the checks matters: until
+the signature is compared, nothing may depend on whether the key exists. So ``may_use`` is called
+first, but its result is used last.
+
+Source: AWS Identity and Access Management, "Create a signed AWS API request".
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def verify(
     canonical = _canonical(headers, signed, body, path)
     expected = _signature(secret_for(credential["key"]), scope, stamp, canonical)
     right = hmac.compare_digest(expected, credential["signature"])
-    if not usable or "x-amz-security-token" in headers:  # of which none is ever issued
+    # An unknown key is refused before a wrong signature, as AWS does it, and after the same work.
+    if not usable or "x-amz-security-token" in headers:  # this server issues no session tokens
         raise ProtocolError(
             ErrorCode.UnrecognizedClientException,
             "The security token included in the request is invalid.",
@@ -87,7 +89,7 @@ def verify(
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the region that a signature names, unchecked; "" without one."""
+    """Return the region that the Authorization header names, without a check; "" without one."""
     match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
     return match["region"] if match else ""
 
@@ -116,7 +118,7 @@ def _check_coverage(
             ErrorCode.IncompleteSignatureException,
             "SignedHeaders must be sorted and name each header once.",
         )
-    # the path is always signed, and where it names the action there is no such header
+    # The path is always signed. Where it names the action (CBOR) there is no such header.
     lacking = (_MUST_SIGN if path == "/" else _MUST_SIGN - {"x-amz-target"}) - set(signed)
     if lacking:
         raise ProtocolError(
@@ -182,7 +184,7 @@ def _canonical(
     ]
     digest = hashlib.sha256(body).hexdigest()
     text = "\n".join([*lines, "", ";".join(signed), digest])
-    # the values were read as Latin-1: so these are the bytes that were sent
+    # The values were decoded as Latin-1, so this gives back the bytes that were sent.
     return f"POST\n{path}\n\n".encode() + text.encode("latin-1")
 
 
@@ -191,6 +193,7 @@ def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: 
     text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
     key = f"AWS4{secret}".encode()
     for part in (*scope, "aws4_request", text):
-        # not hmac.digest(): it would let other threads run in between, for milliseconds at a time
+        # Not hmac.digest(): OpenSSL releases the GIL for it, so other threads run in between, for
+        # milliseconds at a time, which shows in how long a check takes.
         key = hmac.new(key, part.encode(), "sha256").digest()
     return key.hex()
