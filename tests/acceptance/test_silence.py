@@ -21,14 +21,15 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from console import postgres, settings
 from tests.acceptance.server import wait_for_end
-from tests.chaos.database import Postgres, wait_until
+from tests.chaos.database import wait_until
 from tests.chaos.silence import SilentProxy
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 NOTICED_S = 10.0
 GOES_ON_S = 30.0
 STANDS_STILL = 70

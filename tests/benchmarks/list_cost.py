@@ -10,6 +10,7 @@ autovacuum does after such a load is done and waited for first (VACUUM, ANALYZE,
 from __future__ import annotations
 
 import argparse
+import atexit
 import multiprocessing
 import os
 import statistics
@@ -157,9 +158,11 @@ def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
     os.environ["STEPYARD_DATA"] = folder
     os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
     if postgres:
-        from tests.conftest import postgres_url
+        from tests.postgres import Postgres
 
-        os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+        server = Postgres(Path(folder) / "postgres")
+        atexit.register(server.stop)
+        os.environ["STEPYARD_DATABASE_URL"] = server.url
     import django
 
     django.setup()

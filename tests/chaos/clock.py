@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 
 def timers(folder: Path, server: Postgres | None, size: Size) -> Report:

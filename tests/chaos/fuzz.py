@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from botocore.model import Shape
 
-    from tests.chaos.database import Postgres
     from tests.chaos.yard import Yard
+    from tests.postgres import Postgres
 
 _LATE_S = 30.0
 _THREADS = 4

@@ -19,8 +19,8 @@ from tests.chaos.yard import Yard
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 
 def sigterm(folder: Path, server: Postgres | None, size: Size) -> Report:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Self
 
 import psycopg
 
-from tests.chaos.database import SESSIONS, Postgres, Proxy
+from tests.chaos.database import Proxy
 from tests.chaos.load import Load, Report
 from tests.chaos.stage import Size, begin, close
+from tests.postgres import SESSIONS, Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
