@@ -18,7 +18,6 @@ PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
