@@ -25,8 +25,9 @@ class Moto:
     def start(self) -> Moto:
         """Start it and wait until it answers."""
         command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-p", self.url[17:]]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, **quiet)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:

@@ -60,7 +60,7 @@ def fill(rows: int, machine: Any, other: Any) -> None:
     from console.models import Execution
 
     fields = [field for field in Execution._meta.concrete_fields if field.column != "id"]
-    names = [field.column for field in fields]
+    names = [str(field.column) for field in fields]
     status = (
         "CASE WHEN n % 1000 = 0 THEN 'TIMED_OUT' WHEN n % 20 = 0 THEN 'FAILED' "
         "WHEN n % 10000 = 1 THEN 'RUNNING' ELSE 'SUCCEEDED' END"
@@ -81,7 +81,7 @@ def fill(rows: int, machine: Any, other: Any) -> None:
         **dict.fromkeys(("machine_updated_ms", "redrive_count"), "0"),
         **dict.fromkeys(("output", "cause", "redrive_ms", "map_run_id", "item_index"), "NULL"),
     }
-    empty = {field.column: "NULL" if field.null else "''" for field in fields}
+    empty = {str(field.column): "NULL" if field.null else "''" for field in fields}
     chosen = ", ".join(values.get(name, empty[name]) for name in names)
     numbers = f"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows})"
     with connection.cursor() as cursor:

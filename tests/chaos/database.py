@@ -51,7 +51,7 @@ class Proxy:
         cut = False
         while True:
             for key, _ in selector.select():
-                data = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                data = key.fileobj.recv(65536)
                 if not data:
                     return
                 if key.fileobj is server:
@@ -69,7 +69,7 @@ def wait_until(true: object, seconds: float, pause_s: float = 0.05) -> bool:
     """Wait until a callable is true; return whether it became so in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if true():  # type: ignore[operator]
+        if true():
             return True
         time.sleep(pause_s)
     return False

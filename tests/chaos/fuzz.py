@@ -308,7 +308,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
         path = _path(fuzzer, rng, rng.choice(patterns))
         told = {name: _text(fuzzer, rng, name) for name in rng.sample(names, rng.randrange(6))}
         sends = rng.random() < 0.3 and not _leaves(path)
-        csrf = web.cookies.get("stepyard_csrf", "")
+        csrf = web.cookies.get("stepyard_csrf") or ""
         form = "application/x-www-form-urlencoded"
         headers = {"X-CSRFToken": csrf, "Content-Type": form} if sends else {}
         if rng.random() < 0.3:

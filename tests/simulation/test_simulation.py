@@ -48,7 +48,7 @@ def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
         cursor.execute("PRAGMA synchronous=OFF")
         yield Simulation
         cursor.execute("PRAGMA synchronous=FULL")
-    caches.kept_runs.__init__(1_000, 32_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(1_000, 32_000_000)
 
 
 def test_any_order(simulation: type[Simulation]) -> None:

@@ -123,7 +123,7 @@ def test_a_full_disk_in_mid_group_is_everybodys_outage(project: Project) -> None
     def add(name: str) -> str:
         return activities.create(project, REGION, name).arn
 
-    group: list[tuple[Callable[[], Any], Answer]] = [
+    group: list[tuple[Callable[[], Any], Any]] = [
         (lambda: add("before"), Answer()),
         (fill_disk, Answer()),
         (lambda: add("after"), Answer()),
