@@ -14,6 +14,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests import run_folder
 from tests.postgres import FAST, Postgres, address
@@ -76,6 +77,32 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     del config
     if _server is not None:
         _server.stop()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three processes for two processors: half of the time the tests wait for servers."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    return processors + processors // 2
+
+
+class _ByFile(LoadScopeScheduling):
+    """Give each file to one process, because its tests share servers; but each chaos test to any.
+
+    Files are given out in the order of their names, in which those that take long come first.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # else those with the most tests would come first
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if "tests/chaos/" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Return our scheduler, unless another one was asked for."""
+    return _ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 
 VARIABLE = "STEPYARD_TEST_FOLDER"
-_GRACE_S = 3.0
+_GRACE_S = 2.0
 """Seconds that processes have to end by themselves, and again after SIGTERM."""
 
 _reaper: subprocess.Popen[bytes] | None = None

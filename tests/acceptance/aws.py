@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 
-from tests.acceptance.server import free_port
+from tests.acceptance.server import START_S, free_port
 
 KEYS = {"access_key_id": "testing", "secret_access_key": "testing"}
 
@@ -28,7 +28,7 @@ class Moto:
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             try:
                 with urllib.request.urlopen(f"{self.url}/moto-api/", timeout=2):
