@@ -133,7 +133,7 @@ SHAPES: dict[str, tuple[dict[str, Any], Any, str]] = {
 def run_all(project: Project) -> dict[str, Execution]:
     """Start executions of every shape; break some, stop some, and redrive what can be."""
     for name in ACTIVITIES:
-        activities.create(project, REGION, name)
+        activities.create_activity(project, REGION, name)
     BROKEN.update({"once", "always", "later"})
     made = {
         name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()
@@ -149,7 +149,7 @@ def run_all(project: Project) -> dict[str, Execution]:
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.refusal(made[name]))  # type: ignore[misc]
+        until(lambda name=name: not redrive.refusal(made[name]))
         redrive.redrive(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])

@@ -15,7 +15,7 @@ from console.models import Execution, Gist, HistoryEvent, Timer
 from console.store.db import signals
 from console.store.executions import redrive, retention
 from console.store.state import history_columns, history_digest
-from console.worker.maintenance import Upkeep
+from console.worker.maintenance import Maintenance
 from tests.console.store.helpers import PASS, create, drain, ended, start, types
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ LOOP = {
         "Look": {"Type": "Pass", "InputPath": "$.nothing", "End": True},
     },
 }
-TURNS = {"n": 0, "most": 5, "items": [1, 2]}
+TURNS: dict[str, Any] = {"n": 0, "most": 5, "items": [1, 2]}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def told() -> Iterator[list[int]]:
     """Collect the executions whose histories were said to be long."""
     found: list[int] = []
-    end = signals.listen(("long",), found.append)
+    end = signals.subscribe(("long",), found.append)
     yield found
     end()
 
@@ -90,7 +90,7 @@ def listed(batches: Any) -> list[tuple[Any, ...]]:
 def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
     """Write events out as the table has them."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-    length = len(TURNS["items"])  # type: ignore[arg-type] - it is a list
+    length = len(TURNS["items"])
     return [
         (
             *(row.event_id, row.previous, row.at_ms, (row.type, row.state)),
@@ -182,13 +182,13 @@ def test_long_histories_are_outlined_soon(project: Project, small: None, told: l
     assert execution.pk in told
     assert short.pk not in told
     assert not Gist.objects.exists()
-    upkeep = Upkeep()
+    upkeep = Maintenance()
     upkeep.history_grew(execution.pk)
     swept(upkeep)
     assert Gist.objects.get().last == len(types(execution))
 
 
-def swept(upkeep: Upkeep) -> None:
+def swept(upkeep: Maintenance) -> None:
     """Let upkeep do what it was told of."""
     from console.store.tasks.workers import Share
 

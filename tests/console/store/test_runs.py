@@ -19,12 +19,17 @@ from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain,
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     """What a step has no room for stays in the inbox, in order, for the next one."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)
-    write(lambda: [inbox.post(execution.pk, engine.TaskSucceeded(n, output)) for n in numbers])
+
+    def post_all() -> None:
+        for number in numbers:
+            inbox.post(execution.pk, engine.TaskSucceeded(number, output))
+
+    write(post_all)
     assert step.step(execution.pk)
     left = InboxMessage.objects.count()
     assert 20 < left < 40

@@ -29,7 +29,7 @@ from console.store.tasks import claim
 from console.store.tasks.workers import Share
 from console.worker import task_delivery
 from console.worker.embedded import runnable
-from console.worker.poison_guard import Suspects
+from console.worker.poison_guard import PoisonGuard
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def functions(settings: Any) -> None:
 
 def live(machine: StateMachine, data: Any) -> Execution:
     """Live like a process: take over what the rows say, and end the one execution. Time flies."""
-    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(10, 1_000_000)
     claim.release_called()
     execution = Execution.objects.first() or start(machine, data, "x")
     while True:
@@ -184,7 +184,7 @@ def test_what_kills_its_process_each_time_is_ended(
 
     def begin() -> None:
         """Begin as a worker does: with what the rows say, in their order."""
-        suspects = Suspects()
+        suspects = PoisonGuard()
         suspects.watch(runnable(Share()))
         for number in runnable(Share()):
             assert suspects.take(number)
