@@ -71,7 +71,7 @@ def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server
     expect(banner.locator("p").first).to_have_text("Oops: näh 🎉 <b>")
     banner.locator("summary", has_text="Stack trace").click()
     expect(banner).to_contain_text("at b")
-    banner.locator("summary", has_text="As it was reported").click()
+    banner.locator("summary", has_text="Reported text").click()
     banner.locator("[data-copy]").click()
     expect(page.locator("#announce")).to_have_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == cause

@@ -117,7 +117,7 @@ def test_nobody_compares_what_they_may_not_see(project: Project, client: Client)
     theirs = Project.objects.create(name="theirs", account_id="999999999999")
     foreign = drain(start(create(theirs, PASS, "secret")))
     own = drain(start(create(project, PASS), {"x": MARKUP}))
-    assert "There is no such execution" in text(ask(client, own, foreign), 422)
+    assert "There is no execution with this ARN" in text(ask(client, own, foreign), 422)
     assert client.get(f"/compare/?x={own.pk}&x={foreign.pk}").status_code == 422
     assert "the same execution" in text(ask(client, own, own), 422)
     other = drain(start(create(project, PASS, "other"), {"x": 1}))

@@ -221,7 +221,7 @@ def test_e20_every_state_can_be_chosen(client: Client) -> None:
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"input": '{\n "n": }'}, "input", "at line 2, column 7."),
     ({"variables": "{not"}, "variables", "at line 1, column 2."),
-    ({"variables": "[1]"}, "variables", "no object"),
+    ({"variables": "[1]"}, "variables", "not an object"),
     ({"state": "Work", "mock": "result", "result": "{"}, "result", "at line 1, column 2."),
     ({"context": '{"Map": {}}'}, "context", "'Map' field is not supported"),
     ({"retries": "-1"}, "retries", "got '-1', wanted a whole number"),

@@ -154,7 +154,7 @@ def test_running_executions_have_lasted_until_now(project: Project, client: Clie
         ("from=yesterday", "wanted a time (UTC) such as"),
         ("from=2026-01-03&to=2026-01-02", "The end is before the start."),
         ("min=long", "wanted a span such as"),
-        ("min=2h&max=1h", "shorter than the shortest"),
+        ("min=2h&max=1h", "maximum is shorter than the minimum"),
         ("status=FALIED", "There is no status “FALIED”"),
         ("redriven=maybe", "wanted yes or no"),
         ("machine=nowhere", "There is no state machine “nowhere”"),
