@@ -29,7 +29,7 @@ from structlog.contextvars import bound_contextvars
 
 from console import execution_rights, integrations, own_api
 from console.access import Denied, Principal
-from console.errors import AccessDeniedException, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, names, targets
 from console.models import Execution, Role
 from console.store.db.audit import Actor
@@ -38,7 +38,7 @@ from console.store.db.writer import is_outage, release_connection
 from console.store.executions import executions
 from console.store.executions.insert import Parent
 from console.store.tasks import claim, complete, jobs, schedule
-from console.worker.retrying import insist
+from console.worker.retrying import retry_during_outage
 
 import engine  # isort: skip
 
@@ -90,7 +90,7 @@ class Own:
         try:
             principal = self._principal(execution, action)
         except Denied as error:
-            raise AccessDeniedException(str(error)) from None
+            raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
         people = execution_rights.people_of(execution)
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
@@ -124,7 +124,7 @@ def deliver(work: claim.Work, task: Task) -> Outcome | Waiting | None:
     try:
         # Once it has begun, it never begins again: an operation may have written by then, as
         # StartSyncExecution has, whose answer is not a change that is still to be written.
-        begun = insist(call.begin, seconds)
+        begun = retry_during_outage(call.begin, seconds)
         release_connection()
         return call.go_on(begun, seconds)
     except Exception as error:
@@ -149,7 +149,7 @@ class _Call:
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
         """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
         if isinstance(begun, Pending):
-            return insist(begun.inside(self._store).now, seconds)
+            return retry_during_outage(begun.inside(self._store).now, seconds)
         if isinstance(begun, dict):  # read here, and not by the one thread that writes
             return _recorded(self.work, self.outcome_of(lambda: begun))
         waiting = Waiting(self, begun)
@@ -177,17 +177,8 @@ class _Call:
         """Return what it is to the task that an operation raised, which was no outage."""
         if not isinstance(error, ServiceError | BotoCoreError):
             log.error("a call raised", exc_info=error)
-            error = _Broken()
+            error = ServiceError(ErrorCode.InternalFailure, "The processing has failed")
         return self.outcome_of(_raising(error))
-
-
-class _Broken(ServiceError):
-    """The operation raised what it should not have: what the API's edge answers then."""
-
-    code, status = "InternalFailure", 500
-
-    def __init__(self) -> None:
-        super().__init__("The processing has failed")
 
 
 # -- a call that waits -----------------------------------------------------------------------------
@@ -297,7 +288,7 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
 
 
 def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
-    return outcome if insist(lambda: record(work, outcome), _INSIST_S) else None
+    return outcome if retry_during_outage(lambda: record(work, outcome), _INSIST_S) else None
 
 
 def record(work: claim.Work, outcome: Outcome) -> bool:

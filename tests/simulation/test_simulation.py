@@ -42,7 +42,7 @@ def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
     """Return a simulation that has the database, the clock and the writer to itself."""
     monkeypatch.setattr(clock, "now_ms", clock.now_ms)
     monkeypatch.setattr(writer._writer, "put", writer._writer.put)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     Simulation.machines = prepare(project, monkeypatch)
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import quotas
 from console.awsapi.operations.call import Call, Later
-from console.errors import ActivityWorkerLimitExceeded
+from console.errors import ErrorCode, ServiceError
 from console.store.db import signals
 from console.store.tasks import activities, claim, complete, handover
 
@@ -18,11 +18,13 @@ _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the re
 
 def get_activity_task(call: Call) -> Later:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
-    activity = activities.get(call.project, call.params["activityArn"])
+    activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
-    most = quotas.of(call.project.name).activity_pollers
-    if signals.listening(("activity", activity.arn)) >= most:
-        raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
+    most = quotas.quotas_of(call.project.name).activity_pollers
+    if signals.subscribers(("activity", activity.arn)) >= most:
+        raise ServiceError(
+            ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
+        )
     taken: list[claim.Work] = []
 
     def given(work: claim.Work | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, loads, parse
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
+from console.statuses import RuleState
 from console.store.db import rows, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -44,7 +45,7 @@ def wanted(project_id: int) -> bool:
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
     if time.monotonic() >= until:
-        rules = EventRule.objects.filter(state="ENABLED").exclude(pattern="")
+        rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
         projects = frozenset(rules.values_list("project_id", flat=True).distinct())
         _listening = (time.monotonic() + _KEPT_S, projects)
     return project_id in projects
@@ -86,23 +87,23 @@ def changed(execution: Execution) -> None:
     )
     text = body.status_change(change)
     region = execution.arn.split(":", 4)[3]
-    put(execution.project_id, change.event_id, text, region=region, about=execution.arn)
+    put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
 
 def ended(execution_id: int, project_id: int) -> None:
     """Tell that an execution has ended (inside the transaction that ends it)."""
     if wanted(project_id):
-        execution = rows.one(Execution, "id = %s", [execution_id])
+        execution = rows.fetch_one(Execution, "id = %s", [execution_id])
         if execution is not None:
             changed(execution)
 
 
-def put(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
+def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
     """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
     texts = [storable(about[:_ABOUT]), storable(text)]
     with connection.cursor() as cursor:
         cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
-    signals.tell(("event",))
+    signals.publish(("event",))
 
 
 # -- routing ---------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ def route() -> bool:
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:
-    found = EventRule.objects.filter(state="ENABLED").exclude(pattern="")
+    found = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
     return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
 
 
@@ -151,7 +152,7 @@ def _store(matched: dict[int, list[int]]) -> None:
     events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
     for event in events.defer("body"):
         if deliver(event, matched[event.pk]):
-            signals.tell(("event",))
+            signals.publish(("event",))
         else:
             event.delete()
 

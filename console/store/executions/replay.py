@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import engine
-from console.errors import InvalidExecutionInput, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.store.db import audit
 from console.store.executions import executions
 from console.store.executions.insert import Replay
@@ -75,7 +75,7 @@ def check(text: str, state: str) -> None:
         raise ValidationException(msg)
 
 
-def of(execution: Execution) -> Origin | None:
+def origin_of(execution: Execution) -> Origin | None:
     """Return where an execution comes from, None for one that began at the start."""
     text = execution.runrow.snapshot if hasattr(execution, "runrow") else ""
     if '"origin":' not in text:  # within a payload its quotes are escaped
@@ -90,6 +90,10 @@ def _check_variables(text: str) -> None:
     try:
         value = engine.loads(text or "{}", max_bytes=engine.MAX_BYTES)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid variables: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid variables: '{error}'"
+        ) from None
     if not isinstance(value, dict):
-        raise InvalidExecutionInput("Invalid variables: wanted a JSON object, name by name")
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, "Invalid variables: wanted a JSON object, name by name"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import arns
-from console.errors import ResourceNotFound, TooManyTags, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Activity, StateMachine, Tag
 from console.store.db import audit
 from console.store.db.writer import write
@@ -26,7 +26,7 @@ def check_owner(project: Project, arn: str) -> None:
     kinds = {"stateMachine": StateMachine, "activity": Activity}
     model = kinds.get(parsed.kind)
     if model is None or not model.objects.filter(project=project, arn=arn).exists():  # type: ignore[attr-defined]
-        raise ResourceNotFound(f"Resource not found: '{arn}'")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
 
 
 def check(tags: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ def check(tags: Mapping[str, str]) -> None:
         machine_options.check_tag(key, value)
 
 
-def put(
+def put_tags(
     arn: str,
     tags: Mapping[str, str],
     project: Project | None = None,
@@ -54,7 +54,9 @@ def put(
         for key, value in tags.items():
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
         if Tag.objects.filter(arn=arn).count() > _MAX:
-            raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+            raise ServiceError(
+                ErrorCode.TooManyTags, f"Too many tags: got more than {_MAX} for '{arn}'"
+            )
         if project is not None:
             audit.record(project, actor, "TagResource", arn)
 
@@ -69,7 +71,7 @@ def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Ac
 
     def store() -> None:
         check_owner(project, arn)
-        put(arn, tags)
+        put_tags(arn, tags)
         said = ", ".join(f"{key}={value}" for key, value in tags.items())
         audit.record(project, actor, "TagResource", arn, said)
 
@@ -92,6 +94,6 @@ def remove(
     write(store)
 
 
-def of(arn: str) -> dict[str, str]:
+def tags_of(arn: str) -> dict[str, str]:
     """Return key -> value in the order they were set."""
     return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))

@@ -12,6 +12,7 @@ from django.db import connection
 
 import engine
 from console import clock
+from console.statuses import TaskStatus
 from console.store.db import signals
 from console.store.db.writer import write
 from console.store.state import inbox
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from console.store.tasks.claim import Work
 
 _SUBMIT = (
-    "UPDATE console_taskrow SET status = 'waiting', job = %s, look_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s AND status = 'started'"
+    f"UPDATE console_taskrow SET status = '{TaskStatus.WAITING}', job = %s, look_due_ms = %s"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'"
 )
 _LATER = (
     "UPDATE console_taskrow SET looks = looks + 1, look_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s AND status = 'waiting'"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.WAITING}'"
 )
 _JOB = (
     "SELECT job, looks, status FROM console_taskrow"
@@ -45,7 +46,7 @@ def submit(execution_id: int, task: int, output: str, job: str, look_s: float) -
                 return False
         inbox.post(execution_id, engine.TaskSubmitted(task, output))
         if due_ms is not None:
-            signals.due(due_ms, "look", execution_id, task)
+            signals.publish_due(due_ms, "look", execution_id, task)
         return True
 
     return write(store)
@@ -68,7 +69,7 @@ def later(execution_id: int, task: int, look_s: float) -> None:
     def store() -> None:
         with connection.cursor() as cursor:
             cursor.execute(_LATER, [due_ms, execution_id, task])
-        signals.due(due_ms, "look", execution_id, task)
+        signals.publish_due(due_ms, "look", execution_id, task)
 
     write(store)
 
@@ -79,7 +80,7 @@ def tell_cancelled(execution_id: int, task: int) -> None:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
     if found is not None:
-        signals.tell(("cancel",), execution_id, task)
+        signals.publish(("cancel",), execution_id, task)
 
 
 def cancelled(execution_id: int, task: int) -> tuple[Work, str] | None:

@@ -66,7 +66,9 @@ def test_a_second_worker_is_refused(
     """While the first one lives; afterwards it may start."""
     monkeypatch.setattr(worker_lock, "_PATIENCE_S", 0.2)
     second = Embedded()
-    with pytest.raises(worker_lock.NotAlone, match=r"another worker is running on database.*stop"):
+    with pytest.raises(
+        worker_lock.WorkerLockHeld, match=r"another worker is running on database.*stop"
+    ):
         second.start()
     worker.stop()
     second.start()
@@ -80,7 +82,7 @@ def test_a_second_worker_is_refused(
 def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -> None:
     """A worker whose session was cut takes the lock again, unless it is too late."""
     del project
-    other = worker_lock.Alone()
+    other = worker_lock.WorkerLock()
     worker._alone.leave()
     other.take()
     try:
