@@ -56,7 +56,7 @@ class DefinitionError(EngineError):
 
     def __init__(self, diagnostics: Sequence[object]) -> None:
         """Keep the diagnostics (``engine.Diagnostic``) in the order they were found."""
-        super().__init__("; ".join(str(one) for one in diagnostics))
+        super().__init__("; ".join(str(diagnostic) for diagnostic in diagnostics))
         self.diagnostics = tuple(diagnostics)
 
 
@@ -110,10 +110,10 @@ def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = 
         return False
     if of_result and ALL in error_equals:
         return True
-    return any(_takes(wanted, name) for wanted in error_equals)
+    return any(_name_matches(wanted, name) for wanted in error_equals)
 
 
-def _takes(wanted: str, name: str | None) -> bool:
+def _name_matches(wanted: str, name: str | None) -> bool:
     if wanted == name:
         return True
     if name in _BEYOND_ALL:

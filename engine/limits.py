@@ -15,14 +15,14 @@ MAX_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class PayloadLimit:
     """At most so many bytes of UTF-8, or ``unit`` "characters"."""
 
     most: int
     unit: str = "bytes of UTF-8"
 
 
-LIMITS = {"aws": Limit(MAX_BYTES), "2019": Limit(32_768, "characters")}
+LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
 """``2019``: what the service took until September 2020."""
 _used = [LIMITS["aws"]]
 
@@ -32,12 +32,12 @@ def use_limits(profile: str) -> None:
     _used[0] = LIMITS[profile]
 
 
-def limit() -> Limit:
+def payload_limit() -> PayloadLimit:
     """Return the limit in use."""
     return _used[0]
 
 
-def too_long(text: str) -> bool:
+def is_too_long(text: str) -> bool:
     """Tell whether a JSON text is larger than a payload may be."""
     used = _used[0]
     if len(text) * 4 <= used.most:

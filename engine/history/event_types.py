@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from engine.execution_status import ExecutionStatus
+
 
 class Family(StrEnum):
     """What an event tells about. The value is the beginning of the family's names."""
@@ -231,11 +233,11 @@ def event_names(families: frozenset[Family] = frozenset(Family), *stages: Stage)
 
 STATE_ENTRIES = event_names(frozenset({Family.STATE}), Stage.ENTERED)
 STATE_EXITS = event_names(frozenset({Family.STATE}), Stage.EXITED)
-EXECUTION_ENDS: dict[str, str] = {
-    "ExecutionSucceeded": "SUCCEEDED",
-    "ExecutionFailed": "FAILED",
-    "ExecutionAborted": "ABORTED",
-    "ExecutionTimedOut": "TIMED_OUT",
+EXECUTION_ENDS: dict[str, ExecutionStatus] = {
+    "ExecutionSucceeded": ExecutionStatus.SUCCEEDED,
+    "ExecutionFailed": ExecutionStatus.FAILED,
+    "ExecutionAborted": ExecutionStatus.ABORTED,
+    "ExecutionTimedOut": ExecutionStatus.TIMED_OUT,
 }
 """The event that ends an execution -> the status of the execution."""
 WORK_SCHEDULED = event_names(WORK_FAMILIES, Stage.SCHEDULED)

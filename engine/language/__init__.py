@@ -11,30 +11,26 @@ from typing import Any
 from engine import jsontext
 from engine.errors import DefinitionError, JsonTextError
 from engine.language.build import build
-from engine.language.diagnostics import (
-    MISSING_END,
-    MISSING_TARGET,
-    NOT_JSON,
-    Diagnostic,
-    Problems,
-)
-from engine.language.model import Machine
-from engine.language.positions import positions
+from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
+from engine.language.model import Machine, MachineType
+from engine.language.positions import find_positions
 
 MAX_DEFINITION_BYTES = 1_048_576
 _SHOWN = 500  # characters of a text that is not JSON
 
 
-def parse(text: str, type: str = "STANDARD") -> Machine:  # noqa: A002 - AWS's name of the field
+def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002 - AWS's name of the field
     """Return the machine of a definition.
 
     Raise ``DefinitionError`` with every problem that is an error.
 
     ``type``: STANDARD or EXPRESS, which supports less. Compiled once per text.
     """
-    machine, diagnostics = _read(text, type)
+    machine, diagnostics = _check_and_build(text, type)
     if machine is None:
-        raise DefinitionError([one for one in diagnostics if one.severity == "ERROR"])
+        raise DefinitionError(
+            [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
+        )
     return machine
 
 
@@ -48,22 +44,26 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
-        raise DefinitionError([_not_json(text, error)]) from None
+        raise DefinitionError([_json_diagnostic(text, error)]) from None
     name = state_name or "StateName"
     alone: dict[str, Any] = {"StartAt": name, "States": {name: value}}
     if state_name is not None:
-        alone["States"] = {name: _find(value, state_name)}
+        alone["States"] = {name: _find_state(value, state_name)}
         if "QueryLanguage" in value:
             alone["QueryLanguage"] = value["QueryLanguage"]
     problems = Problems()
     machine = build(alone, text, express=False, problems=problems)
-    errors = [one for one in problems.errors if one.code not in (MISSING_TARGET, MISSING_END)]
+    errors = [
+        diagnostic
+        for diagnostic in problems.errors
+        if diagnostic.code not in (DiagnosticCode.MISSING_TARGET, DiagnosticCode.MISSING_END)
+    ]
     if errors or machine is None:
         raise DefinitionError(errors)
     return machine, name
 
 
-def _find(definition: Any, name: str) -> Any:
+def _find_state(definition: Any, name: str) -> Any:
     """Return a state of a definition, at any depth; raise ``KeyError``."""
     blocks = [definition]
     while blocks:
@@ -81,13 +81,13 @@ def _find(definition: Any, name: str) -> Any:
     raise KeyError(name)
 
 
-def check(text: str, type: str = "STANDARD") -> list[Diagnostic]:  # noqa: A002
+def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
     """Return every error and warning of a definition, errors first; an empty list is a good one."""
-    return list(_read(text, type)[1])
+    return list(_check_and_build(text, type)[1])
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
+def _check_and_build(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
     problems = Problems()
     if not text.strip():
         problems.error("", "Definition must be a valid JSON object")
@@ -95,22 +95,24 @@ def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
-        return None, (_not_json(text, error),)
-    machine = build(value, text, express=type == "EXPRESS", problems=problems)
+        return None, (_json_diagnostic(text, error),)
+    machine = build(value, text, express=type == MachineType.EXPRESS, problems=problems)
     if not problems.found:
         return machine, ()
-    diagnostics = tuple(problems.placed(positions(text)))
+    diagnostics = tuple(problems.placed(find_positions(text)))
     return (None if problems.errors else machine), diagnostics
 
 
-def _not_json(text: str, error: JsonTextError) -> Diagnostic:
+def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
     """Tell what the service's parser tells, with its own way to name the place [recorded]."""
     if not error.line:
-        return Diagnostic("ERROR", NOT_JSON, str(error))
+        return Diagnostic(Severity.ERROR, DiagnosticCode.NOT_JSON, str(error))
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
     place = f'[Source: (String)"{shown}"; line: {error.line}, column: {error.column}]'
     message = f"{error}\n at {place}"
-    return Diagnostic("ERROR", NOT_JSON, message, place, error.line, error.column)
+    return Diagnostic(
+        Severity.ERROR, DiagnosticCode.NOT_JSON, message, place, error.line, error.column
+    )
 
 
 __all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.language.model import Fail, Map, Pass, Succeed, Task, Wait
 from engine.runtime import commands, flow, groups, messages, recovery, redrive
 from engine.runtime.payload import Payload
-from engine.runtime.run import Frame, Moment, Run, Step
+from engine.runtime.run import Frame, FramePhase, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
 from engine.runtime.turn import MAX_EVENTS, HistoryFullError, MachineDeletingError, Turn
 
@@ -27,8 +28,10 @@ BUDGET = 500
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
-_OPEN = ("NEW", "RUNNING")
-_REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
+_OPEN = frozenset({ExecutionStatus.NEW, ExecutionStatus.RUNNING})
+_REDRIVABLE = frozenset(
+    {ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED}
+)
 
 
 def advance(
@@ -51,9 +54,9 @@ def advance(
     turn = Turn(machine, run, moment, budget)
     try:
         _receive(turn, message)
-        _work(turn, enough, to_the_end=budget > 0)
+        _run_ready_frames(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
-        _history_full(turn)
+        _fail_history_full(turn)
     except MachineDeletingError:
         _stop(turn, messages.Stop())
     if not turn.events and not turn.commands:
@@ -65,7 +68,9 @@ def _expects(run: Run, message: Message) -> bool:
     """Tell whether a run takes such a message: Start first, Redrive after a bad end."""
     if isinstance(message, messages.Redrive):
         return run.status in _REDRIVABLE and bool(run.frames)
-    return run.status in _OPEN and (run.status == "NEW") == isinstance(message, messages.Start)
+    return run.status in _OPEN and (run.status is ExecutionStatus.NEW) == isinstance(
+        message, messages.Start
+    )
 
 
 def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
@@ -93,7 +98,7 @@ def _receive(turn: Turn, message: Message) -> None:
             | messages.TaskFailed()
             | messages.TaskTimedOut()
         ):
-            _task_message(turn, message)
+            _resume_task(turn, message)
         case messages.Continue():
             pass
         case messages.Redrive():
@@ -103,7 +108,7 @@ def _receive(turn: Turn, message: Message) -> None:
 def _start(turn: Turn, start: messages.Start) -> None:
     about = {name: getattr(start, name) for name in start.__slots__}
     turn.about = {name: value for name, value in about.items() if value is not None}
-    turn.status = "RUNNING"
+    turn.status = ExecutionStatus.RUNNING
     details = {"input": start.input, "roleArn": start.role_arn}
     if start.alias_arn:
         details["stateMachineAliasArn"] = start.alias_arn
@@ -112,7 +117,7 @@ def _start(turn: Turn, start: messages.Start) -> None:
     turn.record("ExecutionStarted", 0, details)
     _set_execution_timer(turn)
     # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
-    first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
+    first = Frame(turn.new_id(), (), "", start.input, 0, phase=FramePhase.BEGIN)
     turn.frames[first.id] = first
     if start.start_at is None:
         turn.ready.append(first.id)
@@ -128,12 +133,12 @@ def _set_execution_timer(turn: Turn) -> None:
     timer would cost each a row. Whoever keeps executions that long sends ``TimerFired`` for
     ``EXECUTION_TIMER`` then.
     """
-    if _limit(turn) is not None:
-        due_ms = _begun_ms(turn) + _timeout_seconds(turn) * 1000
+    if _time_limit(turn) is not None:
+        due_ms = _clock_start_ms(turn) + _timeout_seconds(turn) * 1000
         turn.command(commands.SetTimer(EXECUTION_TIMER, due_ms))
 
 
-def _begun_ms(turn: Turn) -> int:
+def _clock_start_ms(turn: Turn) -> int:
     """Return when the clock of TimeoutSeconds began: at the start, or at the last redrive."""
     begun: int = turn.about.get("redrive_ms") or turn.about["start_ms"]
     return begun
@@ -144,7 +149,7 @@ def _redrive(turn: Turn) -> None:
     _set_execution_timer(turn)
 
 
-def _limit(turn: Turn) -> int | None:
+def _time_limit(turn: Turn) -> int | None:
     """Return how long the execution may run: what its start said, else its machine."""
     given: int | None = turn.about.get("timeout_seconds")
     return turn.machine.timeout_seconds if given is None else given
@@ -152,7 +157,7 @@ def _limit(turn: Turn) -> int | None:
 
 def _timeout_seconds(turn: Turn) -> int:
     """Return after how many seconds the execution times out."""
-    limit = _limit(turn)
+    limit = _time_limit(turn)
     return MAX_EXECUTION_S if limit is None else min(limit, MAX_EXECUTION_S)
 
 
@@ -161,75 +166,77 @@ def _stop(turn: Turn, stop: messages.Stop) -> None:
     present = {key: value for key, value in details.items() if value is not None}
     turn.record("ExecutionAborted", 0, present)
     groups.stop_everything(turn)
-    turn.finish("ABORTED", error=stop.error, cause=stop.cause)
+    turn.finish(ExecutionStatus.ABORTED, error=stop.error, cause=stop.cause)
 
 
 def _timer_fired(turn: Turn, timer: str) -> None:
     if timer == EXECUTION_TIMER:
         _execution_timed_out(turn)
         return
-    frame = next((one for one in turn.frames.values() if one.timer == timer), None)
+    frame = next((frame for frame in turn.frames.values() if frame.timer == timer), None)
     if frame is None:
         return
-    if frame.phase == "backoff":
-        turn.keep(frame, phase="ready", timer="")
+    if frame.phase is FramePhase.BACKOFF:
+        turn.keep(frame, phase=FramePhase.READY, timer="")
         turn.ready.append(frame.id)
     else:
-        _guarded(turn, frame, wait.resume, messages.TimerFired(timer))
+        _with_recovery(turn, frame, wait.resume, messages.TimerFired(timer))
 
 
 def _execution_timed_out(turn: Turn) -> None:
     """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
-    turn.finish("TIMED_OUT", stop_ms=_begun_ms(turn) + _timeout_seconds(turn) * 1000)
+    turn.finish(
+        ExecutionStatus.TIMED_OUT, stop_ms=_clock_start_ms(turn) + _timeout_seconds(turn) * 1000
+    )
 
 
-def _task_message(turn: Turn, message: Any) -> None:
+def _resume_task(turn: Turn, message: Any) -> None:
     number = message.task
     for frame in turn.frames.values():
-        if frame.waits_for == number and frame.phase == "task":
+        if frame.waits_for == number and frame.phase is FramePhase.TASK:
             run = distributed if isinstance(turn.state(frame), Map) else task
-            _guarded(turn, frame, run.resume, message)
+            _with_recovery(turn, frame, run.resume, message)
             return
 
 
 # -- the ready queue -------------------------------------------------------------------------------
 
 
-def _work(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
+def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
     """Work through the queue; ``to_the_end``: also what costs nothing once the budget is spent."""
-    while turn.ready and (turn.budget > 0 or (to_the_end and _costs_nothing(turn))):
+    while turn.ready and (turn.budget > 0 or (to_the_end and _is_free(turn))):
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
             continue
-        if frame.phase == "begin":
-            frame = _begin(turn, frame)
+        if frame.phase is FramePhase.BEGIN:
+            frame = _enter_first_state(turn, frame)
             if frame is not None and turn.budget <= 0:  # what comes next is its turn
                 turn.ready.appendleft(frame.id)
                 continue
-        if frame is not None and frame.phase == "ready":
-            _guarded(turn, frame, _enter)
+        if frame is not None and frame.phase is FramePhase.READY:
+            _with_recovery(turn, frame, _enter_state)
         if enough is not None and enough():
             break
-    if turn.ready and turn.status == "RUNNING":
+    if turn.ready and turn.status is ExecutionStatus.RUNNING:
         turn.command(commands.Proceed())
 
 
-def _costs_nothing(turn: Turn) -> bool:
+def _is_free(turn: Turn) -> bool:
     """Tell whether the first in the queue is in a state that it leaves later, or for nowhere.
 
     Not once more was spent than there was, as when a Catcher leads on: that could go on for ever.
     """
     frame = turn.frames.get(turn.ready[0])
-    if turn.budget < 0 or frame is None or frame.phase != "ready":
+    if turn.budget < 0 or frame is None or frame.phase is not FramePhase.READY:
         return False
     state = turn.state(frame)
     last = isinstance(state, Pass) and state.next is None
     return last or isinstance(state, Task | Wait | Succeed | Fail)
 
 
-def _begin(turn: Turn, frame: Frame) -> Frame | None:
+def _enter_first_state(turn: Turn, frame: Frame) -> Frame | None:
     """Enter the first state of the machine or of an iteration and let it act at once."""
     payload = Payload(frame.input)
     if frame.group:
@@ -248,12 +255,12 @@ def _begin(turn: Turn, frame: Frame) -> Frame | None:
     return entered
 
 
-def _enter(turn: Turn, frame: Frame) -> None:
+def _enter_state(turn: Turn, frame: Frame) -> None:
     state = turn.state(frame)
     ENTER[type(state)](turn, frame, state)
 
 
-def _guarded(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
+def _with_recovery(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
     """Run a state's code; an error of the language goes to Retry, Catch and up."""
     try:
         if message is None:
@@ -265,7 +272,7 @@ def _guarded(turn: Turn, frame: Frame, action: Any, message: Message | None = No
     groups.settle(turn)
 
 
-def _history_full(turn: Turn) -> None:
+def _fail_history_full(turn: Turn) -> None:
     cause = f"The execution reached the maximum number of history events ({MAX_EVENTS})."
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
 

@@ -6,8 +6,13 @@ Commands go out with a step and are carried out after it is committed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine.language.model import Pattern
+from engine.language.model import IntegrationPattern
+
+if TYPE_CHECKING:
+    from engine.execution_status import ExecutionStatus
+    from engine.language.model import TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class RunTask:
     """
 
     task: int
-    kind: str  # lambda | activity | service | map
+    kind: TaskKind
     resource: str  # the Resource ARN as written
     state: str
     input: str
@@ -34,7 +39,7 @@ class RunTask:
     entered_event: int = 0
     service: str = ""
     action: str = ""
-    pattern: Pattern = Pattern.REQUEST_RESPONSE
+    pattern: IntegrationPattern = IntegrationPattern.REQUEST_RESPONSE
     timeout_seconds: int | None = None
     heartbeat_seconds: int | None = None
     credentials: str | None = None  # JSON text of the evaluated Credentials
@@ -76,9 +81,9 @@ class Proceed:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The execution ended. ``status``: SUCCEEDED, FAILED, TIMED_OUT or ABORTED."""
+    """The execution ended. ``status``: how, never NEW or RUNNING."""
 
-    status: str
+    status: ExecutionStatus
     output: str | None = None
     error: str | None = None
     cause: str | None = None

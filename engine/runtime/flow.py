@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ABSENT, ROOT, Scope
 from engine.language.model import QueryLanguage
-from engine.runtime.payload import Payload, limited
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
+from engine.runtime.run import FramePhase
 from engine.runtime.turn import MachineDeletingError
 
 if TYPE_CHECKING:
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
     from engine.runtime.turn import Turn
 
 
-def scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
+def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
     """Return what an expression of the frame's state sees, with ``value`` as its input."""
     return Scope(
         input=value,
-        context=lambda: turn.context(frame),
+        context=lambda: context_object(turn, frame),
         variables=turn.variables.visible(frame),
         rng=turn.rng,
         **more,
@@ -48,7 +50,7 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
         state=name,
         input=payload.text,
         cursor=number,
-        phase="ready",
+        phase=FramePhase.READY,
         waits_for=0,
         timer="",
         entered_event=number,
@@ -59,11 +61,11 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
     )
 
 
-def selected(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
+def apply_input_path(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
     """Apply InputPath (JSONPath states; in JSONata states the input is the input)."""
     payload = turn.input(frame)
     if data.input_path is not ROOT:
-        payload = Payload.of(data.input_path.evaluate(scope(turn, frame, payload.value)))
+        payload = Payload.of(data.input_path.evaluate(evaluation_scope(turn, frame, payload.value)))
     turn.note("afterInputPath", payload)
     return payload
 
@@ -71,19 +73,23 @@ def selected(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
 def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
     """Apply InputPath and Parameters, or Arguments: what the state works on."""
     template = data.arguments or data.parameters
-    payload = selected(turn, frame, data)
+    payload = apply_input_path(turn, frame, data)
     if template is not None:
-        payload = Payload.of(template.evaluate(scope(turn, frame, payload.value)))
+        payload = Payload.of(template.evaluate(evaluation_scope(turn, frame, payload.value)))
     turn.note("afterParameters" if data.arguments is None else "afterArguments", payload)
     return payload
 
 
-def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload) -> Payload:
+def apply_result(
+    turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload
+) -> Payload:
     """Lead a result out: ResultSelector, ResultPath and OutputPath, or Output."""
     if state.language is QueryLanguage.JSONATA:
         return _jsonata_output(turn, frame, data, result)
     if data.result_selector is not None:
-        result = Payload.of(data.result_selector.evaluate(scope(turn, frame, result.value)))
+        result = Payload.of(
+            data.result_selector.evaluate(evaluation_scope(turn, frame, result.value))
+        )
     turn.note("afterResultSelector", result)
     raw = turn.input(frame)
     if data.result_path is None:
@@ -93,34 +99,34 @@ def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Paylo
     else:
         payload = Payload.of(data.result_path.put(raw.value, result.value))
     turn.note("afterResultPath", payload)
-    return outgoing(turn, frame, data, payload)
+    return apply_output_path(turn, frame, data, payload)
 
 
-def outgoing(turn: Turn, frame: Frame, data: DataFlow, payload: Payload) -> Payload:
+def apply_output_path(turn: Turn, frame: Frame, data: DataFlow, payload: Payload) -> Payload:
     """Apply OutputPath alone (states without a result)."""
     if data.output_path is ROOT:
         return payload
-    return Payload.of(data.output_path.evaluate(scope(turn, frame, payload.value)))
+    return Payload.of(data.output_path.evaluate(evaluation_scope(turn, frame, payload.value)))
 
 
 def _jsonata_output(turn: Turn, frame: Frame, data: DataFlow, result: Payload) -> Payload:
     if data.output is None:
         return result
-    seen = scope(turn, frame, turn.input(frame).value, result=result.value)
+    seen = evaluation_scope(turn, frame, turn.input(frame).value, result=result.value)
     return Payload.of(data.output.evaluate(seen))
 
 
-def passed(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
+def pass_through(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
     """Lead the input through a state that has no result: InputPath and OutputPath, or Output."""
     if state.language is not QueryLanguage.JSONATA:
-        return outgoing(turn, frame, data, selected(turn, frame, data))
+        return apply_output_path(turn, frame, data, apply_input_path(turn, frame, data))
     raw = turn.input(frame)
     if data.output is None:
         return raw
-    return Payload.of(data.output.evaluate(scope(turn, frame, raw.value)))
+    return Payload.of(data.output.evaluate(evaluation_scope(turn, frame, raw.value)))
 
 
-def assigned(
+def evaluate_assign(
     turn: Turn,
     frame: Frame,
     state: State,
@@ -138,8 +144,8 @@ def assigned(
     if data.assign is None:
         return {}
     if state.language is not QueryLanguage.JSONATA:
-        return turn.variables.evaluate(data.assign, scope(turn, frame, result.value))
-    seen = scope(
+        return turn.variables.evaluate(data.assign, evaluation_scope(turn, frame, result.value))
+    seen = evaluation_scope(
         turn,
         frame,
         turn.input(frame).value,
@@ -153,7 +159,7 @@ def leave(
     turn: Turn, frame: Frame, payload: Payload, values: dict[str, Json], following: str | None
 ) -> None:
     """Write ...StateExited, then enter the following state, or end this line of control (None)."""
-    limited(payload, frame.state)
+    ensure_within_limit(payload, frame.state)
     if turn.trial is not None:
         turn.trial |= {"left": payload, "following": following, "variables": values}
         return
@@ -170,5 +176,5 @@ def leave(
 
 def complete(turn: Turn, frame: Frame, state: Any, data: DataFlow, result: Payload) -> None:
     """Lead the result of a Pass, Task, Parallel or Map out and go on."""
-    values = assigned(turn, frame, state, data, result)
-    leave(turn, frame, output(turn, frame, state, data, result), values, state.next)
+    values = evaluate_assign(turn, frame, state, data, result)
+    leave(turn, frame, apply_result(turn, frame, state, data, result), values, state.next)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.language.model import Map, Parallel, Task, Wait
 from engine.limits import MAX_BYTES
 from engine.runtime import flow, recovery
-from engine.runtime.payload import Payload, too_large
-from engine.runtime.run import Frame, Group
+from engine.runtime.payload import Payload, too_large_error
+from engine.runtime.run import Frame, FramePhase, Group, GroupKind
 from engine.runtime.turn import output_key
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ _MAX_JOINED = 16 * MAX_BYTES
 def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -> None:
     """Start every branch with its own copy of the input."""
     frame = turn.emit(frame, "ParallelStateStarted")
-    group = _open(turn, frame, Group(0, frame.id, "parallel", len(state.branches), 0, 0))
+    group = _open(turn, frame, Group(0, frame.id, GroupKind.PARALLEL, len(state.branches), 0, 0))
     for index, block in enumerate(state.branches):
-        child = _child(turn, frame, group, index, frame.cursor, index)
+        child = _add_child(turn, frame, group, index, frame.cursor, index)
         flow.enter(turn, child, block.start_at, payload)
     turn.groups[group.id] = replace(group, started=group.total)
 
@@ -46,7 +47,7 @@ def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
     """Start as many iterations as may run at once."""
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items)})
     limit = min(limit or INLINE_CONCURRENCY, INLINE_CONCURRENCY)
-    group = _open(turn, frame, Group(0, frame.id, "map", len(items), 0, 0, limit=limit))
+    group = _open(turn, frame, Group(0, frame.id, GroupKind.MAP, len(items), 0, 0, limit=limit))
     turn.items[group.id] = items
     for _ in range(min(limit, group.total)):
         group = _start_iteration(turn, group, frame.cursor)
@@ -59,11 +60,15 @@ def _open(turn: Turn, frame: Frame, group: Group) -> Group:
     group = replace(group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor)
     turn.groups[group.id] = group
     turn.outputs[group.id] = {}
-    turn.keep(frame, phase="group", waits_for=group.id, started_event=frame.cursor, timer="")
+    turn.keep(
+        frame, phase=FramePhase.GROUP, waits_for=group.id, started_event=frame.cursor, timer=""
+    )
     return group
 
 
-def _child(turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int) -> Frame:
+def _add_child(
+    turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int
+) -> Frame:
     frame = Frame(
         id=turn.new_id(),
         path=(*owner.path, (owner.state, branch)),
@@ -86,8 +91,8 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
     index = group.started
     details = {"name": owner.state, "index": index}
     number = turn.record("MapIterationStarted", previous, details, owner.state)
-    child = _child(turn, owner, group, index, number, 0)
-    turn.keep(child, phase="begin")
+    child = _add_child(turn, owner, group, index, number, 0)
+    turn.keep(child, phase=FramePhase.BEGIN)
     turn.ready.append(child.id)
     group = replace(group, started=index + 1)
     turn.groups[group.id] = group
@@ -113,11 +118,11 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
     """A line of control came to its end with this output."""
     if not frame.group:
         turn.record("ExecutionSucceeded", frame.cursor, {"output": payload.text})
-        turn.finish("SUCCEEDED", output=payload.text)
+        turn.finish(ExecutionStatus.SUCCEEDED, output=payload.text)
         return
     group = turn.groups[frame.group]
     last = frame.cursor
-    if group.kind == "map":
+    if group.kind is GroupKind.MAP:
         name = turn.frames[group.owner].state
         details = {"name": name, "index": frame.index}
         last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
@@ -139,24 +144,24 @@ def _join(turn: Turn, group: Group) -> None:
     if not isinstance(state, Parallel | Map):
         msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
         raise EngineBug(msg)
-    result = Payload.array(_outputs(turn, group)) if group.size <= _MAX_JOINED else None
+    result = Payload.array(_child_outputs(turn, group)) if group.size <= _MAX_JOINED else None
     turn.close_group(group, done=True)
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
-    owner = turn.keep(owner, cursor=group.last_event, phase="ready", waits_for=0)
+    owner = turn.keep(owner, cursor=group.last_event, phase=FramePhase.READY, waits_for=0)
     try:
         if result is None:
-            raise too_large(owner.state)
+            raise too_large_error(owner.state)
         flow.complete(turn, owner, state, state.data, result)
     except StatesError as error:
         recovery.state_failed(turn, owner, error)
 
 
-def _outputs(turn: Turn, group: Group) -> list[str]:
-    here = turn.outputs.get(group.id, {})
-    stored = [index for index in range(group.total) if index not in here]
+def _child_outputs(turn: Turn, group: Group) -> list[str]:
+    recent = turn.outputs.get(group.id, {})
+    stored = [index for index in range(group.total) if index not in recent]
     texts = turn.before.values.many([output_key(group.id, index) for index in stored])
-    found = {**here, **dict(zip(stored, texts, strict=True))}
-    return [found[index] for index in range(group.total)]
+    texts_by_index = {**recent, **dict(zip(stored, texts, strict=True))}
+    return [texts_by_index[index] for index in range(group.total)]
 
 
 # -- a child fails ---------------------------------------------------------------------------------
@@ -170,14 +175,14 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     group = turn.groups[frame.group]
     owner = turn.frames[group.owner]
     failing = frame.cursor
-    if group.kind == "map":
+    if group.kind is GroupKind.MAP:
         details = {"name": owner.state, "index": frame.index}
         turn.record("MapIterationFailed", failing, details, owner.state)
     if isinstance(turn.state(frame), Task):
         turn.record("TaskStateAborted", failing, None, frame.state)
     turn.remove(frame)
     _abort_group(turn, group, failing)
-    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 
 
@@ -187,15 +192,15 @@ def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) 
     failing = frame.cursor
     turn.remove(frame)
     _abort_group(turn, group, failing)
-    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 
 
 def _abort_group(turn: Turn, group: Group, failing: int) -> None:
     """Stop every child that is still open; each abort points at the event that failed."""
     owner = turn.frames[group.owner]
-    for child in [one for one in turn.frames.values() if one.group == group.id]:
-        if group.kind == "map":
+    for child in [frame for frame in turn.frames.values() if frame.group == group.id]:
+        if group.kind is GroupKind.MAP:
             details = {"name": owner.state, "index": child.index}
             turn.record("MapIterationAborted", failing, details, owner.state)
         _abort(turn, child, failing)
@@ -204,7 +209,7 @@ def _abort_group(turn: Turn, group: Group, failing: int) -> None:
 
 def _abort(turn: Turn, frame: Frame, failing: int) -> None:
     state = turn.state(frame) if frame.state else None
-    inner = turn.groups.get(frame.waits_for) if frame.phase == "group" else None
+    inner = turn.groups.get(frame.waits_for) if frame.phase is FramePhase.GROUP else None
     if inner is not None:
         _abort_group(turn, inner, failing)
     if isinstance(state, Task | Wait | Parallel | Map):
@@ -222,7 +227,7 @@ def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
     present = {key: value for key, value in details.items() if value is not None}
     turn.record("ExecutionFailed", previous, present)
     stop_everything(turn)
-    turn.finish("FAILED", error=name, cause=error.cause)
+    turn.finish(ExecutionStatus.FAILED, error=name, cause=error.cause)
 
 
 def stop_everything(turn: Turn) -> None:

@@ -67,7 +67,7 @@ def run(
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed, start_ms)
-    runner.send(_start({} if data is None else data, start_ms))
+    runner.send(start_message({} if data is None else data, start_ms))
     for _ in range(max_steps):
         if runner.finish is not None:
             return runner.result(runner.finish)
@@ -76,7 +76,8 @@ def run(
     raise EngineBug(msg)
 
 
-def _start(data: Any, start_ms: int = _START_MS) -> messages.Start:
+def start_message(data: Any, start_ms: int = _START_MS) -> messages.Start:
+    """Return the message that starts an execution in memory with ``data`` as its input."""
     arn = "arn:aws:states:us-east-1:123456789012"
     return messages.Start(
         execution_arn=f"{arn}:execution:memory:run",
@@ -147,7 +148,7 @@ class _Runner:
             case commands.SetTimer(timer=timer, due_ms=due):
                 heapq.heappush(self.timers, (due, timer))
             case commands.CancelTimer(timer=timer):
-                self.timers = [one for one in self.timers if one[1] != timer]
+                self.timers = [entry for entry in self.timers if entry[1] != timer]
                 heapq.heapify(self.timers)
             case commands.Proceed():
                 self.inbox.append(messages.Continue())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine import jsontext
 from engine.data.expression import ABSENT
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
-from engine.limits import too_long
+from engine.limits import is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,14 +54,14 @@ class Payload:
         return self._value
 
 
-def limited(payload: Payload, name: str) -> Payload:
+def ensure_within_limit(payload: Payload, name: str) -> Payload:
     """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above the limit."""
-    if too_long(payload.text):
-        raise too_large(name)
+    if is_too_long(payload.text):
+        raise too_large_error(name)
     return payload
 
 
-def too_large(name: str) -> StatesError:
+def too_large_error(name: str) -> StatesError:
     """Return the error of a result above the limit."""
     return StatesError(
         DATA_LIMIT_EXCEEDED,

@@ -16,6 +16,7 @@ from engine.errors import (
 from engine.language.model import NO_RECOVERY, Map, Parallel, QueryLanguage, Recovery, Wait
 from engine.runtime import flow
 from engine.runtime.payload import Payload
+from engine.runtime.run import FramePhase
 
 if TYPE_CHECKING:
     from engine.data.expression import Json
@@ -65,13 +66,13 @@ def _explain(
         details = {"error": error.name, "cause": cause, "state": frame.state}
         if error.location:
             details["location"] = error.location
-        previous = _before_evaluation(turn, frame, state)
+        previous = _event_before_evaluation(turn, frame, state)
         number = turn.record("EvaluationFailed", previous, details, frame.state)
         frame = turn.keep(frame, cursor=number)
     return frame, explained
 
 
-def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
+def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
     """On entry an expression fails "before" the ...Entered event, but for Wait [recorded]."""
     if isinstance(state, Wait) or frame.cursor != frame.entered_event:
         return frame.cursor
@@ -95,7 +96,7 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
         turn.recovered()
         counts = (*tries[:index], tries[index] + 1, *tries[index + 1 :])
         frame = turn.keep(frame, tries=counts, retry_count=frame.retry_count + 1, waits_for=0)
-        turn.set_timer(frame, turn.now_ms + delay, "backoff")
+        turn.set_timer(frame, turn.now_ms + delay, FramePhase.BACKOFF)
         return True
     return False
 
@@ -124,15 +125,17 @@ def error_output(error: StatesError) -> dict[str, Json]:
 
 def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: StatesError) -> None:
     caught = Payload.of(error_output(error))
-    frame = turn.keep(frame, phase="ready", waits_for=0, timer="")
+    frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, timer="")
     data = catcher.data
     if state.language is QueryLanguage.JSONATA:
-        seen = flow.scope(turn, frame, turn.input(frame).value, error_output=caught.value)
+        seen = flow.evaluation_scope(
+            turn, frame, turn.input(frame).value, error_output=caught.value
+        )
         payload = caught if data.output is None else Payload.of(data.output.evaluate(seen))
-        values = flow.assigned(
+        values = flow.evaluate_assign(
             turn, frame, state, data, caught, plain=True, error_output=caught.value
         )
     else:
-        payload = flow.output(turn, frame, state, data, caught)
-        values = flow.assigned(turn, frame, state, data, caught)
+        payload = flow.apply_result(turn, frame, state, data, caught)
+        values = flow.evaluate_assign(turn, frame, state, data, caught)
     flow.leave(turn, frame, payload, values, catcher.next)

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import NewerFormat
+from engine.execution_status import ExecutionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +78,24 @@ class Moment:
     deleting: bool = False
 
 
+class FramePhase(StrEnum):
+    """What a frame does at the moment. The values stand in snapshots and in names of timers."""
+
+    BEGIN = "begin"  # its first state is not entered yet
+    READY = "ready"  # it can do the work of its state, without the outside world
+    TASK = "task"  # it waits for the outcome of a task
+    TIMER = "timer"  # it waits for the timer of its Wait state
+    BACKOFF = "backoff"  # it waits for the pause before a retry to pass
+    GROUP = "group"  # it waits for its branches or iterations
+
+
+class GroupKind(StrEnum):
+    """What opened a group. The values stand in snapshots."""
+
+    PARALLEL = "parallel"  # its children are branches, which differ
+    MAP = "map"  # its children are iterations of one processor
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One line of control.
@@ -97,7 +117,7 @@ class Frame:
     cursor: int
     group: int = 0
     index: int = 0
-    phase: str = "ready"
+    phase: FramePhase = FramePhase.READY
     waits_for: int = 0
     timer: str = ""
     entered_event: int = 0
@@ -120,7 +140,7 @@ class Group:
 
     id: int
     owner: int
-    kind: str  # parallel | map
+    kind: GroupKind
     total: int
     start_event: int
     last_event: int
@@ -144,7 +164,7 @@ class Run:
     next_event: int = 1
     next_id: int = 1
     last_ms: int = 0
-    status: str = "NEW"
+    status: ExecutionStatus = ExecutionStatus.NEW
     values: Values = field(default_factory=DictValues, compare=False, repr=False)
 
     def dumps(self) -> str:
@@ -153,8 +173,10 @@ class Run:
             {
                 "format": FORMAT,
                 "about": _without_long_input(self.about),
-                "frames": [_without_long_input(_sparse(frame)) for frame in self.frames.values()],
-                "groups": [_sparse(group) for group in self.groups.values()],
+                "frames": [
+                    _without_long_input(_without_defaults(frame)) for frame in self.frames.values()
+                ],
+                "groups": [_without_defaults(group) for group in self.groups.values()],
                 "ready": self.ready,
                 "next_event": self.next_event,
                 "next_id": self.next_id,
@@ -178,12 +200,13 @@ class Run:
         raw = json.loads(text)
         _check_format(raw.pop("format"))
         _restore_inputs([raw["about"], *raw["frames"]], values)
-        frames = [_frame(one) for one in raw.pop("frames")]
-        groups = [Group(**one) for one in raw.pop("groups")]
+        frames = [_read_frame(record) for record in raw.pop("frames")]
+        groups = [_read_group(record) for record in raw.pop("groups")]
         return cls(
             frames={frame.id: frame for frame in frames},
             groups={group.id: group for group in groups},
             ready=tuple(raw.pop("ready")),
+            status=ExecutionStatus(raw.pop("status")),
             values=values,
             **raw,
         )
@@ -210,12 +233,12 @@ class Step:
     left: int = 0
 
 
-_FRAME_DEFAULTS = {one.name: one.default for one in (*fields(Frame), *fields(Group))}
+_FRAME_DEFAULTS = {field_.name: field_.default for field_ in (*fields(Frame), *fields(Group))}
 
 
-def _sparse(record: Frame | Group) -> dict[str, Any]:
+def _without_defaults(record: Frame | Group) -> dict[str, Any]:
     """Leave out what has its default value."""
-    pairs = ((one.name, getattr(record, one.name)) for one in fields(record))
+    pairs = ((field_.name, getattr(record, field_.name)) for field_ in fields(record))
     return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
 
 
@@ -245,10 +268,16 @@ def _check_format(number: object) -> None:
     raise ValueError(msg)
 
 
-def _frame(raw: dict[str, Any]) -> Frame:
+def _read_frame(raw: dict[str, Any]) -> Frame:
     raw["path"] = tuple((state, index) for state, index in raw.get("path", ()))
     raw["tries"] = tuple(raw.get("tries", ()))
+    raw["phase"] = FramePhase(raw.get("phase", FramePhase.READY))
     return Frame(**raw)
+
+
+def _read_group(raw: dict[str, Any]) -> Group:
+    raw["kind"] = GroupKind(raw["kind"])
+    return Group(**raw)
 
 
 __all__ = [
@@ -256,7 +285,9 @@ __all__ = [
     "NEW_RUN",
     "DictValues",
     "Frame",
+    "FramePhase",
     "Group",
+    "GroupKind",
     "Moment",
     "Run",
     "Step",

@@ -12,12 +12,12 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.execution_status import ExecutionStatus
 from engine.history.event_types import EXECUTION_ENDS
 from engine.runtime import commands as out
-from engine.runtime.context import context_object
 from engine.runtime.events import Event
 from engine.runtime.payload import Payload
-from engine.runtime.run import INLINE, Frame, Group, Moment, Run, Step, input_key
+from engine.runtime.run import INLINE, Frame, FramePhase, Group, Moment, Run, Step, input_key
 from engine.runtime.variables import Variables
 
 if TYPE_CHECKING:
@@ -114,10 +114,6 @@ class Turn:
             self._rng = random.Random(self.moment.seed)  # noqa: S311 - not for secrets
         return self._rng
 
-    def context(self, frame: Frame, token: str | None = None) -> dict[str, Json]:
-        """Return the context object as the frame sees it."""
-        return context_object(self, frame, token)
-
     # -- writing -----------------------------------------------------------------------------------
 
     def record(
@@ -129,7 +125,7 @@ class Turn:
             raise HistoryFullError
         self.next_event = number + 1
         if details:
-            self.budget -= sum(map(_length, details.values())) // BYTES_A_STATE
+            self.budget -= sum(map(_text_length, details.values())) // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
         return number
 
@@ -166,7 +162,7 @@ class Turn:
         """Ask the shell for something."""
         self.commands.append(command)
 
-    def set_timer(self, frame: Frame, due_ms: int, phase: str) -> Frame:
+    def set_timer(self, frame: Frame, due_ms: int, phase: FramePhase) -> Frame:
         """Arm the frame's one timer and let the frame wait for it."""
         timer = f"{phase}-{frame.id}-{self.next_event}"
         self.command(out.SetTimer(timer, due_ms))
@@ -181,7 +177,7 @@ class Turn:
         self._inputs.pop(frame.id, None)
         if frame.timer:
             self.command(out.CancelTimer(frame.timer))
-        if frame.phase == "task":
+        if frame.phase is FramePhase.TASK:
             self.command(out.CancelTask(frame.waits_for))
         if not done:
             self.lost_frames[frame.id] = frame
@@ -207,14 +203,14 @@ class Turn:
         if group.id in self.before.groups:
             self.dropped.append(f"{group.id}/")
 
-    def finish(self, status: str, **ending: Any) -> None:
+    def finish(self, status: ExecutionStatus, **ending: Any) -> None:
         """End the execution: nothing is live afterwards.
 
         Unless it succeeded, its frames and groups stay as they were, for a redrive.
         """
         self.ready.clear()
         self.line_ends.clear()
-        if status == "SUCCEEDED":
+        if status is ExecutionStatus.SUCCEEDED:
             for group in tuple(self.groups.values()):
                 self.close_group(group, done=True)
             self.frames.clear()
@@ -261,14 +257,18 @@ class Turn:
         Drop those gone from it.
         """
         kept = {}
-        if not self.before.about and self.status == "RUNNING" and len(self.about["input"]) > INLINE:
+        if (
+            not self.before.about
+            and self.status is ExecutionStatus.RUNNING
+            and len(self.about["input"]) > INLINE
+        ):
             kept[input_key(0)] = self.about["input"]
         for frame in self.frames.values():
             before = self.before.frames.get(frame.id)
             same = before is not None and before.entered_event == frame.entered_event
             if len(frame.input) > INLINE and not same:
                 kept[input_key(frame.entered_event)] = frame.input
-        if self.status != "RUNNING":  # all is dropped, or nothing
+        if self.status is not ExecutionStatus.RUNNING:  # all is dropped, or nothing
             return kept
         for before in self.before.frames.values():
             now = self.frames.get(before.id)
@@ -278,7 +278,7 @@ class Turn:
         return kept
 
 
-def _length(value: Any) -> int:
+def _text_length(value: Any) -> int:
     return len(value) if isinstance(value, str) else 0
 
 

@@ -7,7 +7,7 @@ while it is open (their line waits), and writes only its own.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import jsontext
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
@@ -18,18 +18,32 @@ if TYPE_CHECKING:
 
     from engine.data.expression import Json, Scope
     from engine.language.model import Assign
-    from engine.runtime.run import Frame
-    from engine.runtime.turn import Turn
+    from engine.runtime.run import Frame, Group
 
 _MAX_ALL = 10 * 1024 * 1024  # AWS: all variables of an execution together
+
+
+class FrameStore(Protocol):
+    """The part of a turn that keeps the frames: all that the variables need of it."""
+
+    @property
+    def frames(self) -> Mapping[int, Frame]:
+        """Return the lines of control by their numbers."""
+
+    @property
+    def groups(self) -> Mapping[int, Group]:
+        """Return the open groups by their numbers."""
+
+    def keep(self, frame: Frame, **changes: Any) -> Frame:
+        """Store the frame with these changes and return it."""
 
 
 class Variables:
     """The variables of a turn, parsed once a frame."""
 
-    def __init__(self, turn: Turn) -> None:
-        """Read from the turn's frames when asked."""
-        self._turn = turn
+    def __init__(self, store: FrameStore) -> None:
+        """Read from the frames of ``store`` when asked."""
+        self._store = store
         self._own: dict[int, dict[str, Json]] = {}
         self._size: int | None = None
 
@@ -46,7 +60,7 @@ class Variables:
         own = self.own(frame)
         if not frame.group:
             return own
-        owner = self._turn.frames[self._turn.groups[frame.group].owner]
+        owner = self._store.frames[self._store.groups[frame.group].owner]
         outer = self.visible(owner)
         return {**outer, **own} if own else outer
 
@@ -57,12 +71,12 @@ class Variables:
     def put(self, frame: Frame, values: dict[str, Json]) -> tuple[Frame, dict[str, str]]:
         """Store the values in the frame's scope; return the frame and name -> JSON text."""
         texts = {name: jsontext.dumps(value) for name, value in values.items()}
-        _check(frame.state, texts)
+        _check_size(frame.state, texts)
         own = {**self.own(frame), **values}
         self._own[frame.id] = own
         text = jsontext.dumps(own)
         self._check_all(frame, text)
-        return self._turn.keep(frame, variables=text), texts
+        return self._store.keep(frame, variables=text), texts
 
     def _check_all(self, frame: Frame, text: str) -> None:
         """Refuse what would make the variables of all lines together too large.
@@ -74,18 +88,18 @@ class Variables:
         if self._size > _MAX_ALL:
             self._size = self._total() + len(text) - len(frame.variables)
         if self._size > _MAX_ALL:
-            raise _too_large(frame.state)
+            raise _too_large_error(frame.state)
 
     def _total(self) -> int:
-        return sum(len(one.variables) for one in self._turn.frames.values())
+        return sum(len(frame.variables) for frame in self._store.frames.values())
 
 
-def _check(state: str, texts: Mapping[str, str]) -> None:
+def _check_size(state: str, texts: Mapping[str, str]) -> None:
     if sum(jsontext.byte_size(text) for text in texts.values()) > MAX_BYTES:
-        raise _too_large(state)
+        raise _too_large_error(state)
 
 
-def _too_large(state: str) -> StatesError:
+def _too_large_error(state: str) -> StatesError:
     return StatesError(
         DATA_LIMIT_EXCEEDED,
         f"The variables assigned by the state '{state}' exceed the maximum number of bytes "

@@ -19,8 +19,8 @@ _NO_WAY_OUT = "Failed to transition out of the state. The state does not point t
 
 def enter(turn: Turn, frame: Frame, state: Choice) -> None:
     """Find the rule, and leave by it or by the default."""
-    payload = flow.selected(turn, frame, state.data)
-    seen = flow.scope(turn, frame, payload.value)
+    payload = flow.apply_input_path(turn, frame, state.data)
+    seen = flow.evaluation_scope(turn, frame, payload.value)
     for rule in state.rules:
         if rule.condition.holds(seen):
             _leave(turn, frame, state, rule.data, rule.next)
@@ -35,13 +35,13 @@ def _leave(turn: Turn, frame: Frame, state: Choice, taken: DataFlow, following: 
 
     A JSONata rule without Output takes the state's.
     """
-    payload = flow.selected(turn, frame, state.data)
+    payload = flow.apply_input_path(turn, frame, state.data)
     if state.language is QueryLanguage.JSONATA:
         data = taken if taken.output is not None else state.data
-        payload = flow.passed(turn, frame, state, data)
+        payload = flow.pass_through(turn, frame, state, data)
     else:
-        payload = flow.outgoing(turn, frame, state.data, payload)
-    values = flow.assigned(
-        turn, frame, state, taken, flow.selected(turn, frame, state.data), plain=True
+        payload = flow.apply_output_path(turn, frame, state.data, payload)
+    values = flow.evaluate_assign(
+        turn, frame, state, taken, flow.apply_input_path(turn, frame, state.data), plain=True
     )
     flow.leave(turn, frame, payload, values, following)

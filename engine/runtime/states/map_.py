@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from engine.data.expression import Scope
 from engine.runtime import flow, groups
-from engine.runtime.payload import Payload, limited
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.states import distributed, map_items
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ def enter(turn: Turn, frame: Frame, state: Map) -> None:
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
-    payload = flow.selected(turn, frame, state.data)
-    limit = map_items.concurrency(turn, frame, state, payload.value)
-    items = map_items.items(turn, frame, state, payload.value)
+    payload = flow.apply_input_path(turn, frame, state.data)
+    limit = map_items.evaluate_concurrency(turn, frame, state, payload.value)
+    items = map_items.evaluate_items(turn, frame, state, payload.value)
     groups.open_map(turn, frame, items, limit)
 
 
@@ -35,11 +36,11 @@ def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
     if state.selector is None:
         return Payload.of(item)
     seen = Scope(
-        input=flow.selected(turn, owner, state.data).value,
+        input=flow.apply_input_path(turn, owner, state.data).value,
         context=lambda: (
-            turn.context(owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
+            context_object(turn, owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
         ),
         variables=turn.variables.visible(owner),
         rng=turn.rng,
     )
-    return limited(Payload.of(state.selector.evaluate(seen)), state.name)
+    return ensure_within_limit(Payload.of(state.selector.evaluate(seen)), state.name)

@@ -11,11 +11,11 @@ from engine.errors import QueryEvaluationError
 if TYPE_CHECKING:
     from engine.data.expression import Expression, Json
 
-MOST = 99_999_999
+LARGEST = 99_999_999
 """What a larger number in a field comes to; the service's own bound of seconds and attempts."""
 
 
-def whole_number(value: Json) -> bool:
+def is_whole_number(value: Json) -> bool:
     """Tell whether a JSON value is a number without a fraction (``true`` is not a number)."""
     if isinstance(value, bool):
         return False
@@ -40,7 +40,7 @@ def json_type(value: Json) -> str:
     return names[type(value)]
 
 
-def unexpected_type(
+def unexpected_type_error(
     expression: Expression, field: str, wanted: str, got: Json
 ) -> QueryEvaluationError:
     """Return the error of a JSONata expression that yields a value of the wrong type [recorded]."""

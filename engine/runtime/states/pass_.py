@@ -23,8 +23,8 @@ def enter(turn: Turn, frame: Frame, state: Pass) -> None:
         result = Payload.of(state.result)
         turn.note("result", result)
     if state.language is QueryLanguage.JSONATA:
-        payload = flow.passed(turn, frame, state, state.data)
-        values = flow.assigned(turn, frame, state, state.data, result, plain=True)
+        payload = flow.pass_through(turn, frame, state, state.data)
+        values = flow.evaluate_assign(turn, frame, state, state.data, result, plain=True)
         flow.leave(turn, frame, payload, values, state.next)
     else:
         flow.complete(turn, frame, state, state.data, result)

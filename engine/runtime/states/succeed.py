@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Succeed) -> None:
     """End the line."""
-    flow.leave(turn, frame, flow.passed(turn, frame, state, state.data), {}, None)
+    flow.leave(turn, frame, flow.pass_through(turn, frame, state, state.data), {}, None)

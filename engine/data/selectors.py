@@ -1,4 +1,4 @@
-"""What does each step of a JSONPath select?  As Jayway's library does over Jackson's tree.
+"""What does each selector of a JSONPath select?  As Jayway's library does over Jackson's tree.
 
 A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
 own execution an error and nobody anything else.
@@ -40,7 +40,7 @@ class Budget:
             raise BudgetExceededError
 
 
-class Test(Protocol):
+class FilterTest(Protocol):
     """A compiled filter."""
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
@@ -49,7 +49,7 @@ class Test(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class NameSelector:
     """``.name`` or ``['name']``."""
 
     name: str
@@ -59,7 +59,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class IndexSelector:
     """``[0]`` or ``[-1]``."""
 
     index: int
@@ -69,8 +69,8 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
-    """``['a','b']``: an object with just these members; before other steps, each of them."""
+class NamesSelector:
+    """``['a','b']``: an object with just these members; before other selectors, each of them."""
 
     names: tuple[str, ...]
 
@@ -79,14 +79,14 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class IndexesSelector:
     """``[0,2]``."""
 
     indexes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class SliceSelector:
     """``[1:3]``."""
 
     start: int | None
@@ -95,116 +95,131 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Wildcard:
+class WildcardSelector:
     """``.*`` or ``[*]``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FilterSelector:
     """``[?(...)]``."""
 
-    test: Test
+    test: FilterTest
 
 
 @dataclass(frozen=True, slots=True)
-class Deep:
-    """``..`` with the step that is looked for at every level."""
+class DescendantSelector:
+    """``..`` with the selector that is looked for at every level."""
 
-    target: Step
-
-
-Step = Member | Element | Several | Elements | Slice | Wildcard | Filter | Deep
+    target: Selector
 
 
-def split(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+Selector = (
+    NameSelector
+    | IndexSelector
+    | NamesSelector
+    | IndexesSelector
+    | SliceSelector
+    | WildcardSelector
+    | FilterSelector
+    | DescendantSelector
+)
+
+
+def split_definite(
+    selectors: tuple[Selector, ...],
+) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
     """Return the definite beginning and what follows it.
 
     Jayway: several members make one object at the end of a path, and several values before it.
     """
-    for number, step in enumerate(steps):
-        merged = isinstance(step, Several) and number == len(steps) - 1
-        if not merged and not isinstance(step, Member | Element):
-            return steps[:number], steps[number:]
-    return steps, ()
+    for number, selector in enumerate(selectors):
+        merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
+        if not merged and not isinstance(selector, NameSelector | IndexSelector):
+            return selectors[:number], selectors[number:]
+    return selectors, ()
 
 
-def walk_definite(steps: Sequence[Step], value: Json, beyond: Json = None) -> Json:
+def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = None) -> Json:
     """Return the value a definite path leads to.
 
     ``ABSENT`` if a member is missing; an index beyond the array gives ``beyond``, null [measured].
     """
-    for step in steps:
-        if isinstance(step, Member):
-            if not isinstance(value, dict) or step.name not in value:
+    for selector in selectors:
+        if isinstance(selector, NameSelector):
+            if not isinstance(value, dict) or selector.name not in value:
                 return ABSENT
-            value = value[step.name]
-        elif isinstance(step, Element):
+            value = value[selector.name]
+        elif isinstance(selector, IndexSelector):
             if not isinstance(value, list):
                 return ABSENT
-            value = value[step.index] if -len(value) <= step.index < len(value) else beyond
-        elif isinstance(step, Several):
+            value = value[selector.index] if -len(value) <= selector.index < len(value) else beyond
+        elif isinstance(selector, NamesSelector):
             if not isinstance(value, dict):
                 return ABSENT
-            value = {name: value[name] for name in step.names if name in value}
+            value = {name: value[name] for name in selector.names if name in value}
     return value
 
 
-def walk(steps: Sequence[Step], start: Json, root: Json, budget: Budget) -> list[Json]:
-    """Return everything the steps of an indefinite path select, in document order.
+def select_all(
+    selectors: Sequence[Selector], start: Json, root: Json, budget: Budget
+) -> list[Json]:
+    """Return everything the selectors of an indefinite path select, in document order.
 
     ``root``: what ``$`` means in filters. Raise ``BudgetExceededError``.
     """
     nodes = [start]
-    for number, step in enumerate(steps, 1):
+    for number, selector in enumerate(selectors, 1):
         found: list[Json] = []
-        last = number == len(steps)
+        last = number == len(selectors)
         for node in nodes:
             before = len(found)
-            found.extend(_select(step, node, root, budget, last=last))
+            found.extend(_select(selector, node, root, budget, last=last))
             budget.spend(len(found) - before + 1)
         nodes = found
     return nodes
 
 
-def _select(step: Step, node: Json, root: Json, budget: Budget, *, last: bool) -> Iterable[Json]:
-    match step:
-        case Member(name):
+def _select(
+    selector: Selector, node: Json, root: Json, budget: Budget, *, last: bool
+) -> Iterable[Json]:
+    match selector:
+        case NameSelector(name):
             return [node[name]] if isinstance(node, dict) and name in node else []
-        case Several(names):
-            return _several(node, names, last=last)
-        case Element(index):
-            return _elements(node, (index,))
-        case Elements(indexes):
-            return _elements(node, indexes)
-        case Slice():
-            return _sliced(step, node) if isinstance(node, list) else []
-        case Wildcard():
+        case NamesSelector(names):
+            return _select_names(node, names, last=last)
+        case IndexSelector(index):
+            return _select_indexes(node, (index,))
+        case IndexesSelector(indexes):
+            return _select_indexes(node, indexes)
+        case SliceSelector():
+            return _select_slice(selector, node) if isinstance(node, list) else []
+        case WildcardSelector():
             return _children(node)
-        case Deep(target):
-            return _deep(target, node, root, budget, last=last)
-        case Filter(test):
-            return _filtered(test, node, root, budget)
+        case DescendantSelector(target):
+            return _select_descendants(target, node, root, budget, last=last)
+        case FilterSelector(test):
+            return _select_filtered(test, node, root, budget)
 
 
-def _several(node: Json, names: Sequence[str], *, last: bool) -> list[Json]:
+def _select_names(node: Json, names: Sequence[str], *, last: bool) -> list[Json]:
     if not isinstance(node, dict):
         return []
     found = {name: node[name] for name in names if name in node}
     return [found] if last else list(found.values())
 
 
-def _elements(node: Json, indexes: Sequence[int]) -> list[Json]:
+def _select_indexes(node: Json, indexes: Sequence[int]) -> list[Json]:
     """Jackson's tree has null beyond an array, on either side."""
     if not isinstance(node, list):
         return []
     return [node[index] if -len(node) <= index < len(node) else None for index in indexes]
 
 
-def _sliced(step: Slice, node: list[Json]) -> list[Json]:
+def _select_slice(selector: SliceSelector, node: list[Json]) -> list[Json]:
     """Jayway counts from the end only where one bound stands alone; with both it goes from-to."""
-    if step.step is not None or step.start is None or step.end is None:
-        return node[step.start : step.end : step.step]
-    return _elements(node, range(step.start, min(step.end, len(node))))
+    if selector.step is not None or selector.start is None or selector.end is None:
+        return node[selector.start : selector.end : selector.step]
+    return _select_indexes(node, range(selector.start, min(selector.end, len(node))))
 
 
 def _children(node: Json) -> list[Json]:
@@ -213,30 +228,32 @@ def _children(node: Json) -> list[Json]:
     return node if isinstance(node, list) else []
 
 
-def _filtered(test: Test, node: Json, root: Json, budget: Budget) -> list[Json]:
+def _select_filtered(test: FilterTest, node: Json, root: Json, budget: Budget) -> list[Json]:
     if not isinstance(node, list | dict):
         return []
     candidates = node if isinstance(node, list) else [node]
-    return [one for one in candidates if test.holds(one, root, budget)]
+    return [candidate for candidate in candidates if test.holds(candidate, root, budget)]
 
 
-def _deep(target: Step, node: Json, root: Json, budget: Budget, *, last: bool) -> list[Json]:
+def _select_descendants(
+    target: Selector, node: Json, root: Json, budget: Budget, *, last: bool
+) -> list[Json]:
     """Select at the node and everywhere below it, parents first, without recursion."""
     found: list[Json] = []
     stack = [node]
     while stack:
-        one = stack.pop()
-        if not isinstance(one, list | dict):
+        value = stack.pop()
+        if not isinstance(value, list | dict):
             continue
-        budget.spend(len(one) + 1)
-        if isinstance(target, Filter):
-            if target.test.holds(one, root, budget):
-                found += _filtered(target.test, one, root, budget)
-        elif isinstance(target, Element | Elements | Slice) and not last:
-            found += one if isinstance(one, list) else ()  # Jayway goes on with every element
+        budget.spend(len(value) + 1)
+        if isinstance(target, FilterSelector):
+            if target.test.holds(value, root, budget):
+                found += _select_filtered(target.test, value, root, budget)
+        elif isinstance(target, IndexSelector | IndexesSelector | SliceSelector) and not last:
+            found += value if isinstance(value, list) else ()  # Jayway goes on with every element
         else:
-            found += _select(target, one, root, budget, last=last)
-        stack.extend(reversed(_children(one)))
+            found += _select(target, value, root, budget, last=last)
+        stack.extend(reversed(_children(value)))
     return found
 
 
@@ -256,10 +273,10 @@ def apply_function(function: str, value: Json) -> Json:
     if function in ("first", "last"):
         return value[0 if function == "first" else -1]
     numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
-    return _finite(function, numbers) if numbers else None
+    return _compute_finite(function, numbers) if numbers else None
 
 
-def _finite(function: str, numbers: list[float]) -> float:
+def _compute_finite(function: str, numbers: list[float]) -> float:
     """Compute with numbers; raise ``InterpreterError`` beyond a double, which JSON cannot tell."""
     try:
         found: float = _NUMERIC[function](numbers)
