@@ -1,8 +1,21 @@
-"""The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
+"""An interpreter of Amazon States Language, without clock, randomness, I/O or Django.
 
-``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run``
-runs a whole machine in memory, ``replay`` a recorded execution; ``graph`` and ``paint`` say what to
-draw.
+This module is the only door: code outside of the package imports names from here, never from the
+modules inside. Eight words are enough to read it:
+
+* ``Machine``: a parsed, checked and compiled definition.
+* ``Run``: the frozen snapshot of one execution's progress.
+* ``Frame``: one line of control of a run: the execution itself, a branch, or an iteration.
+* ``Message``: a fact from outside that makes an execution move, such as ``TaskSucceeded``.
+* ``Event``: one line of the history, with AWS's type and details.
+* ``Command``: what the caller shall do after storing a step, such as ``RunTask``.
+* ``Step``: the next run, the new events and the commands.
+* ``Moment``: the time, the random seed and the rest of the outside world at a step.
+
+The functions: ``parse`` and ``check`` read a definition. ``advance`` computes one step; how
+it works is described in ``engine.runtime``. ``run`` runs a whole machine in memory, for unit tests.
+``replay`` plays a recorded execution again. ``try_state`` runs one state, as TestState does.
+``build_graph`` draws a machine, and ``Trace`` and ``paint`` read a history (``engine.history``).
 """
 
 from __future__ import annotations
@@ -72,7 +85,7 @@ from engine.runtime.messages import (
     TimerFired,
 )
 from engine.runtime.redrive import unsuccessful_states
-from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
+from engine.runtime.run import NEW_RUN, DictValues, Frame, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
 from engine.runtime.trial import Mock, Trial, TrialError, TrialStatus, try_state
@@ -110,6 +123,7 @@ __all__ = [
     "ExecutionStatus",
     "Family",
     "Finish",
+    "Frame",
     "Graph",
     "GroupAttempt",
     "IntegrationPattern",

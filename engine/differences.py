@@ -1,4 +1,4 @@
-"""How does what happened differ from what was recorded?  Path first, then the end."""
+"""The differences between a replay and its recording: first the paths, then the end."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from engine.runtime.commands import Finish
 
 MAX_REPORTED = 5
-"""So many differences of one kind are told: the first ones are enough."""
+"""At most this many differences of one kind are returned: a broken replay has thousands."""
 _EVENT_NUMBER = re.compile(r"#\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """What differs, and where; ``got`` and ``wanted`` as a person reads them."""
+    """One difference and its place; ``got`` and ``wanted`` are texts for a person."""
 
     where: str
     got: str
@@ -37,10 +37,11 @@ class ReplayDifference:
 
 @dataclass(frozen=True, slots=True)
 class ControlPath:
-    """One line of control. ``name``: "" for the execution, ``Each[3]``, ``Both[0].Each[1]``.
+    """The path of one line of control through the states.
 
-    ``states``: those entered, in order. ``aborted``: it was stopped on its way by another's
-    failure, and how far it had come is chance.
+    ``name``: "" for the execution, ``Each[3]`` for an iteration, ``Both[0].Each[1]`` inside of a
+    branch. ``states``: those entered, in order. ``aborted``: it was stopped by the failure of
+    another line; how far it had come by then depends on timing.
     """
 
     name: str
@@ -160,8 +161,8 @@ def _compare_values(
             )
     elif isinstance(got, list) and isinstance(wanted, list):
         for index in range(max(len(got), len(wanted))):
-            one, other = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
-            yield from _compare_values(one, other, f"{where}[{index}]", ignored)
+            left, right = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
+            yield from _compare_values(left, right, f"{where}[{index}]", ignored)
     elif got != wanted or isinstance(got, bool) != isinstance(wanted, bool):
         yield where, _shorten(got), _shorten(wanted)
 

@@ -1,4 +1,4 @@
-"""How does text become a JSON value, and back?  Strictly, sized in UTF-8 bytes, capped in depth."""
+"""JSON text to values and back: strict, measured in UTF-8 bytes, and limited in depth."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
     """
     if max_bytes is not None and byte_size(text) > max_bytes:
         raise JsonTextError(f"got {byte_size(text)} bytes, wanted at most {max_bytes}")
+    # Counting brackets is cheap and answers almost always: a text with few of them cannot be deep.
     if text.count("[") + text.count("{") > max_depth and nesting_depth(text) > max_depth:
         raise JsonTextError(f"nested deeper than {max_depth} levels")
     try:
@@ -100,13 +101,13 @@ _WORD = re.compile(r"\w+")
 
 
 def _error_column(text: str, error: json.JSONDecodeError) -> int:
-    """Return where the service's parser says it stopped: behind a word it does not know."""
+    """Return the column that the service's parser names: behind a word it does not know."""
     word = _WORD.match(text, error.pos)
     return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
 
 
 def _error_message(text: str, error: json.JSONDecodeError) -> str:
-    """Return what Jackson, the service's parser, says in the cases that are recorded."""
+    """Return the message of Jackson, the service's parser, in the cases that are known."""
     rest = text[error.pos :]
     if not rest.strip():
         return f"Unexpected end-of-input at line {error.lineno}, column {error.colno}"

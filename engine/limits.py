@@ -1,7 +1,7 @@
-"""How large may an input, output, argument or result be?
+"""The largest input, output, argument or result that is allowed.
 
-The service's limit today, or that of an earlier time: the choice is the process's, made once before
-anything runs (``use_limits``).
+It is the service's limit of today, or that of an earlier time. A process chooses once, before
+anything runs (``use_limits``); engines with different limits need different processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_BYTES = 262_144
 
 @dataclass(frozen=True, slots=True)
 class PayloadLimit:
-    """At most so many bytes of UTF-8, or ``unit`` "characters"."""
+    """A limit of ``most`` bytes of UTF-8 or, with the ``unit`` "characters", characters."""
 
     most: int
     unit: str = "bytes of UTF-8"

@@ -1,8 +1,8 @@
-"""Does a definition still do what it did?  A recorded execution, played again without the world.
+"""Replay: a recorded execution is played again, to see whether a definition still does the same.
 
 A scenario (``docs/scenarios.md``) holds a definition, an input, what each task answered and when,
-and what came of it. Time is virtual: an answer comes as long after its task was scheduled as it did
-then, a wait is over when the clock says so, and nothing takes any real time.
+and how it ended. Time is virtual: an answer comes as long after its task was scheduled as it did in
+the recording, a wait ends when the virtual clock reaches its time, and no real time passes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
 from engine.differences import MAX_REPORTED, ReplayDifference, find_differences
@@ -40,11 +40,11 @@ def replay(
     definition: str | None = None,
     unusable: Callable[[Resource, str, Json], str] | None = None,
 ) -> list[ReplayDifference]:
-    """Play a scenario's text again and return how it differs from what was recorded.
+    """Play a scenario again and return how it differs from the recording, in the order of events.
 
-    ``definition``: another one than the scenario's own, to see whether it does the same.
-    ``unusable``: as in ``Moment``. Raise
-    ``JsonTextError`` or ``ValueError`` for what is no scenario.
+    ``text``: the scenario. ``definition``: a definition to use in place of the scenario's own.
+    ``unusable``: as in ``Moment``. Raise ``JsonTextError`` or ``ValueError`` for a text that is no
+    scenario.
     """
     whole = _read_scenario(text)
     scenario = whole["Scenario"]
@@ -84,7 +84,10 @@ def _read_scenario(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a call was answered; ``after_ms``: it was scheduled. None of both: it never was."""
+    """The recorded answer to a call, ``after_ms`` milliseconds after it was scheduled.
+
+    ``response``: None for a call that was never answered.
+    """
 
     after_ms: int
     response: Mapping[str, Any] | None
@@ -92,7 +95,7 @@ class _Answer:
 
 @dataclass
 class _Player:
-    """A shell without I/O that knows all that will come in from outside, and when."""
+    """A caller of ``advance`` without I/O that knows all messages from outside, and their times."""
 
     machine: Machine
     scenario: Mapping[str, Any]
@@ -106,7 +109,7 @@ class _Player:
     answers: dict[tuple[str, tuple[int, ...]], deque[_Answer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Know the answers, and what people did meanwhile."""
+        """Queue the start and what people did, and sort the answers by state and iteration."""
         scenario = self.scenario["Scenario"]
         self.trace = Trace(build_graph(self.machine))
         self.run = replace(self.run, values=DictValues())
@@ -123,7 +126,7 @@ class _Player:
             self.answers.setdefault(key, deque()).append(answer)
 
     def play(self) -> None:
-        """Take what comes in, in its order, until nothing more does."""
+        """Send the messages in the order of their times, until none is left."""
         while self.due and self.steps < _STEPS:
             self.steps += 1
             now_ms, _, message = heapq.heappop(self.due)
@@ -132,7 +135,7 @@ class _Player:
             step = advance(self.machine, self.run, message, moment)
             self._take(step.run, step.events, step.kept)
             for command in step.commands:
-                self._carry_out(command)
+                self._apply(command)
 
     def _take(self, run: Run, events: tuple[Event, ...], kept: Mapping[str, str]) -> None:
         if run.status is ExecutionStatus.RUNNING:
@@ -142,7 +145,7 @@ class _Player:
         if isinstance(run.values, DictValues):
             run.values.update(kept)
 
-    def _carry_out(self, command: commands.Command) -> None:
+    def _apply(self, command: commands.Command) -> None:
         match command:
             case commands.RunTask(task=task) | commands.RedriveMapRun(task=task):
                 self._answer(task)
@@ -157,14 +160,16 @@ class _Player:
             case commands.Finish():
                 self.finish = command
             case commands.CancelTask():
-                pass  # an answer that nobody waits for any more changes nothing
+                pass  # its answer will find no frame that waits for it
+            case _:
+                assert_never(command)
 
     def _send_at(self, due_ms: int, message: messages.Message) -> None:
         self.steps += 1  # keeps what is due at once in its order
         heapq.heappush(self.due, (due_ms, self.steps, message))
 
     def _answer(self, task: int) -> None:
-        """Let the recorded answer come in; without one the task stays open."""
+        """Queue the recorded answer of a task; without one the task stays open."""
         state, place = self._place(task)
         left = self.answers.get((state, place))
         if not left:
@@ -181,7 +186,8 @@ class _Player:
             if frame.phase is FramePhase.TASK and frame.waits_for == task:
                 return frame.state, _iteration_of(self.run, frame.id)
         visits = (visit for many in self.trace.visits.values() for visit in many)
-        visit = next(visit for visit in visits if task in visit.events)  # stopped in the same step
+        # No frame waits for it: a sibling failed in the very step that scheduled it.
+        visit = next(visit for visit in visits if task in visit.events)
         return self.trace.graph.by_id[visit.node].name, visit.iteration
 
     def _response(self, state: str, number: int | None) -> Mapping[str, Any] | None:
@@ -195,7 +201,7 @@ class _Player:
 
 
 def _start_message(given: Mapping[str, Any], data: Any) -> messages.Start:
-    """Return the first message; ``given``: what is known of its fields, as ``ExecutionArn``."""
+    """Return the first message; ``given``: those of its fields that were recorded."""
     arn = "arn:aws:states:us-east-1:123456789012"
     made_up = {
         "execution_arn": f"{arn}:execution:scenario:run",

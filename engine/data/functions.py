@@ -2,8 +2,6 @@
 
 A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic
 functions" of the ASL documentation and recorded answers of the service.
-
-(Above 300 lines: one table of small functions.)
 """
 
 from __future__ import annotations
@@ -81,6 +79,7 @@ def _require_number(value: Json) -> float:
 
 def _round_half_up(value: Json) -> int:
     """Round as the service does: half up (1.5 -> 2, -0.5 -> 0, -2.5 -> -2)."""
+    # Python's round() goes to the even neighbour: round(2.5) is 2.
     number = _require_number(value)
     whole = number if isinstance(number, int) else math.floor(number + 0.5)
     if abs(whole) > _MAX_INT:

@@ -1,4 +1,4 @@
-"""What do the intrinsic functions ``States.*`` yield?
+"""Calls of the intrinsic functions ``States.*`` in JSONPath states.
 
 Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable,
 nested call. The call is compiled once; its functions live in ``engine.data.functions``.

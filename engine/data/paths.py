@@ -1,4 +1,4 @@
-"""What does a JSONPath select?  Jayway's dialect, which the service speaks.
+"""JSONPath in the dialect of Jayway's library, which the service uses.
 
 A path is compiled once. A *definite* path (members and single indexes) yields the value itself or
 is missing; an *indefinite* one always yields an array, perhaps empty (the service has recorded
@@ -72,9 +72,9 @@ class Path:
         return apply_function(self.function, value) if self.function else value
 
     def present(self, scope: Scope) -> bool:
-        """Tell what IsPresent asks: is there such a value, be it null?
+        """Tell whether the path leads to a value, for IsPresent.
 
-        Beyond an array there is none.
+        A null is a value. An index beyond an array leads to none, although ``found`` gives null.
         """
         root = self._root(scope)
         if root is ABSENT:
@@ -92,7 +92,7 @@ class Path:
         return value
 
     def undefined_variable(self, scope: Scope) -> str:
-        """Say that the variable the path begins with is not there; ``""`` if it is."""
+        """Return the message for a missing variable at the path's head; ``""`` if it is there."""
         if self._root(scope) is not ABSENT:
             return ""
         return f"Variable '${self.head}' referenced in '{self.text}' is not defined"
@@ -123,7 +123,7 @@ class Path:
         return f"Invalid path '{self.text}' : {self._where(self._root(scope))}"
 
     def _where(self, value: Json) -> str:
-        """Say which selector led nowhere, as Jayway does."""
+        """Return which selector led nowhere, in Jayway's words."""
         shown = "$"
         for number, selector in enumerate(self.definite, 1):
             shown += str(selector)

@@ -1,7 +1,9 @@
-"""What does each selector of a JSONPath select?  As Jayway's library does over Jackson's tree.
+"""The selectors of a JSONPath, with the results of Jayway's library over Jackson's tree.
+
+The words are those of RFC 9535. Where Jayway differs from it, Jayway wins: the service uses it.
 
 A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
-own execution an error and nobody anything else.
+own execution an error and disturbs no other.
 """
 
 from __future__ import annotations
@@ -128,9 +130,9 @@ Selector = (
 def split_definite(
     selectors: tuple[Selector, ...],
 ) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
-    """Return the definite beginning and what follows it.
+    """Return the definite beginning of a path and the rest.
 
-    Jayway: several members make one object at the end of a path, and several values before it.
+    Jayway: several names make one object at the end of a path, and several values before it.
     """
     for number, selector in enumerate(selectors):
         merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
@@ -142,7 +144,8 @@ def split_definite(
 def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = None) -> Json:
     """Return the value a definite path leads to.
 
-    ``ABSENT`` if a member is missing; an index beyond the array gives ``beyond``, null [measured].
+    ``ABSENT`` if a member is missing. An index beyond the array gives ``beyond``: Jackson's tree
+    has a null there, and so the service yields null.
     """
     for selector in selectors:
         if isinstance(selector, NameSelector):
@@ -209,14 +212,19 @@ def _select_names(node: Json, names: Sequence[str], *, last: bool) -> list[Json]
 
 
 def _select_indexes(node: Json, indexes: Sequence[int]) -> list[Json]:
-    """Jackson's tree has null beyond an array, on either side."""
+    """Return the elements; beyond an array, on either side, Jackson's tree has null."""
     if not isinstance(node, list):
         return []
     return [node[index] if -len(node) <= index < len(node) else None for index in indexes]
 
 
 def _select_slice(selector: SliceSelector, node: list[Json]) -> list[Json]:
-    """Jayway counts from the end only where one bound stands alone; with both it goes from-to."""
+    """Return a slice of an array, as Jayway cuts it.
+
+    Jayway counts from the end only where one bound stands alone: ``[-2:]`` are the last two. With
+    both bounds it counts up from the one to the other: ``[-1:2]`` is the last element, then the
+    first two.
+    """
     if selector.step is not None or selector.start is None or selector.end is None:
         return node[selector.start : selector.end : selector.step]
     return _select_indexes(node, range(selector.start, min(selector.end, len(node))))
@@ -277,7 +285,7 @@ def apply_function(function: str, value: Json) -> Json:
 
 
 def _compute_finite(function: str, numbers: list[float]) -> float:
-    """Compute with numbers; raise ``InterpreterError`` beyond a double, which JSON cannot tell."""
+    """Apply a function to numbers; raise ``InterpreterError`` for a result beyond a double."""
     try:
         found: float = _NUMERIC[function](numbers)
         if function in ("min", "max") or abs(found) <= sys.float_info.max:

@@ -1,6 +1,4 @@
-"""What does a payload template yield?
-
-Parameters, ResultSelector, ItemSelector and their JSONata twins.
+"""Payload templates: Parameters, ResultSelector, ItemSelector and their JSONata twins.
 
 A template is compiled once into a tree of parts; a part without expressions is a constant that is
 handed out as it is, so a static template costs nothing.
@@ -110,7 +108,7 @@ def _compile(
 
 
 def find_collision(value: dict[str, Json]) -> str | None:
-    """Return what is wrong with ``x`` beside ``x.$``, None without such a pair."""
+    """Return the problem of a key ``x`` beside ``x.$``, None without such a pair."""
     key = next((name for name in value if name.endswith(".$") and name[:-2] in value), None)
     return None if key is None else f"Both '{key[:-2]}' and '{key}' give the key '{key[:-2]}'"
 
@@ -128,7 +126,7 @@ def _jsonpath_member(
 
 
 def compile_value(text: Json, *, field: str) -> Expression:
-    """Compile what may stand under a ``.$`` key: a path or an intrinsic call.
+    """Compile the value of a ``.$`` key: a path or an intrinsic call.
 
     Raise ``PathSyntaxError``.
     """

@@ -17,8 +17,6 @@ type and state do the same, so this is looked up once for each such pair and kep
 ``EventKind``. Entries and exits are most of a history; ``take`` handles them in one loop without
 calls, because a page folds up to 25,000 events while a reader waits. Finished iterations are
 folded into a tally, so that the cost grows with the number of events and not with its square.
-
-(Above 300 lines: one fold, whose effects share its state.)
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ class _EventKinds(dict[tuple[str, str], EventKind]):
 
 
 class Trace(VisitTable):
-    """The fold. Feed it the events of one execution in order, in any number of batchs."""
+    """The fold. Feed it the events of one execution in order, in any number of batches."""
 
     def __init__(self, graph: Graph) -> None:
         """Start before the first event."""

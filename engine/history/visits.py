@@ -31,7 +31,7 @@ class VisitStatus(StrEnum):
 RUNNING, SUCCEEDED, CAUGHT = VisitStatus.RUNNING, VisitStatus.SUCCEEDED, VisitStatus.CAUGHT
 FAILED, ABORTED = VisitStatus.FAILED, VisitStatus.ABORTED
 _FEW = 20
-"""After so many look-ups of a visit's events one by one, an index of all is made."""
+"""After this many look-ups of the events of single visits, an index of all visits is made."""
 
 
 class VisitTable:

@@ -1,6 +1,10 @@
-"""What is a state machine?
+"""The reader of definitions: text in, a checked and compiled Machine out, or all problems of it.
 
-Text in, a checked and compiled Machine out, or every problem of the text.
+Reading has four stages. ``jsontext`` parses the text. ``build`` walks through the value once,
+checks every field against the table in ``fields``, and compiles paths, templates and expressions.
+``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
+problems, if there are any. A problem never stops the reading, so that an author sees all of them
+at once; but a definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations
@@ -22,9 +26,8 @@ _SHOWN = 500  # characters of a text that is not JSON
 def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002 - AWS's name of the field
     """Return the machine of a definition.
 
-    Raise ``DefinitionError`` with every problem that is an error.
-
-    ``type``: STANDARD or EXPRESS, which supports less. Compiled once per text.
+    ``type``: STANDARD or EXPRESS, which supports less. Raise ``DefinitionError`` with every
+    problem that is an error. The last 1,024 texts are kept compiled.
     """
     machine, diagnostics = _check_and_build(text, type)
     if machine is None:
@@ -37,9 +40,9 @@ def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002
 def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
     """Return a machine of one state, and the state's name, for trying it alone.
 
-    ``text``: one state, or with ``state_name`` a whole definition that has it anywhere. Where its
-    transitions lead does not matter. Raises ``DefinitionError``, or ``KeyError`` for an unknown
-    name.
+    ``text``: one state or, with ``state_name``, a whole definition that has a state of that name
+    at any depth. The targets of its transitions need not exist. Raise ``DefinitionError``, or
+    ``KeyError`` for an unknown name.
     """
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
@@ -82,7 +85,7 @@ def _find_state(definition: Any, name: str) -> Any:
 
 
 def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
-    """Return every error and warning of a definition, errors first; an empty list is a good one."""
+    """Return every error and warning of a definition, errors first; none for a good definition."""
     return list(_check_and_build(text, type)[1])
 
 
@@ -104,7 +107,7 @@ def _check_and_build(text: str, type: str) -> tuple[Machine | None, tuple[Diagno
 
 
 def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
-    """Tell what the service's parser tells, with its own way to name the place [recorded]."""
+    """Return the problem of a text that is no JSON, in the words of the service's parser."""
     if not error.line:
         return Diagnostic(Severity.ERROR, DiagnosticCode.NOT_JSON, str(error))
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

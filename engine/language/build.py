@@ -1,7 +1,7 @@
-"""How does a definition become a Machine?  Read once; problems are collected on the way.
+"""The builder of a Machine: it reads a definition once and collects the problems on its way.
 
-A part with a problem still gets built as well as it can be, so that the rest is checked too; a
-machine with errors is never handed out.
+A part with a problem is still built as well as possible, so that what is inside of it is checked,
+too. A machine with errors is never handed out (``engine.language``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f\x7f-\x9f\uff
 
 @dataclass
 class Builder:
-    """What is known of the whole machine while its parts are built."""
+    """The state of building: what is known of the whole machine while its parts are read.
+
+    ``names``: the state names so far; ``labels``: those of distributed Maps; ``depth``: how deeply
+    the block that is read is nested.
+    """
 
     problems: Problems
     express: bool
@@ -101,8 +105,8 @@ class Builder:
             message = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
             self.problems.error(pointer, message, DiagnosticCode.INVALID_STATE_NAME)
         if name in self.names:
-            # documented as unique in the whole machine, yet sources disagree whether that is
-            # enforced
+            # ASL: names "must be unique within the scope of the whole state machine". Sources
+            # disagree whether the service enforces that, so it is a warning here.
             message = f"State name '{name}' is used more than once"
             self.problems.warning(pointer, message, DiagnosticCode.DUPLICATE_STATE)
         self.names.add(name)
@@ -119,6 +123,7 @@ class Builder:
             self.problems.error(node.pointer, message, DiagnosticCode.TOO_DEEP)
             return Block("", {})
         self._unknown(node, known)
+        # The limit keeps a hostile definition from exhausting Python's stack: reading recurses.
         self.depth += 1
         block = self.block(node)
         self.depth -= 1
@@ -137,6 +142,8 @@ class Builder:
             node.error("Type", f"The field 'Type' should have one of these values: [{values}]")
             return None
         language = self._language(node, self.language)
+        # A machine may move to JSONata state by state, but not back: ASL allows the default
+        # JSONPath with single JSONata states only.
         if self.language is QueryLanguage.JSONATA and language is QueryLanguage.JSONPATH:
             message = (
                 "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
@@ -151,10 +158,10 @@ class Builder:
 
     def _check_fields(self, node: DefinitionNode, kind: str) -> None:
         for name in node.value:
-            answer = fields.is_allowed(kind, name, node.language)
-            if answer is False:
+            allowed = fields.is_allowed(kind, name, node.language)
+            if allowed is False:
                 node.error(name, f"Field '{name}' is not supported")
-            elif answer is None:
+            elif allowed is None:
                 message = f"Field '{name}' is not supported by the query language '{node.language}'"
                 node.error(name, message)
         missing = [name for name in fields.REQUIRED.get(kind, ()) if not node.has(name)]
@@ -185,6 +192,7 @@ class Builder:
 
 
 def _check_transition(node: DefinitionNode) -> None:
+    # "End": false is legal beside Next, and is no end by itself.
     following, end = node.has("Next"), node.has("End")
     if following:
         node.text("Next")

@@ -1,4 +1,8 @@
-"""What the readers of the state types may ask of the builder of the machine."""
+"""The builder of a machine, as the readers of the state types see it.
+
+``build`` calls the readers, and a reader of a Parallel or Map calls back to build what is nested in
+it. This protocol stands between the two, so that their modules do not import each other.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""When does a Choice rule hold?
+"""The conditions of Choice rules, compiled.
 
-A type mismatch is false, never an error. A missing Variable is an error, but for IsPresent. Texts
-are ordered as Java does it, by UTF-16 code units.
+A value of the wrong type makes a comparison false; it is no error. A missing Variable is an error,
+except for IsPresent. Texts are ordered as Java orders them, by UTF-16 code units. Source: "Choice
+workflow state" and recorded executions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class ChoiceCondition(Protocol):
     """A compiled rule."""
 
     def holds(self, scope: Scope) -> bool:
-        """Tell whether the rule holds; raise ``InterpreterError`` if it cannot be told."""
+        """Tell whether the rule holds; raise ``InterpreterError`` if its Variable is missing."""
         ...
 
 
@@ -123,7 +124,9 @@ def _look_up(variable: Expression, scope: Scope, *, presence: bool = False) -> J
 
 
 def _java_order(value: Json) -> bytes | None:
-    """Return what orders texts as Java's compareTo does."""
+    """Return bytes that are ordered as Java's compareTo orders texts; None for all else."""
+    # Python orders by code points. The two differ for characters beyond U+FFFF, such as emoji:
+    # Java sees two surrogates, U+D800 to U+DFFF, which come before U+E000 to U+FFFF.
     return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
 
 
@@ -174,9 +177,9 @@ _FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_rf
 
 
 def matches_glob(value: Json, pattern: Json) -> bool:
-    r"""StringMatches: ``*`` is any run of characters, ``\*`` a star, ``\\`` a backslash.
+    r"""Tell whether a text matches: ``*`` is any run of characters, ``\*`` a star.
 
-    Linear time.
+    Source: StringMatches. ``\\`` is a backslash. It takes linear time, whatever the pattern.
     """
     if not isinstance(value, str) or not isinstance(pattern, str):
         return False
@@ -189,7 +192,9 @@ def matches_glob(value: Json, pattern: Json) -> bool:
     if not value.startswith(first) or not value.endswith(last):
         return False
     at, end = len(first), len(value) - len(last)
-    for piece in middle:  # leftmost fits leave the most room for the rest
+    # Taking the leftmost place for each piece leaves the most room for the rest, so no piece is
+    # ever tried again: a pattern such as a*a*a*a*b cannot make it slow.
+    for piece in middle:
         at = value.find(piece, at, end)
         if at < 0:
             return False

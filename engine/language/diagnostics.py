@@ -1,4 +1,4 @@
-"""What is wrong with a definition, where, and how badly?"""
+"""The problems of a definition: kind, place and severity."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ class DiagnosticCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem. ``location``.
+    """One problem of a definition.
 
-    ``/States/Pay/Next`` as the service writes it, "" for the whole text.
-
-    ``line`` and ``column`` count from 1; None where the place is not in the text.
+    ``location``: a pointer such as ``/States/Pay/Next``, as the service writes it; "" for the whole
+    text. ``line`` and ``column`` count from 1; None where the place is not in the text.
     """
 
     severity: Severity
@@ -56,7 +55,7 @@ class Diagnostic:
 
 @dataclass
 class Problems:
-    """A collector: checking goes on after a problem, so that all of them are told at once."""
+    """A collector: checking goes on after a problem, so that an author sees all at once."""
 
     found: list[Diagnostic] = field(default_factory=list)
 
@@ -67,7 +66,7 @@ class Problems:
         self.found.append(Diagnostic(Severity.ERROR, code, message, location))
 
     def warning(self, location: str, message: str, code: DiagnosticCode) -> None:
-        """Note what the service accepts but the author hardly meant."""
+        """Note what the service accepts, although the author hardly meant it."""
         self.found.append(Diagnostic(Severity.WARNING, code, message, location))
 
     @property
@@ -85,7 +84,10 @@ class Problems:
 
 
 def _with_position(diagnostic: Diagnostic, places: dict[str, tuple[int, int]]) -> Diagnostic:
-    """Look the location up, or the nearest one around it that is in the text."""
+    """Return the diagnostic with line and column of its location.
+
+    A missing field has no place in the text: the nearest object around it is named then.
+    """
     pointer = "" if diagnostic.location == "/" else diagnostic.location
     while pointer and pointer not in places:
         pointer = pointer.rpartition("/")[0]

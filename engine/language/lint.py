@@ -1,7 +1,7 @@
-"""How does a linter tell the problems of a definition?  As text, JSON, or GitHub annotations.
+"""The formats of the linter: text, JSON, or annotations of a GitHub pull request.
 
-Two problems are told in the words that users know from statelint: a ``StartAt`` that leads
-nowhere, and a state that nothing leads to.
+Two problems have the words that users know from statelint: a ``StartAt`` that leads nowhere, and a
+state that no transition leads to.
 """
 
 from __future__ import annotations

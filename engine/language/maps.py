@@ -1,4 +1,4 @@
-"""How is a Map read, inline or distributed?"""
+"""The reader of a Map, inline or distributed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ def read_map(
 
 
 def _check_inline(node: DefinitionNode) -> None:
-    """Refuse what an inline Map cannot do; what it only ignores is accepted, as linters do."""
+    """Note the fields that only a distributed Map has.
+
+    A Tolerated... field changes nothing in an inline Map and is accepted with a warning, as other
+    linters do. The others ask for something that an inline Map cannot do, and are refused.
+    """
     for name in fields.DISTRIBUTED_ONLY:
         message = f"Field '{name}' is only supported in Distributed Map"
         if node.has(name) and name.startswith("Tolerated"):
@@ -57,7 +61,7 @@ def _check_inline(node: DefinitionNode) -> None:
 
 
 def _without_parameters(data: DataFlow) -> DataFlow:
-    """In a Map, Parameters is the old name of ItemSelector."""
+    """Return the data fields of a Map: there, Parameters is the old name of ItemSelector."""
     return DataFlow(
         input_path=data.input_path,
         result_selector=data.result_selector,
@@ -130,10 +134,7 @@ def _read_percentage(node: DefinitionNode) -> Expression | None:
 
 
 def _read_part(node: DefinitionNode, name: str) -> dict[str, Any] | None:
-    """Return the parts of a reader, batcher or writer.
-
-    Expressions compiled, settings as they are.
-    """
+    """Return the fields of a reader, batcher or writer: expressions compiled, others as given."""
     part = node.child(name)
     if part is None:
         return None

@@ -1,7 +1,7 @@
-"""What is a state machine once it is parsed and compiled?
+"""The model of a compiled state machine.
 
-One frozen dataclass a state type; what a type may not have cannot be set. Every path, template and
-JSONata expression is compiled already (``engine.data``), so running never parses.
+Each state type has a frozen dataclass with the fields that the type may have, and no others. Every
+path, template and JSONata expression is compiled already (``engine.data``): running never parses.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Retrier:
 
 @dataclass(frozen=True, slots=True)
 class DataFlow:
-    """What happens to the JSON on its way through a state.
+    """The fields that process the data on its way through a state.
 
     JSONPath: ``input_path`` -> ``parameters`` -> work -> ``result_selector`` -> ``result_path``
     (None discards the result) -> ``output_path``. JSONata: ``arguments`` -> work -> ``output``.
@@ -128,7 +128,7 @@ NO_RECOVERY = Recovery()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StateFields:
-    """What every state has. ``pointer`` is its JSON pointer in the definition."""
+    """The fields that every state has. ``pointer``: its JSON pointer in the definition."""
 
     name: str
     language: QueryLanguage = QueryLanguage.JSONPATH
@@ -169,7 +169,10 @@ class ChoiceRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(_StateFields):
-    """First rule that holds wins, else ``default``; ``data.assign`` belongs to the default."""
+    """The first rule that holds is taken, else ``default``.
+
+    ``data.assign`` belongs to the default; each rule has an Assign of its own.
+    """
 
     rules: tuple[ChoiceRule, ...]
     data: DataFlow
@@ -178,7 +181,7 @@ class Choice(_StateFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(_StateFields):
-    """Exactly one way to say how long.
+    """A wait for seconds, or until a time.
 
     ``field``: which field was given (it is named in errors). ``path``: its text when a …Path field.
     ``until``: yields seconds for Seconds/SecondsPath, an RFC 3339 text for the other two.
@@ -226,7 +229,7 @@ class Parallel(_StateFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """What only a distributed Map has; raw JSON parts are compiled templates."""
+    """The fields that only a distributed Map has; templates in its parts are compiled."""
 
     execution_type: MachineType
     label: str | None = None

@@ -1,4 +1,4 @@
-"""How is a part of a definition read?  A value, where it stands, and where problems go."""
+"""An object of a definition while it is read: its value, its place, and where problems go."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class DefinitionNode:
         return found
 
     def child(self, name: str) -> DefinitionNode | None:
-        """Return an object field as a node; note anything else."""
+        """Return an object field as a node, None if it is missing; note anything else."""
         value = self.get(name)
         if isinstance(value, dict):
             return DefinitionNode(value, self.at(name), self.language, self.problems)
@@ -109,7 +109,10 @@ class DefinitionNode:
     # -- expressions -------------------------------------------------------------------------------
 
     def path(self, name: str, *, reference: bool = False) -> Expression | None:
-        """Return a path field; null stands for an empty object (InputPath, OutputPath)."""
+        """Return a path field, None if it is missing; note anything else.
+
+        ASL: a null InputPath or OutputPath yields an empty object.
+        """
         value = self.get(name)
         if name not in self.value:
             return None
@@ -193,7 +196,11 @@ class DefinitionNode:
 
 
 def _warn_of_bare_paths(node: DefinitionNode, name: str, value: Json) -> None:
-    """Warn of values that look like paths under keys that do not say so."""
+    """Warn of values that look like paths under keys that do not end in ``.$``.
+
+    ``{"id": "$.id"}`` is legal, but it passes the text "$.id" on: the most frequent mistake in
+    payload templates.
+    """
     stack: list[tuple[str, Any]] = [(node.at(name), value)]
     while stack:
         pointer, part = stack.pop()

@@ -1,4 +1,4 @@
-"""Where in the text does each value of a JSON document stand?"""
+"""The lines and columns of the values of a JSON text."""
 
 from __future__ import annotations
 

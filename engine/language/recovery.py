@@ -1,4 +1,4 @@
-"""How are ``Retry`` and ``Catch`` read?"""
+"""The reader of ``Retry`` and ``Catch``."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def _read_error_equals(node: DefinitionNode) -> tuple[str, ...]:
 
 
 def _check_order(entries: list[DefinitionNode]) -> None:
-    """ASL: States.ALL "must appear in the last" Retrier or Catcher.
+    """Check that States.ALL is in the last Retrier or Catcher only, as ASL demands.
 
-    What follows it is never used.
+    It takes every error, so that an entry after it could never be used.
     """
     for index, node in enumerate(entries):
         names = node.get("ErrorEquals")

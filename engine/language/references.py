@@ -1,4 +1,4 @@
-"""Which variables does each state mention?  DescribeStateMachine's ``variableReferences``."""
+"""The variables that each state mentions: DescribeStateMachine's ``variableReferences``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _NESTED = ("ItemProcessor", "Iterator", "Branches")
 def variable_references(text: str) -> dict[str, list[str]]:
     """Return state name -> names of the variables it mentions, sorted, where there are any.
 
-    ``text``: a definition that was accepted. States of branches and processors count for
-    themselves.
+    ``text``: a definition that was accepted. A state inside of a branch or processor has an entry
+    of its own; it does not count for the state around it.
     """
     found: dict[str, list[str]] = {}
     blocks: list[Any] = [jsontext.loads(text)]

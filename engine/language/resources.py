@@ -1,4 +1,4 @@
-"""What does a Task's Resource name, and does the service know it?"""
+"""The Resources of Tasks: functions, activities and integrations, as the service knows them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def is_own(arn: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def parse_resource(arn: str) -> Resource | None:
-    """Take a Resource apart; None if the service would not recognise it."""
+    """Take a Resource apart; return None if the service would not recognise it."""
     if _LAMBDA.fullmatch(arn):
         return Resource(arn, TaskKind.LAMBDA)
     if _ACTIVITY.fullmatch(arn):
@@ -104,6 +104,7 @@ def parse_resource(arn: str) -> Resource | None:
         patterns = OPTIMIZED.get(service, {}).get(action)
         if patterns is None or pattern not in patterns:
             return None
+    # AWS SDK integrations have no .sync, and their actions are written in camel case.
     elif pattern not in (_RR, _TOKEN) or not action[0].islower():
         return None
     return Resource(arn, TaskKind.SERVICE, service, action, IntegrationPattern(pattern))

@@ -1,7 +1,8 @@
-"""Where may JSONata read ``$states.result`` and ``$states.errorOutput``?
+"""The check of where JSONata reads ``$states.result`` and ``$states.errorOutput``.
 
-The result of a Task, Parallel or Map is there for its own Output and Assign, an error for those of
-the Catcher that took it; a wrong use is refused when the machine is made [documented].
+Source: "Transforming data with JSONata", reserved variables. The result of a Task, Parallel or Map
+may be read in its own Output and Assign; an error, in those of the Catcher that took it. The
+service refuses any other use when the machine is created.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How are the rules of a Choice read?"""
+"""The reader of the rules of a Choice."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ def _read_jsonata_condition(rule: DefinitionNode) -> ChoiceCondition:
 
 
 def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
+    # A rule with a problem is replaced by one that harms nothing: the machine is never handed out.
     nothing = Presence(Literal(None), wanted=True)
     if depth > _MAX_DEPTH:
         rule.error("", f"Nested deeper than {_MAX_DEPTH} levels")

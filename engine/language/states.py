@@ -1,9 +1,7 @@
-"""How does the text of each state type become its compiled form?
+"""The readers of the state types: one function for each, from the text to the compiled form.
 
-One function a type. A field that is new in ASL is added to ``fields`` (who may have it), to
-``model`` (where it is kept) and here (how it is read).
-
-(Above 300 lines: one table of small functions.)
+A field that is new in ASL is added to ``fields`` (which types may have it), to ``model`` (where it
+is kept) and here (how it is read).
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ _TEXT_FUNCTIONS = (
 
 
 def common_fields(node: DefinitionNode, name: str) -> dict[str, Any]:
-    """Return what every state has."""
+    """Return the fields that every state has, as arguments of its class."""
     comment = node.get("Comment")
     return {
         "name": name,
@@ -63,7 +61,10 @@ def read_next(node: DefinitionNode) -> str | None:
 
 
 def read_data_flow(node: DefinitionNode) -> model.DataFlow:
-    """Read all data fields; those a type does not have were noted before and do no harm."""
+    """Read all data fields.
+
+    A field that the type may not have was noted before; reading it, too, does no harm.
+    """
     return model.DataFlow(
         input_path=node.path("InputPath") or ROOT,
         parameters=node.template("Parameters"),
@@ -231,9 +232,10 @@ def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resou
 
 
 def _unknown_resource(node: DefinitionNode, arn: str) -> None:
-    """Refuse what the service's own names do not hold; of others' names only warn.
+    """Note a Resource that the service does not know.
 
-    ASL takes any URI as a Resource, and the service's linters do, too.
+    In the service's own namespaces that is an error. Elsewhere it is a warning: ASL takes any URI
+    as a Resource, and so do the service's linters.
     """
     message = (
         f"The resource provided {arn} is not recognized. The value is not a valid resource "
@@ -249,7 +251,7 @@ def _check_express(node: DefinitionNode, resource: model.Resource) -> None:
     if resource.kind is model.TaskKind.ACTIVITY:
         node.error("Resource", "Express state machine does not support Activity ARN")
     elif resource.pattern is model.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
-        # the blank at the end is the service's own [recorded]
+        # The service's own message ends with a blank.
         message = "Express state machine does not support '.waitForTaskToken' service integration "
         node.error("Resource", message)
     elif resource.pattern:

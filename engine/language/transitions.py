@@ -1,4 +1,4 @@
-"""Does every transition lead somewhere, does every block end, and can every state be reached?"""
+"""The checks of a block as a graph: targets exist, the block ends, every state is reachable."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_reachable(
     start: Json, states: dict[str, dict[str, Json]], pointer: str, problems: Problems
 ) -> None:
     if not isinstance(start, str):
-        return  # that is a problem of its own, already told
+        return  # a missing or wrong StartAt was noted before
     reached, waiting = set(), [start]
     while waiting:
         name = waiting.pop()

@@ -1,12 +1,13 @@
-"""What does an execution do next?  The only place where it decides anything.
+"""The loop of the interpreter: one message in, one step out.
 
 ``advance`` is pure: the same machine, run, message and moment give the same step. It works through
-a ready queue, never by recursion, and goes as far as it can without the outside world.
+a queue of frames that are ready, without recursion, and goes as far as it can without the outside
+world. The theory of operation is in ``engine.runtime``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
 from engine.execution_status import ExecutionStatus
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from engine.runtime.messages import Message
 
 BUDGET = 500
-"""How many states one step enters before it gives way: about 1,000 events a commit."""
+"""How many states one step enters at most: about 1,000 events, so that a commit stays short."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
@@ -43,11 +44,16 @@ def advance(
     budget: int = BUDGET,
     enough: Callable[[], bool] | None = None,
 ) -> Step:
-    """Take one message as far as it goes; with ``budget`` 0 a ``Start`` only writes event 1.
+    """Compute the step that a message causes.
 
-    A message nobody waits for gives an empty step: no events, no commands, the same run.
-    ``enough``: asked after each state whether to give way now, because it takes too long; where a
-    step ends changes nothing in what follows.
+    A message that no frame waits for gives an empty step: no events, no commands, the same run.
+
+    ``budget``: how many states may be entered. With 0 a ``Start`` only writes event 1.
+    ``enough``: called after each state; once it returns True the step ends, as it does when the
+    budget is spent. Where a step ends does not change the events that follow.
+
+    Raise ``EngineBug`` if the run contradicts the machine. Errors of the language do not raise:
+    they go to Retry and Catch, or end the execution.
     """
     if not _expects(run, message):
         return Step(run, left=budget)
@@ -66,6 +72,7 @@ def advance(
 
 def _expects(run: Run, message: Message) -> bool:
     """Tell whether a run takes such a message: Start first, Redrive after a bad end."""
+    # A run that has kept no frames has no place to go on from.
     if isinstance(message, messages.Redrive):
         return run.status in _REDRIVABLE and bool(run.frames)
     return run.status in _OPEN and (run.status is ExecutionStatus.NEW) == isinstance(
@@ -74,7 +81,10 @@ def _expects(run: Run, message: Message) -> bool:
 
 
 def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
-    """End an execution that the engine itself cannot take further: FAILED, ``States.Runtime``."""
+    """End an execution that the engine cannot take further: FAILED, ``States.Runtime``.
+
+    The caller uses it after an ``EngineBug``, or when a person gives an execution up.
+    """
     turn = Turn(machine, run, moment, 0)
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
     return turn.step()
@@ -103,6 +113,8 @@ def _receive(turn: Turn, message: Message) -> None:
             pass
         case messages.Redrive():
             _redrive(turn)
+        case _:
+            assert_never(message)
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
@@ -116,22 +128,23 @@ def _start(turn: Turn, start: messages.Start) -> None:
         details["stateMachineVersionArn"] = start.version_arn
     turn.record("ExecutionStarted", 0, details)
     _set_execution_timer(turn)
-    # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
+    # AWS writes previousEventId 0 for the first ...StateEntered, as if ExecutionStarted did not
+    # stand before it. So the first frame's cursor is 0, not the number of ExecutionStarted.
     first = Frame(turn.new_id(), (), "", start.input, 0, phase=FramePhase.BEGIN)
     turn.frames[first.id] = first
     if start.start_at is None:
         turn.ready.append(first.id)
-    else:  # entered at once: a snapshot needs no word for a beginning that is none
+    else:  # a partial run: its first state is not the machine's StartAt, so it is entered here
         first = turn.keep(first, variables=start.variables or "")
         flow.enter(turn, first, start.start_at, Payload(start.input))
 
 
 def _set_execution_timer(turn: Turn) -> None:
-    """Arm the timer of TimeoutSeconds.
+    """Set the timer of TimeoutSeconds.
 
-    An execution without a limit gets none here: hardly any lives for ``MAX_EXECUTION_S``, and a
-    timer would cost each a row. Whoever keeps executions that long sends ``TimerFired`` for
-    ``EXECUTION_TIMER`` then.
+    An execution without TimeoutSeconds gets no timer: few live for ``MAX_EXECUTION_S``, and a timer
+    would cost each of them a row. To those that do, the caller sends ``TimerFired`` with
+    ``EXECUTION_TIMER``.
     """
     if _time_limit(turn) is not None:
         due_ms = _clock_start_ms(turn) + _timeout_seconds(turn) * 1000
@@ -139,7 +152,10 @@ def _set_execution_timer(turn: Turn) -> None:
 
 
 def _clock_start_ms(turn: Turn) -> int:
-    """Return when the clock of TimeoutSeconds began: at the start, or at the last redrive."""
+    """Return when the clock of TimeoutSeconds began, in epoch milliseconds.
+
+    A redrive starts the clock anew ("Restarting state machine executions with redrive").
+    """
     begun: int = turn.about.get("redrive_ms") or turn.about["start_ms"]
     return begun
 
@@ -150,7 +166,7 @@ def _redrive(turn: Turn) -> None:
 
 
 def _time_limit(turn: Turn) -> int | None:
-    """Return how long the execution may run: what its start said, else its machine."""
+    """Return how many seconds the execution may run, by its start or else by its machine."""
     given: int | None = turn.about.get("timeout_seconds")
     return turn.machine.timeout_seconds if given is None else given
 
@@ -184,7 +200,11 @@ def _timer_fired(turn: Turn, timer: str) -> None:
 
 
 def _execution_timed_out(turn: Turn) -> None:
-    """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
+    """End the execution as TIMED_OUT.
+
+    AWS gives it a stopDate of exactly startDate plus TimeoutSeconds, and DescribeExecution shows no
+    error. The timer may fire later than it is due, so the time is computed, not read.
+    """
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
     turn.finish(
@@ -194,6 +214,8 @@ def _execution_timed_out(turn: Turn) -> None:
 
 def _resume_task(turn: Turn, message: Any) -> None:
     number = message.task
+    # The phase is compared, too: in the phase GROUP ``waits_for`` is the number of a group, which
+    # may be equal to the number of a task.
     for frame in turn.frames.values():
         if frame.waits_for == number and frame.phase is FramePhase.TASK:
             run = distributed if isinstance(turn.state(frame), Map) else task
@@ -205,14 +227,18 @@ def _resume_task(turn: Turn, message: Any) -> None:
 
 
 def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
-    """Work through the queue; ``to_the_end``: also what costs nothing once the budget is spent."""
+    """Let the frames of the queue work, in order, while the budget lasts.
+
+    ``to_the_end``: once the budget is spent, also let those work that enter no further state.
+    """
     while turn.ready and (turn.budget > 0 or (to_the_end and _is_free(turn))):
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
             continue
         if frame.phase is FramePhase.BEGIN:
             frame = _enter_first_state(turn, frame)
-            if frame is not None and turn.budget <= 0:  # what comes next is its turn
+            # Entering the first state spent the last of the budget: its work is the next step's.
+            if frame is not None and turn.budget <= 0:
                 turn.ready.appendleft(frame.id)
                 continue
         if frame is not None and frame.phase is FramePhase.READY:
@@ -224,10 +250,13 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
 
 
 def _is_free(turn: Turn) -> bool:
-    """Tell whether the first in the queue is in a state that it leaves later, or for nowhere.
+    """Tell whether the first frame of the queue can do its work without entering another state.
 
-    Not once more was spent than there was, as when a Catcher leads on: that could go on for ever.
+    A Task and a Wait stop to wait, a Succeed and a Fail end their line of control, and so does a
+    Pass without Next. Letting them work at the end of a step saves the commit of another step.
     """
+    # A Task can still enter a state, when scheduling it fails and a Catcher leads on. The budget is
+    # negative then. Stopping there keeps a loop through a Catcher from filling one endless step.
     frame = turn.frames.get(turn.ready[0])
     if turn.budget < 0 or frame is None or frame.phase is not FramePhase.READY:
         return False
@@ -251,7 +280,9 @@ def _enter_first_state(turn: Turn, frame: Frame) -> Frame | None:
             groups.settle(turn)
             return None
     entered = flow.enter(turn, frame, turn.block(frame).start_at, payload)
-    turn.ready.pop()  # it acts now, not when its turn comes
+    # ``flow.enter`` has put the frame at the end of the queue. The caller lets it act at once, so
+    # that entry and work of an iteration's first state stand together in the history.
+    turn.ready.pop()
     return entered
 
 
@@ -261,13 +292,14 @@ def _enter_state(turn: Turn, frame: Frame) -> None:
 
 
 def _with_recovery(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
-    """Run a state's code; an error of the language goes to Retry, Catch and up."""
+    """Run a state's code; pass an error of the language to Retry, to Catch and up."""
     try:
         if message is None:
             action(turn, frame)
         else:
             action(turn, frame, turn.state(frame), message)
     except StatesError as error:
+        # Frames are frozen: the action may have stored a newer one, with a later cursor.
         recovery.state_failed(turn, turn.frames[frame.id], error)
     groups.settle(turn)
 

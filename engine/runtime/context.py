@@ -1,4 +1,4 @@
-"""What is in the context object (``$$``, ``$states.context``)?"""
+"""The context object, which expressions read as ``$$`` or ``$states.context``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def iso_text(ms: int) -> str:
 
 
 def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[str, Json]:
-    """Return the context object as ``frame`` sees it.
+    """Return the context object as ``frame`` sees it; source: "Accessing execution data".
 
-    ``token`` only in a ``.waitForTaskToken`` task.
+    ``token``: the task token, given for the arguments of a ``.waitForTaskToken`` task only.
     """
     about = turn.about
-    if "context" in about:  # a trial brings its own
+    if "context" in about:  # TestState's caller may pass a whole context object of its own
         return {**about["context"]}
     context: dict[str, Any] = {
         "Execution": _execution_part(about),
@@ -51,7 +51,7 @@ def _execution_part(about: Any) -> dict[str, Any]:
         "Name": about["execution_name"],
         "RoleArn": about["role_arn"],
     }
-    if about.get("redrive_count_known", True):
+    if about.get("redrive_count_known", True):  # StartSyncExecution's context has no RedriveCount
         execution["RedriveCount"] = about.get("redrive_count", 0)
     if about.get("redrive_ms"):
         execution["RedriveTime"] = iso_text(about["redrive_ms"])
@@ -60,7 +60,7 @@ def _execution_part(about: Any) -> dict[str, Any]:
 
 def _state_part(turn: Turn, frame: Frame) -> dict[str, Any]:
     state: dict[str, Any] = {"Name": frame.state, "EnteredTime": iso_text(frame.entered_ms)}
-    if hasattr(turn.state(frame), "recovery"):
+    if hasattr(turn.state(frame), "recovery"):  # only a state that may have a Retry has a count
         state["RetryCount"] = frame.retry_count
     return state
 

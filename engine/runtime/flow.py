@@ -1,4 +1,20 @@
-"""What happens to the data around a state, and where does control go next?"""
+"""The stages that data passes on its way through a state, and the transition to the next one.
+
+Source: "Processing input and output" (JSONPath) and "Transforming data with JSONata". The stages,
+in their order, with the function that does each::
+
+    JSONPath                              JSONata
+    InputPath        apply_input_path     Arguments   effective_input
+    Parameters       effective_input      (the work)
+    (the work)                            Output      apply_result
+    ResultSelector   apply_result
+    ResultPath       apply_result
+    OutputPath       apply_output_path
+
+Assign (``evaluate_assign``) reads the result, too, but has no part in the output.
+
+States without a result (Choice, Wait, Succeed) use ``pass_through`` in place of ``apply_result``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +35,12 @@ if TYPE_CHECKING:
 
 
 def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
-    """Return what an expression of the frame's state sees, with ``value`` as its input."""
+    """Return what an expression of the frame's state sees, with ``value`` as its input.
+
+    ``more``: ``result`` or ``error_output``, where the expression may read ``$states`` of it.
+    """
+    # Context and random source are made when an expression first asks for them: most never do, and
+    # a context object parses the whole input of the execution.
     return Scope(
         input=value,
         context=lambda: context_object(turn, frame),
@@ -30,10 +51,11 @@ def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scop
 
 
 def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
-    """Write ...StateEntered and put the frame into the ready queue.
+    """Write ...StateEntered, and put the frame at the end of the ready queue.
 
-    Raise ``MachineDeletingError`` if the state machine is being deleted: AWS ends the executions of
-    such a machine at their next transition.
+    Return the frame in its new state: retries, timers and tasks of the former state are gone. Raise
+    ``MachineDeletingError`` if the state machine is being deleted: AWS ends the executions of such
+    a machine at their next transition.
     """
     if turn.moment.deleting:
         raise MachineDeletingError
@@ -62,7 +84,8 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
 
 
 def apply_input_path(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
-    """Apply InputPath (JSONPath states; in JSONata states the input is the input)."""
+    """Return the state's input with InputPath applied; a JSONata state has none."""
+    # ROOT is compared by identity: most states have no InputPath, and pay nothing for it.
     payload = turn.input(frame)
     if data.input_path is not ROOT:
         payload = Payload.of(data.input_path.evaluate(evaluation_scope(turn, frame, payload.value)))
@@ -71,7 +94,7 @@ def apply_input_path(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
 
 
 def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
-    """Apply InputPath and Parameters, or Arguments: what the state works on."""
+    """Return what the state works on: InputPath and Parameters, or Arguments, applied."""
     template = data.arguments or data.parameters
     payload = apply_input_path(turn, frame, data)
     if template is not None:
@@ -83,7 +106,11 @@ def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
 def apply_result(
     turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload
 ) -> Payload:
-    """Lead a result out: ResultSelector, ResultPath and OutputPath, or Output."""
+    """Return the output of a state with a result.
+
+    JSONPath applies ResultSelector, ResultPath and OutputPath, JSONata applies Output. ResultPath
+    puts the result into the *raw* input, as it was before InputPath and Parameters.
+    """
     if state.language is QueryLanguage.JSONATA:
         return _jsonata_output(turn, frame, data, result)
     if data.result_selector is not None:
@@ -92,7 +119,7 @@ def apply_result(
         )
     turn.note("afterResultSelector", result)
     raw = turn.input(frame)
-    if data.result_path is None:
+    if data.result_path is None:  # "ResultPath": null discards the result
         payload = raw
     elif data.result_path.is_whole:
         payload = result
@@ -103,7 +130,7 @@ def apply_result(
 
 
 def apply_output_path(turn: Turn, frame: Frame, data: DataFlow, payload: Payload) -> Payload:
-    """Apply OutputPath alone (states without a result)."""
+    """Return the payload with OutputPath applied."""
     if data.output_path is ROOT:
         return payload
     return Payload.of(data.output_path.evaluate(evaluation_scope(turn, frame, payload.value)))
@@ -117,7 +144,7 @@ def _jsonata_output(turn: Turn, frame: Frame, data: DataFlow, result: Payload) -
 
 
 def pass_through(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
-    """Lead the input through a state that has no result: InputPath and OutputPath, or Output."""
+    """Return the output of a state that has no result: InputPath and OutputPath, or Output."""
     if state.language is not QueryLanguage.JSONATA:
         return apply_output_path(turn, frame, data, apply_input_path(turn, frame, data))
     raw = turn.input(frame)
@@ -136,10 +163,10 @@ def evaluate_assign(
     plain: bool = False,
     error_output: Json = ABSENT,
 ) -> dict[str, Json]:
-    """Evaluate ``Assign``.
+    """Return name -> value of ``Assign``; nothing is stored yet.
 
-    ``$`` is ``result`` (JSONPath). ``$states`` has input and result (JSONata); ``plain``: the
-    state's type has no result there; in a Catcher there is ``errorOutput`` instead.
+    JSONPath: ``$`` is ``result``. JSONata: ``$states`` has the input and the result. ``plain``: the
+    state's type has no ``$states.result``. ``error_output``: ``$states.errorOutput`` of a Catcher.
     """
     if data.assign is None:
         return {}
@@ -158,9 +185,14 @@ def evaluate_assign(
 def leave(
     turn: Turn, frame: Frame, payload: Payload, values: dict[str, Json], following: str | None
 ) -> None:
-    """Write ...StateExited, then enter the following state, or end this line of control (None)."""
+    """Write ...StateExited, then enter the state ``following``; None ends this line of control.
+
+    ``values``: the evaluated Assign. Raise ``States.DataLimitExceeded`` for an output that is too
+    large: the error belongs to the state that is about to be left, and its Catchers see it.
+    """
     ensure_within_limit(payload, frame.state)
     if turn.trial is not None:
+        # TestState wants to know where the state leads, not what comes after it.
         turn.trial |= {"left": payload, "following": following, "variables": values}
         return
     details: dict[str, Any] = {"name": frame.state, "output": payload.text}
@@ -175,6 +207,8 @@ def leave(
 
 
 def complete(turn: Turn, frame: Frame, state: Any, data: DataFlow, result: Payload) -> None:
-    """Lead the result of a Pass, Task, Parallel or Map out and go on."""
+    """Leave a Pass, Task, Parallel or Map with its result."""
+    # ASL: Assign and Output see the variables as they were at entry, so neither sees the other.
+    # Assign is evaluated first: if both fail, the history names the error of Assign.
     values = evaluate_assign(turn, frame, state, data, result)
     leave(turn, frame, apply_result(turn, frame, state, data, result), values, state.next)

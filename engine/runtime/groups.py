@@ -1,8 +1,8 @@
-"""How do lines of control split and join?  Parallel branches and inline Map iterations.
+"""The splitting and joining of lines of control: Parallel branches and inline Map iterations.
 
-A group is open while its children run. Its owner - the frame in the Parallel or Map state - waits.
-The first child that fails closes the group at once: its siblings are stopped, and the error becomes
-the owner's.
+A group is open while its children run. Its owner, the frame in the Parallel or Map state, waits.
+The first child that fails closes the group at once: its siblings are aborted, and the error becomes
+the owner's, which may have a Retry or Catch.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ _MAX_JOINED = 16 * MAX_BYTES
 
 
 def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -> None:
-    """Start every branch with its own copy of the input."""
+    """Start every branch with the same input; source: the Parallel state, "Branches"."""
     frame = turn.emit(frame, "ParallelStateStarted")
+    # All branches are entered before any of them acts. So the history begins with the entries of
+    # all branches, whatever their first states do.
     group = _open(turn, frame, Group(0, frame.id, GroupKind.PARALLEL, len(state.branches), 0, 0))
     for index, block in enumerate(state.branches):
         child = _add_child(turn, frame, group, index, frame.cursor, index)
@@ -44,7 +46,7 @@ def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -
 
 
 def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
-    """Start as many iterations as may run at once."""
+    """Start as many iterations as may run at once; ``limit``: MaxConcurrency, 0 for none."""
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items)})
     limit = min(limit or INLINE_CONCURRENCY, INLINE_CONCURRENCY)
     group = _open(turn, frame, Group(0, frame.id, GroupKind.MAP, len(items), 0, 0, limit=limit))
@@ -103,11 +105,15 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
 
 
 def settle(turn: Turn) -> None:
-    """Take every line that ended to its group or, if it is the last one, to the execution's end."""
+    """Take every line of control that ended to its group or, if it has none, end the execution.
+
+    Joining a group can end the owner's line in turn, so this goes on until no line is left. The
+    ends are queued, not nested: a chain of groups that end together needs no recursion.
+    """
     while turn.line_ends:
         frame, outcome = turn.line_ends.popleft()
         if frame.id not in turn.frames:
-            continue  # stopped meanwhile with its group
+            continue  # an earlier failure in the queue has aborted its group
         if isinstance(outcome, Payload):
             _line_ended(turn, frame, outcome)
         else:
@@ -115,7 +121,7 @@ def settle(turn: Turn) -> None:
 
 
 def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
-    """A line of control came to its end with this output."""
+    """Take the output of a line of control that came to its end."""
     if not frame.group:
         turn.record("ExecutionSucceeded", frame.cursor, {"output": payload.text})
         turn.finish(ExecutionStatus.SUCCEEDED, output=payload.text)
@@ -126,6 +132,7 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
         name = turn.frames[group.owner].state
         details = {"name": name, "index": frame.index}
         last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
+    # The output is kept as text: joining a thousand outputs parses none of them.
     turn.outputs.setdefault(group.id, {})[frame.index] = payload.text
     turn.remove(frame, done=True)
     size = group.size + jsontext.byte_size(payload.text) + 1
@@ -138,12 +145,14 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
 
 
 def _join(turn: Turn, group: Group) -> None:
-    """All children are done: the outputs, in index order, are the owner's result."""
+    """Give the outputs of all children, in index order, to the owner as its result."""
     owner = turn.frames[group.owner]
     state = turn.state(owner)
     if not isinstance(state, Parallel | Map):
         msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
         raise EngineBug(msg)
+    # The 256 KiB limit holds for what leaves the state: a ResultSelector may make little of much.
+    # Only outputs far beyond it are refused here, before they fill the memory.
     result = Payload.array(_child_outputs(turn, group)) if group.size <= _MAX_JOINED else None
     turn.close_group(group, done=True)
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
@@ -168,7 +177,7 @@ def _child_outputs(turn: Turn, group: Group) -> list[str]:
 
 
 def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """A line of control failed and nothing in it took the error."""
+    """Take the error of a line of control, which nothing in it took, to the group's owner."""
     if not frame.group:
         fail_execution(turn, frame.cursor, error)
         return
@@ -178,6 +187,7 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     if group.kind is GroupKind.MAP:
         details = {"name": owner.state, "index": frame.index}
         turn.record("MapIterationFailed", failing, details, owner.state)
+    # AWS writes TaskStateAborted for the failing Task itself, too, before those of its siblings.
     if isinstance(turn.state(frame), Task):
         turn.record("TaskStateAborted", failing, None, frame.state)
     turn.remove(frame)
@@ -187,7 +197,10 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> None:
-    """An iteration's ItemSelector failed: the Map fails, as a whole."""
+    """Fail the Map as a whole, because the ItemSelector of an iteration failed.
+
+    The iteration has entered no state, so there is no MapIterationFailed for it.
+    """
     group = turn.groups[frame.group]
     failing = frame.cursor
     turn.remove(frame)
@@ -197,7 +210,7 @@ def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) 
 
 
 def _abort_group(turn: Turn, group: Group, failing: int) -> None:
-    """Stop every child that is still open; each abort points at the event that failed."""
+    """Abort every child that is still open; ``failing``: the event that each abort points at."""
     owner = turn.frames[group.owner]
     for child in [frame for frame in turn.frames.values() if frame.group == group.id]:
         if group.kind is GroupKind.MAP:
@@ -210,7 +223,7 @@ def _abort_group(turn: Turn, group: Group, failing: int) -> None:
 def _abort(turn: Turn, frame: Frame, failing: int) -> None:
     state = turn.state(frame) if frame.state else None
     inner = turn.groups.get(frame.waits_for) if frame.phase is FramePhase.GROUP else None
-    if inner is not None:
+    if inner is not None:  # the abort of inner states stands before that of outer ones
         _abort_group(turn, inner, failing)
     if isinstance(state, Task | Wait | Parallel | Map):
         turn.record(type(state).__name__ + "StateAborted", failing, None, frame.state)
@@ -221,7 +234,8 @@ def _abort(turn: Turn, frame: Frame, failing: int) -> None:
 
 
 def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
-    """Write ExecutionFailed. A missed heartbeat is told as a timeout [recorded]."""
+    """End the execution as FAILED; ``previous``: the event that ExecutionFailed points at."""
+    # AWS shows a missed heartbeat as States.Timeout from here on.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     details = {"error": name, "cause": error.cause}
     present = {key: value for key, value in details.items() if value is not None}
@@ -231,6 +245,6 @@ def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
 
 
 def stop_everything(turn: Turn) -> None:
-    """Cancel whatever is still awaited."""
+    """End every line of control, and cancel the tasks and timers that they wait for."""
     for frame in tuple(turn.frames.values()):
         turn.remove(frame)

@@ -1,4 +1,8 @@
-"""How is a JSON value carried between states without parsing or writing it too often?"""
+"""JSON values on their way between states, parsed and written as rarely as possible.
+
+A chain of states that only pass their input on never parses it, and a text that came in is handed
+on as it is, with its blanks and its order of keys.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,7 @@ if TYPE_CHECKING:
 
 
 class Payload:
-    """A JSON value as text, as parsed value, or both.
-
-    Each is made from the other when first asked for.
+    """A JSON value as text, as parsed value, or both; each is made from the other when needed.
 
     Neither is ever changed in place. A value that came in as text keeps exactly that text.
     """

@@ -1,4 +1,8 @@
-"""What happens when a state fails?  Retry first, then Catch, then the failure goes up."""
+"""Errors of states: Retry first, then Catch, then the error goes up to the enclosing state.
+
+Source: "Handling errors in workflows". The first Retrier whose ErrorEquals matches decides: if its
+attempts are spent, no later Retrier is asked. The first Catcher that matches takes the error.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """Handle an error of the state the frame is in."""
+    """Retry the frame's state, or leave it by a Catcher, or end its line with the error."""
     state = turn.state(frame)
     frame, error = _explain(turn, frame, state, error)
     turn.note("failure", error)
@@ -40,7 +44,9 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
             turn.note("catch", {"catchIndex": index})
             try:
                 _catch(turn, frame, state, catcher, error)
-            except StatesError as second:  # the Catcher's own expressions failed: nobody takes that
+            except StatesError as second:
+                # The Catcher's own expressions failed. AWS asks no further Catcher: the new error
+                # replaces the first one, and goes up.
                 frame, error = _explain(turn, turn.frames[frame.id], state, second)
                 break
             turn.recovered()
@@ -49,14 +55,21 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _was_open(frame: Frame, error: StatesError) -> bool:
-    """A Map that failed before it began has no ...StateFailed, but by its JSONata [recorded]."""
+    """Tell whether ...StateFailed is written for a Parallel or Map that failed.
+
+    AWS writes none for a Map that failed before it began, as when ItemsPath yields no array; but it
+    does write one when a JSONata expression was the reason.
+    """
     return bool(frame.started_event) or error.name == QUERY_EVALUATION
 
 
 def _explain(
     turn: Turn, frame: Frame, state: State, error: StatesError
 ) -> tuple[Frame, StatesError]:
-    """Prefix an interpreter error with its place; write EvaluationFailed for a JSONata one."""
+    """Prefix the cause of an interpreter's error with its place, as AWS does.
+
+    Also write EvaluationFailed if a JSONata expression was the reason.
+    """
     if not isinstance(error, InterpreterError):
         return frame, error
     place = f"'{frame.state}' (entered at the event id #{frame.entered_event})"
@@ -73,7 +86,11 @@ def _explain(
 
 
 def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
-    """On entry an expression fails "before" the ...Entered event, but for Wait [recorded]."""
+    """Return the event that EvaluationFailed points at.
+
+    AWS lets an expression that fails on entry point at the event before ...StateEntered, as if the
+    state had not been entered. A Wait is the exception: there it points at WaitStateEntered.
+    """
     if isinstance(state, Wait) or frame.cursor != frame.entered_event:
         return frame.cursor
     return turn.entered_after.get(frame.id, frame.cursor)
@@ -83,11 +100,12 @@ def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
 
 
 def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError) -> bool:
-    """Arm the backoff timer if a Retrier takes the error and has attempts left."""
+    """Set the backoff timer if a Retrier takes the error and has attempts left; tell whether."""
     for index, retrier in enumerate(retriers):
         if not matches(retrier.error_equals, error.name, of_result=error.of_result):
             continue
         tries = frame.tries or (0,) * len(retriers)
+        # Each Retrier counts its own attempts, and a count survives errors that others take.
         if tries[index] >= retrier.max_attempts:
             turn.note("retry", {"retryIndex": index})
             return False
@@ -102,11 +120,15 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
 
 
 def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
-    """Return the pause before the next attempt: interval x rate^tries, capped, then jitter."""
+    """Return the pause before the next attempt, in milliseconds.
+
+    ASL: IntervalSeconds times BackoffRate to the power of the retries so far, at most
+    MaxDelaySeconds. With JitterStrategy FULL it is a random number from 0 to that.
+    """
     ceiling = float(retrier.max_delay_seconds or 99_999_999)
     try:
         seconds = min(retrier.interval_seconds * retrier.backoff_rate**tries, ceiling)
-    except OverflowError:
+    except OverflowError:  # a rate such as 1e308 is legal
         seconds = ceiling
     if retrier.full_jitter:
         seconds = turn.rng().uniform(0, seconds)
@@ -117,9 +139,9 @@ def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
 
 
 def error_output(error: StatesError) -> dict[str, Json]:
-    """Return what a Catcher sees; both keys are there even when empty [recorded]."""
+    """Return the error as a Catcher sees it; AWS gives both keys, even when one is empty."""
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
-    without = "" if name == TIMEOUT else None  # a timeout has an empty cause [recorded]
+    without = "" if name == TIMEOUT else None  # AWS: a timeout's cause is "", another's is null
     return {"Error": name, "Cause": without if error.cause is None else error.cause}
 
 

@@ -1,4 +1,4 @@
-"""How does an execution that ended badly go on?  From the states that did not succeed.
+"""Redrive: an execution that ended badly goes on from the states that did not succeed.
 
 Source: "Restarting state machine executions with redrive": states that succeeded are not run again;
 retry counters and timeouts begin anew; of a Parallel or inline Map only the branches and iterations
@@ -42,7 +42,7 @@ def unsuccessful_states(frames: list[Frame], owners: set[int]) -> list[str]:
 
 
 def _wait_again(turn: Turn, frame: Frame, group: int) -> None:
-    """A Parallel or Map waits for its branches or iterations as before."""
+    """Let a Parallel or Map wait for its branches or iterations as before."""
     turn.keep(
         frame,
         phase=FramePhase.GROUP,
@@ -64,6 +64,8 @@ def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
         submitted=False,
         tries=(),
         retry_count=0,
+        # The line of the execution itself goes on from ExecutionRedriven; a branch or iteration
+        # goes on from its own last event.
         cursor=frame.cursor if frame.group else redriven,
     )
     state = turn.state(frame) if frame.state else None
@@ -71,7 +73,8 @@ def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
         distributed.redrive(turn, frame)
         return
     frame = turn.keep(frame, started_event=0)
-    if isinstance(state, Fail):  # it is entered again, to fail again
+    # A Fail has no work that could be done again. AWS enters it once more, and it fails once more.
+    if isinstance(state, Fail):
         flow.enter(turn, frame, frame.state, turn.input(frame))
     else:
         turn.ready.append(frame.id)

@@ -1,10 +1,10 @@
-"""How far has an execution come?
+"""The snapshot of an execution's progress, and the values that are kept beside it.
 
-A ``Run`` is a frozen snapshot: live lines of control (frames), open Parallel and Map states
-(groups) and counters. Only what is live is in it. What must be kept but not rewritten at every step
-- the items of a Map, the outputs of finished branches and iterations - are *values*: texts written
-once under a key, read through ``Run.values`` and dropped when their group ends. So the cost of a
-step does not grow with the past.
+A ``Run`` is frozen. It holds live lines of control (frames), open Parallel and Map states (groups)
+and counters, and nothing of the past. Some texts must be kept, but not written again at every step:
+long inputs, the items of a Map, the outputs of finished branches and iterations. Those are
+*values*: written once under a key, read through ``Run.values``, dropped when their group ends. So
+the cost of a step does not grow with the length of the execution.
 """
 
 from __future__ import annotations
@@ -28,18 +28,15 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the snapshot text; every format ever written must load.
 
-Whatever an earlier version could not read or would lose is a new format: a field more, too. Those
-written so far are in ``tests/engine/runtime/formats``.
+A change that an earlier version could not read, or would lose, makes a new format; even one more
+field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
 INLINE = 1024
 """Inputs longer than this many characters are kept as values, so that no step writes them again."""
 
 
 def input_key(entered_event: int) -> str:
-    """Return the key of a long state input, by its ...StateEntered event.
-
-    0 is the execution's input.
-    """
+    """Return the key of a long state input, by its ...StateEntered event; 0: the execution's."""
     return f"in/{entered_event}/"
 
 
@@ -63,10 +60,10 @@ class DictValues(dict[str, str]):
 class Moment:
     """The outside world at the time of a step.
 
-    ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task
-    tokens. ``missing_activities``: ARNs of the machine's activities that do not exist.
-    ``unusable``: says of a Task's resource, its state and the parameters it would send why they
-    could be no request, "" if they could; it must always say the same of the same.
+    ``now_ms``: epoch milliseconds. ``seed``: the seed of everything random. ``token_key``: the key
+    that makes task tokens. ``missing_activities``: ARNs of the machine's activities that do not
+    exist. ``unusable``: a function of a Task's resource, its state's name and its parameters; it
+    returns why they make no valid request, "" if they make one. It must be pure, as the engine is.
     ``deleting``: the state machine is being deleted, so that no further state may be entered.
     """
 
@@ -101,13 +98,14 @@ class Frame:
     """One line of control.
 
     ``path``: state and branch index of each surrounding Parallel or Map, outermost first.
-    ``cursor``: the event that the next event of this line points back to. ``phase``: what it does:
-    ``ready`` (enter the state), ``again`` (retry the work, no new StateEntered), ``task``,
-    ``timer``, ``backoff`` or ``group`` (what it waits for). ``waits_for``: id of the task
-    (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "". ``tries``: retries
-    made, one count a Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of
-    the variables assigned in this scope, "" for none. ``started_event``: ...Started event of the
-    open task, 0 before it. ``map_run``: ARN of the Map Run that a redrive takes up again.
+    ``state``, ``input``: the state it is in, "" before the first, and the state's raw input.
+    ``cursor``: the event that the next event of this line points back to. ``group``, ``index``: the
+    group whose child it is, 0 for the execution itself, and its number among the children.
+    ``waits_for``: the number of the task (its Scheduled event) or of the group it waits for, else
+    0. ``timer``: the name of its open timer, or "". ``tries``: the retries made, one count for each
+    Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of the variables
+    assigned in this scope, "" for none. ``started_event``: the ...Started event of the open task, 0
+    before it. ``map_run``: the ARN of the Map Run that a redrive goes on with.
     """
 
     id: int
@@ -152,9 +150,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Snapshot of one execution. ``ready``: frames that can go on without the outside world.
+    """The snapshot of one execution.
 
-    Of one that failed, was stopped or timed out, frames and groups are what a redrive goes on from.
+    ``ready``: the frames that can go on without the outside world, in order. ``next_event``,
+    ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
+    history. After a bad end, frames and groups stay as they were: a redrive goes on from them.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -237,7 +237,7 @@ _FRAME_DEFAULTS = {field_.name: field_.default for field_ in (*fields(Frame), *f
 
 
 def _without_defaults(record: Frame | Group) -> dict[str, Any]:
-    """Leave out what has its default value."""
+    """Return the fields that differ from their defaults: most of a frame's fields do not."""
     pairs = ((field_.name, getattr(record, field_.name)) for field_ in fields(record))
     return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
 

@@ -1,4 +1,8 @@
-"""What does one state do with one input?  What TestState asks: no execution, no history."""
+"""TestState: one state runs with one input, without an execution and without a history.
+
+The state's own code runs in a ``Turn`` of a made-up run with one frame. The stages that it passes
+leave notes in ``Turn.trial``; the notes become the inspection data of TestState's answer.
+"""
 
 from __future__ import annotations
 
@@ -51,15 +55,15 @@ class TrialStatus(StrEnum):
 
 
 class TrialError(Exception):
-    """What is asked for cannot be tried: the text says why."""
+    """The request cannot be tried; the text says why, in the service's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mock:
-    """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error.
+    """The replacement for the work of a Task, Map or Parallel: a result (JSON text) or an error.
 
-    For a Map also ``failures``, how many iterations failed, and ``items``, what its ItemReader
-    would have read, and ``pointed``, what its ItemsPointer found.
+    Of a Map also ``failures``: how many iterations failed; ``items``: the items that its ItemReader
+    would have read; ``pointed``: the value that its ItemsPointer found.
     """
 
     result: str | None = None
@@ -97,7 +101,7 @@ def try_state(
     variables: str = "",
     call: Callable[[commands.RunTask], Message] | None = None,
 ) -> Trial:
-    """Try one state of a machine's top level.
+    """Run one state of a machine's top level, and return where it would lead.
 
     ``text``: the input as JSON. ``about``: as ``Run.about``; with ``context`` it is the context
     object itself. ``retries``: how many the state has had. ``variables``: JSON object. ``call``
@@ -145,7 +149,7 @@ def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: An
 
 
 def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
-    """Note what a Map would run over; raise if more of it failed than it tolerates."""
+    """Note the items and inputs of a Map; raise if more of it failed than it tolerates."""
     value = flow.apply_input_path(turn, frame, state.data).value
     limit = map_items.evaluate_concurrency(turn, frame, state, value)
     extra = state.distributed
@@ -184,7 +188,7 @@ def _note_inputs(turn: Turn, frame: Frame, state: Map, value: Any, items: Sequen
 def _exceeds_tolerance(
     failures: int, total: int, count: int | None, percentage: float | None
 ) -> bool:
-    """Tell whether more failed than is tolerated; without a threshold the mock's result counts."""
+    """Tell whether more failed than is tolerated; without a threshold nothing exceeds it."""
     over_count = count is not None and failures > count
     over_share = percentage is not None and failures * 100 > percentage * max(total, 1)
     return over_count or over_share
@@ -209,7 +213,8 @@ def _make_trial(turn: Turn, state: Any, text: str) -> Trial:
         )
     if "retry" in notes and turn.frames[1].phase is FramePhase.BACKOFF:
         return Trial(TrialStatus.RETRIABLE, stages=stages, **error_texts)
-    if turn.frames[1].phase is FramePhase.TIMER:  # a Wait is not waited for
+    # A Wait has set its timer and would leave with its input. TestState does not wait for it.
+    if turn.frames[1].phase is FramePhase.TIMER:
         return Trial(TrialStatus.SUCCEEDED, text, next_state=state.next, stages=stages)
     outcome = turn.line_ends[0][1]
     if not isinstance(outcome, StatesError):

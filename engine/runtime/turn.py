@@ -1,6 +1,6 @@
-"""What does one ``advance`` work on?  The workspace between a frozen Run and the Step made of it.
+"""The workspace of one ``advance``, between the frozen Run and the Step that is made of it.
 
-A turn owns copies of the run's maps and appends events and commands; it decides nothing. The
+A turn owns copies of the run's maps and collects events and commands; it decides nothing. The
 decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
 ``states``, which use each other in the order states -> groups -> recovery -> flow -> turn.
 """
@@ -30,7 +30,7 @@ MAX_EVENTS = 25_000
 
 
 BYTES_A_STATE = 8_192
-"""So many characters of event details cost the budget as much as entering a state."""
+"""Characters of event details that cost the budget as much as entering one state does."""
 
 
 class MachineDeletingError(Exception):
@@ -52,6 +52,8 @@ class Turn:
         self.machine = machine
         self.before = run
         self.moment = moment
+        # The clock of another process may be behind the one that computed the last step. Events of
+        # one history must not run backwards in time, so the later of both counts.
         self.now_ms = max(moment.now_ms, run.last_ms)
         self.budget = budget
         self.about = run.about
@@ -64,12 +66,15 @@ class Turn:
         self.events: list[Event] = []
         self.commands: list[out.Command] = []
         self.dropped: list[str] = []
-        self.items: dict[int, list[Json]] = {}  # group -> items, while they are not stored yet
-        self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output of this turn
+        # What this turn makes is not in ``before.values`` yet: it is looked up here first.
+        self.items: dict[int, list[Json]] = {}  # group -> items
+        self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
         self.variables = Variables(self)
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
-        # What failed or was stopped in this turn: a redrive goes on from it, if nothing takes it.
+        # Frames and groups that failed or were aborted in this turn. If a Retrier or Catcher takes
+        # the error they are forgotten; if none does, the execution ends, and they go back into the
+        # run, because a redrive goes on from them.
         self.lost_frames: dict[int, Frame] = {}
         self.lost_groups: dict[int, Group] = {}
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
@@ -119,7 +124,11 @@ class Turn:
     def record(
         self, kind: str, previous: int, details: dict[str, Any] | None = None, state: str = ""
     ) -> int:
-        """Append an event and return its id; raise ``HistoryFullError`` where only the end fits."""
+        """Append an event and return its id.
+
+        ``previous``: the event it follows. Raise ``HistoryFullError`` if the event would be the
+        last that AWS allows, and is not the end of the execution.
+        """
         number = self.next_event
         if number >= MAX_EVENTS and kind not in EXECUTION_ENDS:
             raise HistoryFullError
@@ -150,28 +159,32 @@ class Turn:
         self._inputs[frame.id] = payload
 
     def note(self, name: str, value: Any) -> None:
-        """Keep what a trial wants to know; an execution wants nothing."""
+        """Keep a value for the answer of TestState; an execution keeps none."""
         if self.trial is not None:
             self.trial[name] = value
 
     def end_line(self, frame: Frame, outcome: Payload | StatesError) -> None:
-        """Say that a line of control ended; ``groups.settle`` takes it from there."""
+        """Queue the end of a line of control for ``groups.settle``."""
+        # Not handled at once: the caller is in the middle of a state, and the end of a line may
+        # abort the very group that it works on.
         self.line_ends.append((frame, outcome))
 
     def command(self, command: out.Command) -> None:
-        """Ask the shell for something."""
+        """Send a command with the step."""
         self.commands.append(command)
 
     def set_timer(self, frame: Frame, due_ms: int, phase: FramePhase) -> Frame:
-        """Arm the frame's one timer and let the frame wait for it."""
+        """Set the frame's one timer and let the frame wait for it in ``phase``."""
+        # The number of the next event makes the name unique: a timer of an earlier wait of the same
+        # frame, which fires late, has another name and finds no frame.
         timer = f"{phase}-{frame.id}-{self.next_event}"
         self.command(out.SetTimer(timer, due_ms))
         return self.keep(frame, phase=phase, timer=timer)
 
     def remove(self, frame: Frame, *, done: bool = False) -> None:
-        """Forget a line of control, and what it was waiting for.
+        """Forget a line of control, and cancel the timer or task that it waits for.
 
-        ``done``: it came to its end; else it is kept for a redrive until somebody takes the error.
+        ``done``: it came to its end. Else it is kept for a redrive until the error is taken.
         """
         del self.frames[frame.id]
         self._inputs.pop(frame.id, None)
@@ -183,7 +196,7 @@ class Turn:
             self.lost_frames[frame.id] = frame
 
     def close_group(self, group: Group, *, done: bool = False) -> None:
-        """Forget a group and, if it is ``done``, the values kept for it."""
+        """Forget a group and, if it is ``done``, also the values that are kept for it."""
         del self.groups[group.id]
         if done:
             self._drop_values(group)
@@ -191,7 +204,7 @@ class Turn:
             self.lost_groups[group.id] = group
 
     def recovered(self) -> None:
-        """Say that a Retrier or Catcher took the error: what was lost stays lost."""
+        """Forget what was lost in this turn: a Retrier or Catcher took the error."""
         for group in self.lost_groups.values():
             self._drop_values(group)
         self.lost_frames.clear()
@@ -204,9 +217,10 @@ class Turn:
             self.dropped.append(f"{group.id}/")
 
     def finish(self, status: ExecutionStatus, **ending: Any) -> None:
-        """End the execution: nothing is live afterwards.
+        """End the execution; no frame is ready afterwards, and no task or timer is open.
 
-        Unless it succeeded, its frames and groups stay as they were, for a redrive.
+        Unless it succeeded, its frames and groups stay in the run as they were, for a redrive.
+        ``ending``: fields of ``Finish``; the time of the end is now unless it says otherwise.
         """
         self.ready.clear()
         self.line_ends.clear()
@@ -236,12 +250,12 @@ class Turn:
             status=self.status,
             values=self.before.values,
         )
-        kept = self._kept()  # says what to drop, too
+        kept = self._kept()  # adds to ``dropped``, which is therefore read after it
         events, dropped = tuple(self.events), tuple(self.dropped)
         return Step(run, events, tuple(self.commands), kept, dropped, max(self.budget, 0))
 
     def _kept(self) -> dict[str, str]:
-        """Return the texts the next turn will want and that are not stored yet."""
+        """Return the values of this turn that later turns will read."""
         kept = self._long_inputs()
         for number, items in self.items.items():
             for index, item in enumerate(items):
@@ -252,9 +266,9 @@ class Turn:
         return kept
 
     def _long_inputs(self) -> dict[str, str]:
-        """Return the inputs that are too long for the snapshot and new in it.
+        """Return the inputs that are new in the snapshot and too long for it.
 
-        Drop those gone from it.
+        Also note those to drop, because their state was left.
         """
         kept = {}
         if (
@@ -268,7 +282,8 @@ class Turn:
             same = before is not None and before.entered_event == frame.entered_event
             if len(frame.input) > INLINE and not same:
                 kept[input_key(frame.entered_event)] = frame.input
-        if self.status is not ExecutionStatus.RUNNING:  # all is dropped, or nothing
+        # After a success ``finish`` has dropped everything, and after a bad end a redrive needs it.
+        if self.status is not ExecutionStatus.RUNNING:
             return kept
         for before in self.before.frames.values():
             now = self.frames.get(before.id)

@@ -1,7 +1,8 @@
-"""Which variables does a line of control see, and what does an ``Assign`` change?
+"""Workflow variables: those that a line of control sees, and those that an ``Assign`` changes.
 
-Every Parallel branch and Map iteration opens a scope. It sees the outer ones, which cannot change
-while it is open (their line waits), and writes only its own.
+Source: "Passing data between states with variables". Every Parallel branch and Map iteration opens
+a scope. It sees the variables of the outer scopes and writes only its own. The outer ones cannot
+change while it is open, because their line of control waits for it; so no copy is needed.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class Variables:
         return {**outer, **own} if own else outer
 
     def evaluate(self, assign: Assign, scope: Scope) -> dict[str, Json]:
-        """Return name -> value, every expression seeing the values at entry."""
+        """Return name -> value of an Assign; every expression sees the values at entry.
+
+        So ``{"a": "$b", "b": "$a"}`` swaps two variables.
+        """
         return {name: target.evaluate(scope) for name, target in assign.targets.items()}
 
     def put(self, frame: Frame, values: dict[str, Json]) -> tuple[Frame, dict[str, str]]:
@@ -79,10 +83,10 @@ class Variables:
         return self._store.keep(frame, variables=text), texts
 
     def _check_all(self, frame: Frame, text: str) -> None:
-        """Refuse what would make the variables of all lines together too large.
-
-        The sum is kept; as lines that end are not taken off it, it is made anew before refusing.
-        """
+        """Raise ``States.DataLimitExceeded`` if the variables of all lines grow too large."""
+        # The sum is kept from one Assign to the next, because adding it up costs a look at each
+        # frame. Lines that end are not taken off it, so it can be too high, but never too low. It
+        # is added up anew before anything is refused.
         size = self._total() if self._size is None else self._size
         self._size = size + len(text) - len(frame.variables)
         if self._size > _MAX_ALL:

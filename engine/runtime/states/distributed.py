@@ -1,7 +1,8 @@
 """Distributed Map: every item, or batch of items, becomes an execution of its own.
 
-The engine says what the children get and how many may fail; the shell runs them and reports the
-one outcome of the whole Map Run, as of a task.
+The engine computes the inputs of the children and how many of them may fail. The caller runs them,
+and reports one outcome for the whole Map Run, in the messages of a task. So for the engine a
+distributed Map is a task of the kind MAP, and its frame waits in the phase TASK.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
-    """Start the Map Run."""
+    """Write MapStateStarted and MapRunStarted, and ask the caller to run the children."""
     value = flow.apply_input_path(turn, frame, state.data).value
     limit = map_items.evaluate_concurrency(turn, frame, state, value)
     items = None if extra.item_reader else map_items.evaluate_items(turn, frame, state, value)
@@ -41,7 +42,8 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
         "tolerated_count": count,
         "tolerated_percentage": percentage,
     }
-    # before the Map Run begins: one whose ItemSelector fails is never made, and has no event
+    # The inputs are made before MapRunStarted: if ItemSelector fails, AWS makes no Map Run, and the
+    # history has no event of one.
     if extra.item_reader is not None:
         settings["reader"] = _reader_settings(turn, frame, extra.item_reader, value)
     else:
@@ -61,7 +63,7 @@ def child_inputs(
     """Yield the inputs (JSON texts) of the children of a Map Run whose items were read outside.
 
     ``task``: the number of the Map's task. Raise ``StatesError`` for an item that cannot be made an
-    input, ``KeyError`` if nobody waits for the task.
+    input, ``KeyError`` if no frame waits for the task.
     """
     turn = Turn(machine, run, moment, 0)
     waiting = {
@@ -74,7 +76,7 @@ def child_inputs(
 
 
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
-    """The Map Run ended."""
+    """Take the outcome of the Map Run."""
     if isinstance(message, messages.TaskSucceeded):
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
         turn.record("MapStateSucceeded", succeeded, None, frame.state)
@@ -84,13 +86,15 @@ def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
         )
     elif isinstance(message, messages.TaskFailed):
         error = StatesError(message.error, message.cause)
-        if error.name == DATA_LIMIT_EXCEEDED:  # a redrive begins another Map Run
+        # The results together were too large, and running children again would not help. So the
+        # Map Run is forgotten, and a redrive begins another one.
+        if error.name == DATA_LIMIT_EXCEEDED:
             frame = turn.keep(frame, map_run="")
         _fail_map_run(turn, frame, error)
 
 
 def redrive(turn: Turn, frame: Frame) -> None:
-    """Take up the Map Run again: its children that did not succeed run once more."""
+    """Go on with the Map Run: its children that did not succeed run once more."""
     task = frame.started_event
     details = {"mapRunArn": frame.map_run, "redriveCount": turn.about["redrive_count"]}
     frame = turn.emit(frame, "MapRunRedriven", details)
@@ -107,7 +111,7 @@ def _fail_map_run(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
-    """Say where the shell finds the items."""
+    """Return where the caller finds the items: the evaluated ItemReader."""
     seen = flow.evaluation_scope(turn, frame, value)
     config = {**reader.get("ReaderConfig", {})}
     if "MaxItems" in config:
@@ -127,7 +131,7 @@ def _check_max_items(value: Json) -> int:
 
 
 def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
-    """Say where the shell puts the results, and in which form."""
+    """Return where the caller puts the results, and in which form: the evaluated ResultWriter."""
     arguments = _evaluate_arguments(writer, flow.evaluation_scope(turn, frame, value))
     config = writer.get("WriterConfig", {})
     return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
@@ -139,8 +143,9 @@ def _evaluate_arguments(part: Any, seen: Scope) -> Any:
 
 
 def _map_run_arn(turn: Turn, extra: Distributed) -> str:
-    """Return the Map Run's ARN; a Label that was not given is made up."""
+    """Return the Map Run's ARN; a Map without Label gets a random one, as on AWS."""
     machine = str(turn.about["state_machine_arn"]).replace(":stateMachine:", ":mapRun:", 1)
+    # Both are always drawn: whether a Label is given must not shift what is drawn after them.
     drawn = [str(uuid.UUID(int=turn.rng().getrandbits(128), version=4)) for _ in range(2)]
     return f"{machine}/{extra.label or drawn[0]}:{drawn[1]}"
 
@@ -158,7 +163,7 @@ def _make_command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) 
     )
 
 
-# -- what the children get -------------------------------------------------------------------------
+# -- the inputs of the children --------------------------------------------------------------------
 
 
 def _make_inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) -> Iterator[Json]:
@@ -172,7 +177,7 @@ def _make_inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) ->
 def apply_item_selector(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield what ItemSelector makes of each item, or the item. ``value``: the Map's input."""
+    """Yield each item, with ItemSelector applied; ``value``: the Map's input."""
     for index, item in enumerate(items):
         if state.selector is None:
             yield item
@@ -183,7 +188,7 @@ def apply_item_selector(
 def apply_item_batcher(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield the batches that ItemBatcher makes of the items, or the items."""
+    """Yield the batches that ItemBatcher makes of the items; without it, the items."""
     batcher = state.distributed and state.distributed.item_batcher
     return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
@@ -201,7 +206,7 @@ def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -
 def _make_batches(
     turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Group items: at most so many, and at most so many bytes, a batch."""
+    """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit."""
     seen = flow.evaluation_scope(turn, frame, value)
     most = _batch_limit(batcher, "MaxItemsPerBatch", seen)
     room = _batch_limit(batcher, "MaxInputBytesPerBatch", seen)
@@ -211,6 +216,7 @@ def _make_batches(
     batch: list[Json] = []
     size = 0
     for item in items:
+        # An item larger than the limit of bytes makes a batch of its own.
         length = len(Payload.of(item).text.encode())
         if batch and ((most and len(batch) >= most) or (room and size + length > room)):
             yield {**head, "Items": batch}
@@ -222,7 +228,7 @@ def _make_batches(
 
 
 def _batch_limit(batcher: Any, name: str, seen: Scope) -> int:
-    """Return a number of the batcher, given literally or by a path; 0 for none."""
+    """Return a limit of the batcher, given literally or by a path; 0 for none."""
     value = batcher.get(name, 0)
     if f"{name}Path" in batcher:
         value = batcher[f"{name}Path"].evaluate(seen)
@@ -279,7 +285,10 @@ def _tolerated_percentage(
 def _evaluate_number(
     turn: Turn, frame: Frame, state: Map, expression: Expression, field: str, value: Json
 ) -> float | None:
-    """Return the number an expression yields, also as text [recorded]; None if it is none."""
+    """Return the number that an expression yields; None if it yields none.
+
+    AWS takes a number that is given as text, too.
+    """
     found = expression.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(found, str):
         try:

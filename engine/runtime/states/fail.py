@@ -1,4 +1,4 @@
-"""Fail: ends its line of control with an error; both texts are optional."""
+"""Fail: it ends its line of control with an error; both of its texts are optional."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Fail) -> None:
-    """Fail the line; a Fail state has neither Retry nor Catch of its own."""
+    """End the line of control with the error; a Fail state has neither Retry nor Catch."""
     error = _evaluate_text(turn, frame, state.error, "Error")
     cause = _evaluate_text(turn, frame, state.cause, "Cause")
     turn.end_line(frame, StatesError(error, cause))

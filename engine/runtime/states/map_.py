@@ -1,4 +1,4 @@
-"""Map: the processor runs once for each item."""
+"""Map: the processor runs once for each item, in this execution or in executions of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
-    """Open the group of iterations."""
+    """Open the group of iterations, or start a Map Run if the Map is distributed."""
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
@@ -28,10 +28,13 @@ def enter(turn: Turn, frame: Frame, state: Map) -> None:
 
 
 def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
-    """Return the input of the iteration ``frame``: its item, or what ItemSelector makes of it.
+    """Return the input of the iteration ``frame``: its item, with ItemSelector applied.
 
-    ItemSelector sees what the Map state sees, and the item in the context object.
+    ``owner``: the frame in the Map. ItemSelector sees the input, the variables and the context
+    object of the Map state, and in the latter also the item.
     """
+    # It is evaluated when the iteration starts, not when the Map does: with MaxConcurrency 1 and a
+    # thousand items, a thousand inputs would be kept for nothing if the first iteration fails.
     item = turn.item(turn.groups[frame.group], frame.index)
     if state.selector is None:
         return Payload.of(item)

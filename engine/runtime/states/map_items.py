@@ -1,4 +1,4 @@
-"""Which items does a Map run over, and how many at a time?"""
+"""The items of a Map, and how many of them run at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_DIGITS = re.compile(r"\d{1,400}")  # as many as the largest number of JSON has, and some more
+_DIGITS = re.compile(r"\d{1,400}")  # a few more digits than the largest double has
 
 
 def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
@@ -26,7 +26,7 @@ def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> i
         return 0
     limit = state.max_concurrency.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(limit, str) and _DIGITS.fullmatch(limit) and state.max_concurrency_path:
-        limit = int(limit)  # a number as text is taken [recorded]
+        limit = int(limit)  # AWS takes a number as text from MaxConcurrencyPath
     if is_whole_number(limit) and limit >= 0:
         return min(int(limit), LARGEST)
     if state.max_concurrency_path is None:

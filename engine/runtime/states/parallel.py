@@ -1,4 +1,4 @@
-"""Parallel: every branch runs with its own copy of the effective input."""
+"""Parallel: every branch runs with the effective input, all of them at the same time."""
 
 from __future__ import annotations
 

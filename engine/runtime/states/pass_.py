@@ -1,4 +1,4 @@
-"""Pass: the result is ``Result``, or the effective input."""
+"""Pass: the result is the literal ``Result``, or the effective input."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Pass) -> None:
-    """Take the result and go on."""
+    """Leave with the result."""
     if state.result is ABSENT:
         result = flow.effective_input(turn, frame, state.data)
     else:
         result = Payload.of(state.result)
         turn.note("result", result)
+    # In JSONata a Pass has no $states.result: Output and Assign see the input only.
     if state.language is QueryLanguage.JSONATA:
         payload = flow.pass_through(turn, frame, state, state.data)
         values = flow.evaluate_assign(turn, frame, state, state.data, result, plain=True)

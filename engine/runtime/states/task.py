@@ -1,4 +1,14 @@
-"""Task: something outside does the work; the line of control waits for its one outcome."""
+"""Task: something outside does the work, and the line of control waits for its one outcome.
+
+The events of a task and the messages that cause them::
+
+    enter                 ...Scheduled, and ...Started but for an activity
+    TaskStarted           ActivityStarted
+    TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
+    TaskSucceeded         ...Succeeded, then ...StateExited
+    TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
+    TaskTimedOut          ...TimedOut, then Retry and Catch
+"""
 
 from __future__ import annotations
 
@@ -39,10 +49,16 @@ _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at once."""
+    """Schedule the task; all but an activity count as started at once.
+
+    The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
+    HeartbeatSeconds are the caller's: it knows when a worker took the task.
+    """
     if state.resource.arn in turn.moment.missing_activities:
         msg = f"The activity {state.resource.arn} does not exist."
         raise InterpreterError(msg)
+    # The command is made before the event is written: an error in the arguments leaves no
+    # ...Scheduled event, as on AWS.
     command = _make_command(turn, frame, state)
     frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
     frame = turn.keep(
@@ -55,7 +71,10 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
-    """Take what came in for the open task."""
+    """Take a message for the open task.
+
+    TaskStarted and TaskSubmitted count once: a caller that repeats them writes no second event.
+    """
     family = _FAMILY[state.resource.kind]
     match message:
         case messages.TaskStarted(worker_name=name) if not frame.started_event:
@@ -81,6 +100,8 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     name = {TaskKind.LAMBDA: state.resource.arn, TaskKind.ACTIVITY: state.name}.get(
         state.resource.kind, state.resource.service
     )
+    # AWS writes ...Failed, not ...Succeeded, for a result above the limit, and lets States.ALL
+    # catch that, which catches no other States.DataLimitExceeded.
     try:
         ensure_within_limit(result, name)
     except StatesError as error:
@@ -95,7 +116,7 @@ def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
 
 
 def _truncated_error(error: str | None, cause: str | None) -> StatesError:
-    """Return the error as SendTaskFailure would have taken it: at most so long."""
+    """Return the error, its texts cut to the lengths that SendTaskFailure takes."""
     return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
@@ -145,7 +166,7 @@ def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
 
 
 def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
-    """Raise what the service says of parameters that are no request, before it schedules one."""
+    """Raise the service's error for parameters that make no valid request of the integration."""
     if turn.moment.unusable is None or state.resource.kind is not TaskKind.SERVICE:
         return
     problem = turn.moment.unusable(state.resource, state.name, payload.value)
@@ -157,6 +178,8 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
 
 def _token_scope(turn: Turn, frame: Frame, state: Task) -> Scope:
     """Return what Parameters or Arguments see; with the token if the task calls back."""
+    # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
+    # is recorded between here and there.
     token = None
     if state.resource.pattern is IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         arn = turn.about["execution_arn"]

@@ -1,4 +1,4 @@
-"""Wait: the line of control sleeps for seconds, or until a moment."""
+"""Wait: the line of control sleeps for a number of seconds, or until a time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_MAX_MS = 366 * 24 * 3600 * 1000  # AWS: an execution, and so a wait, lasts at most a year
+_MAX_MS = 366 * 24 * 3600 * 1000
+"""AWS: an execution lasts at most a year; a longer wait is refused when the state is entered."""
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def enter(turn: Turn, frame: Frame, state: Wait) -> None:
-    """Arm the timer, or go on at once if the moment has come."""
+    """Set the timer, or leave at once if the time has come already."""
     due_ms = _due_ms(turn, frame, state)
     if due_ms <= turn.now_ms:
         _go_on(turn, frame, state)
@@ -37,7 +38,7 @@ def enter(turn: Turn, frame: Frame, state: Wait) -> None:
 
 
 def resume(turn: Turn, frame: Frame, state: Wait, message: Message) -> None:  # noqa: ARG001
-    """The timer fired."""
+    """Leave: the timer fired."""
     _go_on(turn, turn.keep(frame, phase=FramePhase.READY, timer=""), state)
 
 
@@ -89,9 +90,9 @@ def _check_seconds(state: Wait, value: Json) -> int:
 
 
 def parse_wait_timestamp(text: Json) -> int | None:
-    """Return epoch milliseconds of an RFC 3339 text (upper-case T, offset), or None if it is none.
+    """Return epoch milliseconds of an RFC 3339 text with upper-case T and an offset, else None.
 
-    AWS ignores the part below a second.
+    AWS ignores the part below a second: 12:00:00.9 is due at 12:00:00.
     """
     match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if match is None:
