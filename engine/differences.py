@@ -60,7 +60,7 @@ def control_paths(trace: Trace) -> list[ControlPath]:
 
 
 def _control_path(picture: Graph, name: str, visits: list[Visit]) -> ControlPath:
-    """Return a line up to where it was first aborted: what follows may have begun elsewhere."""
+    """Return the path of a line, cut after the first visit that was aborted."""
     cut = next((n for n, visit in enumerate(visits, 1) if visit.status == ABORTED), None)
     inside = bool(name)  # the execution's own line is aborted only by what the scenario repeats
     kept = visits[:cut] if inside else visits
@@ -69,7 +69,7 @@ def _control_path(picture: Graph, name: str, visits: list[Visit]) -> ControlPath
 
 
 def _line_name(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
-    """Write the place of a visit's line of control."""
+    """Return the name of the line of control of a visit, as ``ControlPath`` has it."""
     indexes = list(visit.iteration)
     parts = []
     group = groups[picture.by_id[visit.node].group]
@@ -84,7 +84,7 @@ def _line_name(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
 def find_differences(
     trace: Trace, finish: Finish | None, waiting: Collection[str], expected: Mapping[str, Any]
 ) -> Iterator[ReplayDifference]:
-    """Tell where path and ending are not what was recorded.
+    """Yield where the paths and the end differ from the recording.
 
     ``finish``: None while it waits, in the states ``waiting``. ``expected``: as in a scenario.
     """
@@ -114,14 +114,17 @@ def _compare_endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[Re
 
 
 def _without_event_numbers(text: str | None) -> str | None:
-    """Leave out the numbers of events, which depend on who was faster."""
+    """Return the text without numbers of events: they depend on which branch was faster."""
     return None if text is None else _EVENT_NUMBER.sub("#", text)
 
 
 def _compare_paths(
     got: list[ControlPath], expected: list[Mapping[str, Any]]
 ) -> Iterator[ReplayDifference]:
-    """Compare line by line: which of two branches was faster is no part of a path."""
+    """Yield the differences of the paths, each line of control for itself.
+
+    Between lines there is no order: which of two branches was faster depends on timing.
+    """
     wanted = {
         path["Line"]: ControlPath(path["Line"], tuple(path["States"]), bool(path.get("Aborted")))
         for path in expected

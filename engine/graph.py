@@ -35,7 +35,9 @@ _KINDS = {"IsNull": "null", "IsPresent": "present", "IsNumeric": "a number"} | {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state. ``group``: the group it stands in; ``ends``: its line of control may end here.
+    """One state of the picture.
+
+    ``group``: the group it stands in; ``ends``: its line of control may end here.
 
     ``detail``: what it does in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
     ``text``: its definition as indented JSON. ``distributed``: a Map whose items run in executions
@@ -53,7 +55,7 @@ class Node:
 
 
 class EdgeKind(StrEnum):
-    """What takes a transition. Pages use the values as names of style classes."""
+    """The field that makes a transition. Pages use the values as names of style classes."""
 
     NEXT = "next"  # the state's ``Next``
     CHOICE = "choice"  # a rule of a Choice

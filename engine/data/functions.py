@@ -88,7 +88,7 @@ def _round_half_up(value: Json) -> int:
 
 
 def _json_equal(left: Json, right: Json) -> bool:
-    """JSON equality: ``true`` is not 1."""
+    """Tell whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -106,7 +106,7 @@ _BRACES = re.compile(r"\\([{}])|(\{\})")
 
 
 def format_text(values: list[Json], scope: Scope) -> str:
-    """States.Format: each ``{}`` takes the next argument."""
+    """Return the template with each ``{}`` replaced by the next argument (States.Format)."""
     del scope
     template, arguments = _require_text(values[0]), values[1:]
     marks = sum(match[2] is not None for match in _BRACES.finditer(template))
@@ -132,7 +132,7 @@ def format_value(value: Json) -> str:
 
 
 def string_to_json(values: list[Json], scope: Scope) -> Json:
-    """States.StringToJson: a blank text is null."""
+    """Return the value of a JSON text; a blank text is null (States.StringToJson)."""
     del scope
     text = _require_text(values[0])
     if not text.strip():
@@ -145,13 +145,16 @@ def string_to_json(values: list[Json], scope: Scope) -> Json:
 
 
 def json_to_string(values: list[Json], scope: Scope) -> str:
-    """States.JsonToString: compact text, keys in their order."""
+    """Return the compact JSON text of a value, keys in their order (States.JsonToString)."""
     del scope
     return jsontext.dumps(values[0])
 
 
 def string_split(values: list[Json], scope: Scope) -> list[str]:
-    """States.StringSplit: at any character of the second text; empty pieces are dropped."""
+    """Return the pieces of a text, cut at any character of the second one (States.StringSplit).
+
+    Empty pieces are dropped, so two separators side by side count as one.
+    """
     del scope
     text, marks = _require_text(values[0]), _require_text(values[1])
     if not marks:
@@ -160,13 +163,13 @@ def string_split(values: list[Json], scope: Scope) -> list[str]:
 
 
 def base64_encode(values: list[Json], scope: Scope) -> str:
-    """States.Base64Encode: UTF-8 text of at most 10,000 characters."""
+    """Return the Base64 of a UTF-8 text of at most 10,000 characters (States.Base64Encode)."""
     del scope
     return base64.b64encode(_require_text(values[0], _MAX_TEXT).encode()).decode()
 
 
 def base64_decode(values: list[Json], scope: Scope) -> str:
-    """States.Base64Decode."""
+    """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode)."""
     del scope
     try:
         return base64.b64decode(_require_text(values[0], _MAX_TEXT), validate=True).decode()
@@ -175,7 +178,7 @@ def base64_decode(values: list[Json], scope: Scope) -> str:
 
 
 def hash_value(values: list[Json], scope: Scope) -> str:
-    """States.Hash: hex digest of a text, or of another value's JSON text."""
+    """Return the hex digest of a text, or of another value's JSON text (States.Hash)."""
     del scope
     value, algorithm = values[0], _require_text(values[1])
     text = value if isinstance(value, str) else jsontext.dumps(value)
@@ -186,7 +189,7 @@ def hash_value(values: list[Json], scope: Scope) -> str:
 
 
 def make_uuid(values: list[Json], scope: Scope) -> str:
-    """States.UUID: version 4, from the step's random source."""
+    """Return a UUID of version 4, from the step's random source (States.UUID)."""
     del values
     return str(uuid.UUID(int=scope.rng().getrandbits(128), version=4))
 
@@ -195,13 +198,13 @@ def make_uuid(values: list[Json], scope: Scope) -> str:
 
 
 def make_array(values: list[Json], scope: Scope) -> list[Json]:
-    """States.Array: its arguments."""
+    """Return the array of its arguments (States.Array)."""
     del scope
     return values
 
 
 def array_partition(values: list[Json], scope: Scope) -> list[list[Json]]:
-    """States.ArrayPartition: chunks of at most n."""
+    """Return an array cut into chunks of at most n items (States.ArrayPartition)."""
     del scope
     items, size = _require_array(values[0]), _round_half_up(values[1])
     if size < 1:
@@ -210,13 +213,13 @@ def array_partition(values: list[Json], scope: Scope) -> list[list[Json]]:
 
 
 def array_contains(values: list[Json], scope: Scope) -> bool:
-    """States.ArrayContains: JSON equality at any depth."""
+    """Tell whether an array has a value, by JSON equality at any depth (States.ArrayContains)."""
     del scope
     return any(_json_equal(element, values[1]) for element in _require_array(values[0]))
 
 
 def array_range(values: list[Json], scope: Scope) -> list[int]:
-    """States.ArrayRange: first to last inclusive, at most 1,000 numbers."""
+    """Return the numbers from first to last, both included, at most 1,000 (States.ArrayRange)."""
     del scope
     first, last, step = (_round_half_up(value) for value in values)
     if step == 0:
@@ -228,7 +231,7 @@ def array_range(values: list[Json], scope: Scope) -> list[int]:
 
 
 def array_get_item(values: list[Json], scope: Scope) -> Json:
-    """States.ArrayGetItem: by index from 0."""
+    """Return an item of an array by its index from 0 (States.ArrayGetItem)."""
     del scope
     items, index = _require_array(values[0]), _round_half_up(values[1])
     if not 0 <= index < len(items):
@@ -237,13 +240,13 @@ def array_get_item(values: list[Json], scope: Scope) -> Json:
 
 
 def array_length(values: list[Json], scope: Scope) -> int:
-    """States.ArrayLength."""
+    """Return the number of items (States.ArrayLength)."""
     del scope
     return len(_require_array(values[0]))
 
 
 def array_unique(values: list[Json], scope: Scope) -> list[Json]:
-    """States.ArrayUnique: first occurrences."""
+    """Return an array without repetitions; the first ones are kept (States.ArrayUnique)."""
     del scope
     seen: dict[str, Json] = {}
     for element in _require_array(values[0]):
@@ -269,10 +272,11 @@ def _canonical_text(value: Json) -> str:
 
 
 def json_merge(values: list[Json], scope: Scope) -> Json:
-    """States.JsonMerge: shallow, the second object wins.
+    """Return two objects merged at their top level; the second one wins (States.JsonMerge).
 
-    Texts holding JSON objects are taken too.
+    A text that holds a JSON object is taken for the object.
     """
+    # ASL has a third argument for a deep merge; the service refuses anything but false.
     del scope
     if values[2] is not False:
         raise ValueError("got a deep merge, wanted false as the third argument")
@@ -291,7 +295,10 @@ def _require_object(value: Json) -> dict[str, Json]:
 
 
 def math_random(values: list[Json], scope: Scope) -> int:
-    """States.MathRandom: first inclusive, last exclusive; a seed makes it repeatable."""
+    """Return a random number from first, included, to last, excluded (States.MathRandom).
+
+    A seed makes the result repeatable.
+    """
     first, last = _round_half_up(values[0]), _round_half_up(values[1])
     if first >= last:
         raise ValueError(f"got start {first} and end {last}, wanted start below end")
@@ -300,7 +307,7 @@ def math_random(values: list[Json], scope: Scope) -> int:
 
 
 def math_add(values: list[Json], scope: Scope) -> int:
-    """States.MathAdd: whole numbers."""
+    """Return the sum of two numbers, each rounded to a whole one first (States.MathAdd)."""
     del scope
     return _round_half_up(_round_half_up(values[0]) + _round_half_up(values[1]))
 

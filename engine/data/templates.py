@@ -90,6 +90,7 @@ def _compile(
         if member is _jsonpath_member and (problem := find_collision(value)):
             raise CollidingKeysError(problem, pointer, field)
         members = tuple(member(key, inner, pointer, field, depth) for key, inner in value.items())
+        # A part without expressions becomes one constant, which is handed out and never copied.
         constants = {name: part.value for name, part in members if isinstance(part, Literal)}
         return Literal(constants) if len(constants) == len(members) else _ObjectTemplate(members)
     if isinstance(value, list):

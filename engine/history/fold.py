@@ -274,7 +274,9 @@ class Trace(VisitTable):
         self._note_changes(before)
 
     def _note_exit(self, visit: int, previous: int) -> None:
-        """Note why a visit was left: because an error was caught, or because all went well."""
+        """Note why a visit was left: an error was caught, or the state succeeded."""
+        # An exit that follows a failure is the way of a Catcher: with a Retrier the work would have
+        # begun again first, and the exit would follow its success.
         if previous in self._failures:
             self.ended[visit] = CAUGHT
         else:
@@ -367,9 +369,10 @@ class Trace(VisitTable):
             self._take_transition(number, previous, kind)
 
     def _attempt_began(self, number: int, kind: EventKind, line: ControlLine, visit: int) -> None:
-        """Work starts, for the first time, again after a failure, or again after a redrive."""
+        """Note that work began: for the first time, after a failure, or after a redrive."""
         node = kind.node
         attempts = self.attempts[visit] = self.attempts.get(visit, 0) + 1
+        # A start after a redrive is no retry: the redrive has interrupted the attempts.
         self._retries += attempts > 1 and self._begun[visit] > self._redrive
         self._begun[visit] = number
         self._mark_running(line, node)
@@ -394,7 +397,7 @@ class Trace(VisitTable):
         line.open = node
 
     def _forget(self, line: ControlLine, node: str, number: int) -> None:
-        """A Parallel or Map begins anew: what is inside it has not been entered yet."""
+        """Forget what is inside of a Parallel or Map that begins anew."""
         if line.inner.pop(node, None) is None:
             return
         inside = self._inside[node]
@@ -406,7 +409,7 @@ class Trace(VisitTable):
                     del sources[source]
 
     def _group_failed(self, number: int, previous: int, line: ControlLine, kind: EventKind) -> None:
-        """A child failed: it, and with it the whole attempt, is over."""
+        """End the attempt of a Parallel or Map, because a child failed."""
         attempt = line.inner.get(kind.node)
         if attempt is None:
             return
@@ -431,7 +434,7 @@ class Trace(VisitTable):
         self._close(line, ABORTED, number)
 
     def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
-        """What did not succeed is in progress again; a Fail will be entered anew."""
+        """Open again what did not succeed; a Fail is not: it will be entered anew."""
         self._redrive = number
         self._reopen(self._root, number)
 

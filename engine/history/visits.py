@@ -35,7 +35,7 @@ _FEW = 20
 
 
 class VisitTable:
-    """What is known of each visit, by the number of the event that entered it."""
+    """The facts about all visits, as columns; a visit is the number of its entering event."""
 
     def __init__(self) -> None:
         """Start without events. Number 0 stands for what came before the first event."""
@@ -101,7 +101,7 @@ def _positions(owners: list[int], visit: int) -> Iterator[int]:
 
 
 class Visit:
-    """One stay in a state, as far as the events go. ``number``: of the event that entered."""
+    """One stay in a state, as far as the events are known. ``number``: of the entering event."""
 
     __slots__ = ("_table", "node", "number")
 

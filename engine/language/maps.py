@@ -29,6 +29,7 @@ def read_map(
     processor = node.child("ItemProcessor") or node.child("Iterator")
     if processor is None and not node.has("ItemProcessor") and not node.has("Iterator"):
         node.error("", "These fields are required: [ItemProcessor]")
+    # The Label is read before the processor, so that of two equal labels the inner one is reported.
     distributed = _read_distributed(builder, node, processor)
     if distributed is None:
         _check_inline(node)

@@ -54,6 +54,7 @@ def _read_retrier(node: DefinitionNode) -> Retrier:
     if jitter not in (None, "FULL", "NONE"):
         message = "The field 'JitterStrategy' should have one of these values: [FULL, NONE]"
         node.error("JitterStrategy", message)
+    # A value with a problem is replaced by ASL's default: 1 second, 3 attempts, a rate of 2.
     interval = node.number("IntervalSeconds", 1)
     attempts = node.number("MaxAttempts", 0)
     return Retrier(

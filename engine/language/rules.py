@@ -86,6 +86,7 @@ def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
 
 def _is_operator(name: str) -> bool:
     base = name.removesuffix("Path")
+    # Every comparison has a twin that reads its value by a path, but for StringMatches.
     return (
         name in COMPARISONS
         or name in TYPE_TESTS

@@ -263,6 +263,7 @@ def _read_seconds(node: DefinitionNode, name: str) -> Expression | None:
     seconds = node.scalar(name, 1) if node.has(name) else node.path(f"{name}Path")
     timeout = node.get("TimeoutSeconds")
     both = name == "HeartbeatSeconds" and isinstance(timeout, int)
+    # ASL: HeartbeatSeconds must be smaller than TimeoutSeconds. Only literals can be compared now.
     if both and isinstance(seconds, Literal) and seconds.value >= timeout:
         node.error(name, f"The value for the field '{name}' must be smaller than 'TimeoutSeconds'")
     return seconds

@@ -62,9 +62,12 @@ def advance(
         _receive(turn, message)
         _run_ready_frames(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
+        # The events up to number 24,999 stand. The last one that AWS allows is ExecutionFailed.
         _fail_history_full(turn)
     except MachineDeletingError:
         _stop(turn, messages.Stop())
+    # The message found no frame. The run is returned as it came, so that the caller sees that there
+    # is no snapshot to write.
     if not turn.events and not turn.commands:
         return Step(run, left=budget)
     return turn.step()
@@ -110,7 +113,7 @@ def _receive(turn: Turn, message: Message) -> None:
         ):
             _resume_task(turn, message)
         case messages.Continue():
-            pass
+            pass  # the frames to go on with are in the queue of the run already
         case messages.Redrive():
             _redrive(turn)
         case _:
@@ -180,6 +183,7 @@ def _timeout_seconds(turn: Turn) -> int:
 def _stop(turn: Turn, stop: messages.Stop) -> None:
     details = {"error": stop.error, "cause": stop.cause}
     present = {key: value for key, value in details.items() if value is not None}
+    # AWS writes no ...Aborted event for the states that are open: only the execution has one.
     turn.record("ExecutionAborted", 0, present)
     groups.stop_everything(turn)
     turn.finish(ExecutionStatus.ABORTED, error=stop.error, cause=stop.cause)
@@ -193,6 +197,7 @@ def _timer_fired(turn: Turn, timer: str) -> None:
     if frame is None:
         return
     if frame.phase is FramePhase.BACKOFF:
+        # A retry does the work of the state again, without a second ...StateEntered.
         turn.keep(frame, phase=FramePhase.READY, timer="")
         turn.ready.append(frame.id)
     else:

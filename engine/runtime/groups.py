@@ -94,6 +94,8 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
     details = {"name": owner.state, "index": index}
     number = turn.record("MapIterationStarted", previous, details, owner.state)
     child = _add_child(turn, owner, group, index, number, 0)
+    # ItemSelector is not evaluated yet, and the first state is not entered: MapIterationStarted of
+    # all iterations that may run at once stand together in the history.
     turn.keep(child, phase=FramePhase.BEGIN)
     turn.ready.append(child.id)
     group = replace(group, started=index + 1)
@@ -139,6 +141,8 @@ def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
     group = replace(group, done=group.done + 1, last_event=last, size=size)
     turn.groups[group.id] = group
     if group.started < group.total:
+        # The next iteration points at the last state of the one that made room for it, not at its
+        # MapIterationSucceeded.
         _start_iteration(turn, group, frame.cursor)
     elif group.done == group.total:
         _join(turn, group)
@@ -155,6 +159,8 @@ def _join(turn: Turn, group: Group) -> None:
     # Only outputs far beyond it are refused here, before they fill the memory.
     result = Payload.array(_child_outputs(turn, group)) if group.size <= _MAX_JOINED else None
     turn.close_group(group, done=True)
+    # ...StateSucceeded is a side arm of the chain: ...StateExited points at the same event as it
+    # does, the last one of the child that ended last.
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
     owner = turn.keep(owner, cursor=group.last_event, phase=FramePhase.READY, waits_for=0)
     try:
@@ -192,6 +198,8 @@ def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
         turn.record("TaskStateAborted", failing, None, frame.state)
     turn.remove(frame)
     _abort_group(turn, group, failing)
+    # The owner is in the phase READY while its Retriers and Catchers are asked: a Retrier runs the
+    # whole Parallel or Map again, with a new group.
     owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 

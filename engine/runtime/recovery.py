@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
     """Retry the frame's state, or leave it by a Catcher, or end its line with the error."""
     state = turn.state(frame)
+    # The prefix is added before anything matches, and goes on with the error: a Catcher further out
+    # sees the state in which the expression failed, not its own.
     frame, error = _explain(turn, frame, state, error)
     turn.note("failure", error)
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
@@ -146,6 +148,8 @@ def error_output(error: StatesError) -> dict[str, Json]:
 
 
 def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: StatesError) -> None:
+    # In JSONPath the error is the result, which ResultPath puts into the raw input. In JSONata it is
+    # $states.errorOutput, and without Output it replaces the input.
     caught = Payload.of(error_output(error))
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, timer="")
     data = catcher.data

@@ -27,6 +27,8 @@ def begin(turn: Turn) -> None:
     turn.status = ExecutionStatus.RUNNING
     number = turn.record("ExecutionRedriven", turn.next_event - 1, {"redriveCount": count})
     owned = {group.owner: group.id for group in turn.groups.values()}
+    # The numbers of frames give the order in which the lines began. Going by them makes the events
+    # of a redrive the same, whatever the order of the frames in the snapshot.
     for frame in sorted(turn.frames.values(), key=lambda frame: frame.id):
         if frame.id in owned:
             _wait_again(turn, frame, owned[frame.id])

@@ -168,7 +168,7 @@ class Run:
     values: Values = field(default_factory=DictValues, compare=False, repr=False)
 
     def dumps(self) -> str:
-        """Return the snapshot as JSON text (without the values)."""
+        """Return the snapshot as JSON text, without the values."""
         return json.dumps(
             {
                 "format": FORMAT,
@@ -188,7 +188,7 @@ class Run:
         )
 
     def reading(self, values: Values) -> Run:
-        """Return the same run reading its values from elsewhere."""
+        """Return the same run with another store of values."""
         return replace(self, values=values)
 
     @classmethod
@@ -263,6 +263,8 @@ def _check_format(number: object) -> None:
     if number == FORMAT:
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
+    # A team upgrades one server after another. An older one that meets the snapshot of a newer one
+    # must leave the execution to it, and not treat the snapshot as broken.
     if isinstance(number, int) and number > FORMAT:
         raise NewerFormat(f"{msg} or less: a later version wrote it")
     raise ValueError(msg)

@@ -45,9 +45,9 @@ class Turn:
     """The workspace of one step."""
 
     def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
-        """``budget``: how many states may be entered before the turn gives way.
+        """Copy the maps of the run; ``budget``: how many states may be entered.
 
-        Long texts cost, too, so that a commit stays small whatever it carries.
+        Long texts cost the budget, too, so that a commit stays small whatever it carries.
         """
         self.machine = machine
         self.before = run
@@ -89,6 +89,7 @@ class Turn:
         block = self.machine.block
         for name, index in frame.path:
             owner: Any = block.states[name]
+            # The iterations of a Map share one processor; the branches of a Parallel differ.
             block = owner.branches[index] if hasattr(owner, "branches") else owner.processor
         return block
 
@@ -133,6 +134,8 @@ class Turn:
         if number >= MAX_EVENTS and kind not in EXECUTION_ENDS:
             raise HistoryFullError
         self.next_event = number + 1
+        # The size of a commit depends on its texts, too: a payload of 256 KiB costs as much as 32
+        # state entries, so that a loop over large payloads commits as often as it should.
         if details:
             self.budget -= sum(map(_text_length, details.values())) // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
@@ -228,7 +231,7 @@ class Turn:
             for group in tuple(self.groups.values()):
                 self.close_group(group, done=True)
             self.frames.clear()
-            self.dropped = [""]
+            self.dropped = [""]  # every key begins with the empty prefix: all values go
         else:
             self.frames = {**self.lost_frames, **self.frames}
             self.groups = {**self.lost_groups, **self.groups}
@@ -238,7 +241,7 @@ class Turn:
     # -- the result --------------------------------------------------------------------------------
 
     def step(self) -> Step:
-        """Freeze the workspace."""
+        """Return the step: the workspace, frozen."""
         run = Run(
             about=self.about,
             frames=self.frames,

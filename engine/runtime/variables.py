@@ -49,7 +49,7 @@ class Variables:
         self._size: int | None = None
 
     def own(self, frame: Frame) -> dict[str, Json]:
-        """Return what the frame's own scope has assigned."""
+        """Return name -> value of the variables assigned in the frame's own scope."""
         values = self._own.get(frame.id)
         if values is None:
             values = json.loads(frame.variables) if frame.variables else {}
@@ -57,7 +57,7 @@ class Variables:
         return values
 
     def visible(self, frame: Frame) -> Mapping[str, Json]:
-        """Return all the frame sees, inner scopes over outer ones."""
+        """Return name -> value of all that the frame sees, inner scopes over outer ones."""
         own = self.own(frame)
         if not frame.group:
             return own

@@ -42,6 +42,7 @@ def _leave(turn: Turn, frame: Frame, state: Choice, taken: DataFlow, following: 
         payload = flow.pass_through(turn, frame, state, data)
     else:
         payload = flow.apply_output_path(turn, frame, state.data, payload)
+    # A Choice has no result: in JSONPath its Assign reads the input, with InputPath applied.
     values = flow.evaluate_assign(
         turn, frame, state, taken, flow.apply_input_path(turn, frame, state.data), plain=True
     )

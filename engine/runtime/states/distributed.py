@@ -53,6 +53,7 @@ def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
     arn = _map_run_arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
     frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
+    # The number of the task is that of MapRunStarted: a Map Run has no ...Scheduled event.
     turn.command(_make_command(frame, state, arn, settings))
     turn.keep(frame, phase=FramePhase.TASK, waits_for=frame.cursor)
 
@@ -78,6 +79,7 @@ def child_inputs(
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
     """Take the outcome of the Map Run."""
     if isinstance(message, messages.TaskSucceeded):
+        # Both events stand beside the chain: MapStateExited points at MapRunStarted.
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
         turn.record("MapStateSucceeded", succeeded, None, frame.state)
         frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, map_run="")

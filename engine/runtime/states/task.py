@@ -97,6 +97,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
 
 
 def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
+    # The message of the limit names the function, the state or the service, depending on the kind.
     name = {TaskKind.LAMBDA: state.resource.arn, TaskKind.ACTIVITY: state.name}.get(
         state.resource.kind, state.resource.service
     )
@@ -121,6 +122,8 @@ def _truncated_error(error: str | None, cause: str | None) -> StatesError:
 
 
 def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+    # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
+    # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     texts = {"error": name, "cause": error.cause}
     present = {key: value for key, value in texts.items() if value is not None}
@@ -240,6 +243,7 @@ def _scheduled_details(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
         details = {"resource": command.resource, "input": command.input}
     if command.timeout_seconds is not None:
         details["timeoutInSeconds"] = command.timeout_seconds
+    # LambdaFunctionScheduled has no heartbeat: a function cannot send one.
     if command.heartbeat_seconds is not None and command.kind is not TaskKind.LAMBDA:
         details["heartbeatInSeconds"] = command.heartbeat_seconds
     if command.credentials is not None:

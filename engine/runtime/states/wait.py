@@ -63,6 +63,7 @@ def _evaluate_value(turn: Turn, frame: Frame, state: Wait) -> Json:
     seen = flow.evaluation_scope(turn, frame, flow.apply_input_path(turn, frame, state.data).value)
     if state.path is None:
         return state.until.evaluate(seen)
+    # A path that leads nowhere has a message of its own in a Wait, so it must not raise here.
     found = getattr(state.until, "found", state.until.evaluate)
     value = found(seen)
     if value is ABSENT or value is None:
@@ -77,6 +78,7 @@ def _check_seconds(state: Wait, value: Json) -> int:
             raise unexpected_type_error(state.until, state.field, "number", value)
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)
+    # AWS reads a number as text, too, as Java's Long.parseLong would.
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value, re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
