@@ -59,8 +59,8 @@ def _check_reachable(
 ) -> None:
     if not isinstance(start, str):
         return  # a missing or wrong StartAt was noted before
-    # States in a loop are reachable from each other, and perhaps not from StartAt. So the walk begins
-    # there, and does not merely ask whether a transition leads to each state.
+    # States in a loop are reachable from each other, and perhaps not from StartAt. So the walk
+    # begins there, and does not merely ask whether a transition leads to each state.
     reached, waiting = set(), [start]
     while waiting:
         name = waiting.pop()

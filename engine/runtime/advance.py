@@ -29,6 +29,8 @@ BUDGET = 500
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_BEGIN, _READY, _TASK = FramePhase.BEGIN, FramePhase.READY, FramePhase.TASK
 _OPEN = frozenset({ExecutionStatus.NEW, ExecutionStatus.RUNNING})
 _REDRIVABLE = frozenset(
     {ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED}
@@ -133,7 +135,7 @@ def _start(turn: Turn, start: messages.Start) -> None:
     _set_execution_timer(turn)
     # AWS writes previousEventId 0 for the first ...StateEntered, as if ExecutionStarted did not
     # stand before it. So the first frame's cursor is 0, not the number of ExecutionStarted.
-    first = Frame(turn.new_id(), (), "", start.input, 0, phase=FramePhase.BEGIN)
+    first = Frame(turn.new_id(), (), "", start.input, 0, phase=_BEGIN)
     turn.frames[first.id] = first
     if start.start_at is None:
         turn.ready.append(first.id)
@@ -198,7 +200,7 @@ def _timer_fired(turn: Turn, timer: str) -> None:
         return
     if frame.phase is FramePhase.BACKOFF:
         # A retry does the work of the state again, without a second ...StateEntered.
-        turn.keep(frame, phase=FramePhase.READY, timer="")
+        turn.keep(frame, phase=_READY, timer="")
         turn.ready.append(frame.id)
     else:
         _with_recovery(turn, frame, wait.resume, messages.TimerFired(timer))
@@ -222,7 +224,7 @@ def _resume_task(turn: Turn, message: Any) -> None:
     # The phase is compared, too: in the phase GROUP ``waits_for`` is the number of a group, which
     # may be equal to the number of a task.
     for frame in turn.frames.values():
-        if frame.waits_for == number and frame.phase is FramePhase.TASK:
+        if frame.waits_for == number and frame.phase is _TASK:
             run = distributed if isinstance(turn.state(frame), Map) else task
             _with_recovery(turn, frame, run.resume, message)
             return
@@ -240,13 +242,13 @@ def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_e
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
             continue
-        if frame.phase is FramePhase.BEGIN:
+        if frame.phase is _BEGIN:
             frame = _enter_first_state(turn, frame)
             # Entering the first state spent the last of the budget: its work is the next step's.
             if frame is not None and turn.budget <= 0:
                 turn.ready.appendleft(frame.id)
                 continue
-        if frame is not None and frame.phase is FramePhase.READY:
+        if frame is not None and frame.phase is _READY:
             _with_recovery(turn, frame, _enter_state)
         if enough is not None and enough():
             break
@@ -263,7 +265,7 @@ def _is_free(turn: Turn) -> bool:
     # A Task can still enter a state, when scheduling it fails and a Catcher leads on. The budget is
     # negative then. Stopping there keeps a loop through a Catcher from filling one endless step.
     frame = turn.frames.get(turn.ready[0])
-    if turn.budget < 0 or frame is None or frame.phase is not FramePhase.READY:
+    if turn.budget < 0 or frame is None or frame.phase is not _READY:
         return False
     state = turn.state(frame)
     last = isinstance(state, Pass) and state.next is None

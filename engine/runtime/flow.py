@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from engine.language.model import DataFlow, State
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_READY = FramePhase.READY
 
 
 def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
@@ -72,7 +74,7 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
         state=name,
         input=payload.text,
         cursor=number,
-        phase=FramePhase.READY,
+        phase=_READY,
         waits_for=0,
         timer="",
         entered_event=number,

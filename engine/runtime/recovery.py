@@ -148,8 +148,8 @@ def error_output(error: StatesError) -> dict[str, Json]:
 
 
 def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: StatesError) -> None:
-    # In JSONPath the error is the result, which ResultPath puts into the raw input. In JSONata it is
-    # $states.errorOutput, and without Output it replaces the input.
+    # In JSONPath the error is the result, which ResultPath puts into the raw input. In JSONata it
+    # is $states.errorOutput, and without Output it replaces the input.
     caught = Payload.of(error_output(error))
     frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, timer="")
     data = catcher.data

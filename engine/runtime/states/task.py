@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_LAMBDA, _ACTIVITY, _SERVICE = TaskKind.LAMBDA, TaskKind.ACTIVITY, TaskKind.SERVICE
 _FAMILY = {
-    TaskKind.LAMBDA: Family.LAMBDA_FUNCTION,
-    TaskKind.ACTIVITY: Family.ACTIVITY,
-    TaskKind.SERVICE: Family.TASK,
+    _LAMBDA: Family.LAMBDA_FUNCTION,
+    _ACTIVITY: Family.ACTIVITY,
+    _SERVICE: Family.TASK,
 }
 _MAX_ERROR, _MAX_CAUSE = 256, 32_768
 _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
@@ -64,7 +66,7 @@ def enter(turn: Turn, frame: Frame, state: Task) -> None:
     frame = turn.keep(
         frame, phase=FramePhase.TASK, waits_for=command.task, started_event=0, submitted=False
     )
-    if command.kind is not TaskKind.ACTIVITY:
+    if command.kind is not _ACTIVITY:
         frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _resource_details(state))
         turn.keep(frame, started_event=frame.cursor)
     turn.command(command)
@@ -98,7 +100,7 @@ def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
 
 def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
     # The message of the limit names the function, the state or the service, depending on the kind.
-    name = {TaskKind.LAMBDA: state.resource.arn, TaskKind.ACTIVITY: state.name}.get(
+    name = {_LAMBDA: state.resource.arn, _ACTIVITY: state.name}.get(
         state.resource.kind, state.resource.service
     )
     # AWS writes ...Failed, not ...Succeeded, for a result above the limit, and lets States.ALL
@@ -170,7 +172,7 @@ def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
 
 def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
     """Raise the service's error for parameters that make no valid request of the integration."""
-    if turn.moment.unusable is None or state.resource.kind is not TaskKind.SERVICE:
+    if turn.moment.unusable is None or state.resource.kind is not _SERVICE:
         return
     problem = turn.moment.unusable(state.resource, state.name, payload.value)
     if problem:
@@ -223,8 +225,8 @@ def _evaluate_seconds(
 
 def _resource_details(state: Task) -> dict[str, Any] | None:
     """Return resourceType and resource, which only the Task... family of events has."""
-    if state.resource.kind is not TaskKind.SERVICE:
-        return None if state.resource.kind is TaskKind.LAMBDA else {}
+    if state.resource.kind is not _SERVICE:
+        return None if state.resource.kind is _LAMBDA else {}
     return {
         "resourceType": state.resource.service,
         "resource": state.resource.action + state.resource.pattern,
@@ -232,7 +234,7 @@ def _resource_details(state: Task) -> dict[str, Any] | None:
 
 
 def _scheduled_details(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
-    if command.kind is TaskKind.SERVICE:
+    if command.kind is _SERVICE:
         details: dict[str, Any] = {
             "resourceType": command.service,
             "resource": command.action + command.pattern,
@@ -244,7 +246,7 @@ def _scheduled_details(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
     if command.timeout_seconds is not None:
         details["timeoutInSeconds"] = command.timeout_seconds
     # LambdaFunctionScheduled has no heartbeat: a function cannot send one.
-    if command.heartbeat_seconds is not None and command.kind is not TaskKind.LAMBDA:
+    if command.heartbeat_seconds is not None and command.kind is not _LAMBDA:
         details["heartbeatInSeconds"] = command.heartbeat_seconds
     if command.credentials is not None:
         details["taskCredentials"] = _role_details(command.credentials)
