@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from console import environment, journal, postgres, quotas, setting_shapes
+from console import environment, logging_setup, postgres, quotas, setting_shapes
 from console.data_folder import data_folder, derived, derived_text, master_secret
 from console.environment import SettingError
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
@@ -64,7 +64,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
-    "console.web.requests.named",
+    "console.web.core.request_id.named",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -74,7 +74,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "console.web.rights.RightsMiddleware",
+    "console.web.core.rights.RightsMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -171,7 +171,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_COOKIE_NAME = "stepyard_csrf"
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "console.web.views.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "console.web.core.error_views.csrf_failure"
 # A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
@@ -213,7 +213,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = journal.configure(environment.read_text("STEPYARD_LOG", "text"))
+LOGGING = logging_setup.configure(environment.read_text("STEPYARD_LOG", "text"))
 
 # -- Stepyard --------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Does a definition still do what it did?  A recorded execution, played again without the world.
 
-A scenario (``docs/scenarios.md``) holds a definition, an input, what each task answered and when,
-and what came of it. Time is virtual: an answer comes as long after its task was scheduled as it did
-then, a wait is over when the clock says so, and nothing takes any real time.
+A scenario (``docs/reference/scenarios.md``) holds a definition, an input, what each task answered
+and when, and what came of it. Time is virtual: an answer comes as long after its task was scheduled
+as it did then, a wait is over when the clock says so, and nothing takes any real time.
 """
 
 from __future__ import annotations

@@ -151,12 +151,12 @@ def test_only_the_store_writes_execution_tables() -> None:
 
 # What names a column of payloads without showing to a reader what is in it.
 READS_NO_PAYLOAD = {
-    "console/web/history.py": "only how many iterations a Map has",
-    "console/web/runs.py": "only how many iterations a Map has",
-    "console/web/scan.py": "leaves the columns out",
-    "console/web/views/charts.py": "leaves the columns out",
-    "console/web/views/imports.py": "leaves the columns out",
-    "console/web/views/triggers.py": "answers whoever has a start link, as the API does",
+    "console/web/history/traces.py": "only how many iterations a Map has",
+    "console/web/machines/past_executions.py": "only how many iterations a Map has",
+    "console/web/search/scan.py": "leaves the columns out",
+    "console/web/metrics/chart_views.py": "leaves the columns out",
+    "console/web/execution/import_views.py": "leaves the columns out",
+    "console/web/rules/trigger_views.py": "answers whoever has a start link, as the API does",
 }
 _READS = (
     (re.compile(r"\bHistoryEvent\b"), re.compile(r"\"details\"|\.details\b")),

@@ -1,4 +1,4 @@
-"""Has every row of the list of what the console must have its browser test?"""
+"""Has every feature of ``docs/reference/console-features.md`` its browser test?"""
 
 from __future__ import annotations
 

@@ -32,15 +32,16 @@ from console.awsapi.errors import (
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.threads import at_once, threads, written
 from console.errors import AccessDeniedException, ServiceError
-from console.store import outages, people
-from console.store.audit import Actor
-from console.store.pending import Pending, settled
-from console.store.writer import (
+from console.store.db import outages
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending, settled
+from console.store.db.writer import (
     drop_broken_connection,
     is_embedded,
     is_outage,
     release_connection,
 )
+from console.store.people import people
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

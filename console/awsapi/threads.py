@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console.store.pending import Pending
+    from console.store.db.pending import Pending
 
 T = TypeVar("T")
 

@@ -17,10 +17,11 @@ from django.urls import get_resolver
 
 from console.execution_rights import UNKNOWN
 from console.management.connections import BoundedProtocol
-from console.management.memory import spare_collections
+from console.management.gc_freeze import spare_collections
 from console.samples import MACHINES, sample_role
-from console.store import activities, machines
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.machines import machines
+from console.store.tasks import activities
 
 if TYPE_CHECKING:
     from console.models import Project

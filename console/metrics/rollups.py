@@ -29,7 +29,7 @@ from console.models import (
     ServerFact,
     StateMachine,
 )
-from console.store.writer import write
+from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

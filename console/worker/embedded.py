@@ -18,16 +18,19 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.store import claims, epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
-from console.worker import delivery
-from console.worker.alone import Alone
-from console.worker.clockwork import Clockwork
-from console.worker.guard import survive
-from console.worker.pool import Pool
+from console.store.db import epoch, identity, signals
+from console.store.executions import step
+from console.store.state import inbox, transition_rate
+from console.store.tasks import claim, lost_calls, schedule, workers
+from console.worker import task_delivery
+from console.worker.call_pool import Pool
+from console.worker.call_waits import Waits
+from console.worker.crash_journal import SEEN
+from console.worker.maintenance import Upkeep
+from console.worker.retrying import survive
 from console.worker.stepping import Stepping
-from console.worker.upkeep import Upkeep
-from console.worker.waits import Waits
-from console.worker.witness import SEEN
+from console.worker.timer_queue import Clockwork
+from console.worker.worker_lock import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +64,7 @@ class Embedded:
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
-        self._activities, self._sample_activities = delivery.builtin_activities()
+        self._activities, self._sample_activities = task_delivery.builtin_activities()
         self._clockwork = Clockwork(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
@@ -76,19 +79,19 @@ class Embedded:
         identity.claim()
         epoch.forget()
         SEEN.begin()
-        runs.watch_by(SEEN.of)
+        step.watch_by(SEEN.of)
         self._take_over()
         self._listeners = [
-            hints.listen(("wake",), self.wake),
-            hints.listen(("born",), self.wake),
-            hints.listen(("task",), self._offer),
-            hints.listen(("offered",), self._activity_offered),
-            hints.listen(("due",), self._near),
-            hints.listen(("cancel",), self._cancel),
-            hints.listen(("map",), self._upkeep.map_scheduled),
-            hints.listen(("map-run",), self._upkeep.map_run_changed),
-            hints.listen(("event",), self._events),
-            hints.listen(("long",), self._upkeep.history_grew),
+            signals.listen(("wake",), self.wake),
+            signals.listen(("born",), self.wake),
+            signals.listen(("task",), self._offer),
+            signals.listen(("offered",), self._activity_offered),
+            signals.listen(("due",), self._near),
+            signals.listen(("cancel",), self._cancel),
+            signals.listen(("map",), self._upkeep.map_scheduled),
+            signals.listen(("map-run",), self._upkeep.map_run_changed),
+            signals.listen(("event",), self._events),
+            signals.listen(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)
@@ -106,8 +109,8 @@ class Embedded:
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
         for execution_id, task in SEEN.dead():
-            claims.count_loss(execution_id, task)
-        failed, released = losses.take_up_all()
+            claim.count_loss(execution_id, task)
+        failed, released = lost_calls.take_up_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
 
@@ -141,7 +144,9 @@ class Embedded:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _offer(self, execution_id: int, task: int, deliver: Deliver = delivery.deliver) -> None:
+    def _offer(
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver
+    ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
@@ -163,11 +168,11 @@ class Embedded:
             self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        name = delivery.activity_name(arn)
-        if name in self._activities and delivery.works_activity(arn):
+        name = task_delivery.activity_name(arn)
+        if name in self._activities and task_delivery.works_activity(arn):
             self._offer(execution_id, task)
         elif name in self._sample_activities:
-            self._offer(execution_id, task, delivery.deliver_sample_activity)
+            self._offer(execution_id, task, task_delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 
@@ -189,7 +194,7 @@ class Embedded:
         """
         with self._lock:
             self._looking[key] = False
-        survive("looking at a job failed", partial(delivery.look, *key[1:]), None)
+        survive("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -199,7 +204,7 @@ class Embedded:
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
-        job = partial(delivery.cancel, execution_id, task)
+        job = partial(task_delivery.cancel, execution_id, task)
         self._calls.submit(partial(survive, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
@@ -256,14 +261,14 @@ class Embedded:
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in claims.held_here():
+        for execution_id, task in claim.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = losses.take_up(execution_id, task)
+                again = lost_calls.take_up(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        arns = [arn for arn in named if delivery.works_activity(arn)]
+        arns = [arn for arn in named if task_delivery.works_activity(arn)]
         worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
         for found in (worked, self._of_samples()):
             scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))
@@ -282,7 +287,7 @@ class Embedded:
         A look at a job is named ("look", execution, task): it hangs as a call does.
         """
         lasting = {key: _task_of(key) for key in self._calls.lasting(HUNG_AFTER_S)}
-        ended = set(tasks.closed_among(lasting.values()))
+        ended = set(schedule.closed_among(lasting.values()))
         for key in [key for key, task in lasting.items() if task in ended]:
             self._calls.replace(key)
 
@@ -293,8 +298,8 @@ def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
     messages = InboxMessage.objects.filter(created_ms__lte=before)
     if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
-        held = Q(execution_id__in=pace.held_back())
-        messages = messages.exclude(held & ~Q(kind__in=(*pace.URGENT, "Stop")))
+        held = Q(execution_id__in=transition_rate.held_back())
+        messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
     found: list[int] = []
     for rows in (
         messages.distinct(),

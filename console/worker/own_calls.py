@@ -32,12 +32,13 @@ from console.access import Denied, Principal
 from console.errors import AccessDeniedException, ServiceError
 from console.integrations import aws, names, targets
 from console.models import Execution, Role
-from console.store import claims, endings, executions, jobs, tasks
-from console.store.audit import Actor
-from console.store.births import Parent
-from console.store.pending import Pending
-from console.store.writer import is_outage, release_connection
-from console.worker.guard import insist
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending
+from console.store.db.writer import is_outage, release_connection
+from console.store.executions import executions
+from console.store.executions.insert import Parent
+from console.store.tasks import claim, complete, jobs, schedule
+from console.worker.retrying import insist
 
 import engine  # isort: skip
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from console.integrations import Outcome, Task
-    from console.store import hints
+    from console.store.db import signals
 
 log = structlog.get_logger(__name__)
 _PROTOCOL = "json"
@@ -65,7 +66,7 @@ class Own:
     ``trusted``: for the looks at what a call has started, and for its end.
     """
 
-    work: claims.Work
+    work: claim.Work
     region: str = ""
     trusted: bool = False
 
@@ -107,10 +108,10 @@ class Own:
 
 def is_own(task: Task) -> bool:
     """Tell whether a task calls Step Functions of this server."""
-    return task.service in tasks.NESTED and targets.is_here(targets.OWN, task.machine)
+    return task.service in schedule.NESTED and targets.is_here(targets.OWN, task.machine)
 
 
-def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
+def deliver(work: claim.Work, task: Task) -> Outcome | Waiting | None:
     """Make the call of a task and record its outcome with it; return it, or that it is waited for.
 
     None if the task had ended before, so that nothing was called.
@@ -136,7 +137,7 @@ def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
 class _Call:
     """A call of a task: what it asks for, and what its answer means to the task."""
 
-    work: claims.Work
+    work: claim.Work
     task: Task
     asked: aws.Request
 
@@ -161,7 +162,7 @@ class _Call:
 
     def _store(self, send: Callable[[], dict[str, Any]]) -> Outcome | None:
         """Make the change of a call and record its outcome (inside one transaction)."""
-        if not claims.still_started(self.work):
+        if not claim.still_started(self.work):
             return None
         outcome = self.outcome_of(send)
         return outcome if record(self.work, outcome) else None
@@ -212,7 +213,7 @@ class Waiting:
         """What came of it, once it is over; None if its task had ended before."""
 
     @property
-    def topic(self) -> hints.Topic:
+    def topic(self) -> signals.Topic:
         """Return what tells that a look may find the answer."""
         return self._wait.topic
 
@@ -236,7 +237,7 @@ class Waiting:
                 return self._record(self._call.refused(error))
 
     def _look(self) -> bool:
-        if not claims.still_started(self._call.work, lock=False):
+        if not claim.still_started(self._call.work, lock=False):
             return True
         found = self._wait.look()
         if isinstance(found, Pending):
@@ -253,7 +254,7 @@ class Waiting:
         """
 
         def store(send: Callable[[], dict[str, Any] | None]) -> Outcome | None:
-            if not claims.still_started(self._call.work):
+            if not claim.still_started(self._call.work):
                 raise _TaskEnded
             answer = send()
             if answer is None:
@@ -295,11 +296,11 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
     return send
 
 
-def _recorded(work: claims.Work, outcome: Outcome) -> Outcome | None:
+def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
     return outcome if insist(lambda: record(work, outcome), _INSIST_S) else None
 
 
-def record(work: claims.Work, outcome: Outcome) -> bool:
+def record(work: claim.Work, outcome: Outcome) -> bool:
     """Write down what came of a call; False if its task had ended before.
 
     Its end, or that it goes on elsewhere.
@@ -307,11 +308,11 @@ def record(work: claims.Work, outcome: Outcome) -> bool:
     if isinstance(outcome, integrations.Submitted):
         about = (work.task, outcome.output, outcome.job, outcome.look_s)
         return jobs.submit(work.execution_id, *about)
-    return endings.finish(work.execution_id, _message(work, outcome))
+    return complete.finish(work.execution_id, _message(work, outcome))
 
 
 def _message(
-    work: claims.Work, outcome: integrations.Succeeded | integrations.Failed
+    work: claim.Work, outcome: integrations.Succeeded | integrations.Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)

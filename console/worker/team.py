@@ -15,13 +15,15 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.store import claims, epoch, failures, hints, workers
-from console.worker.alone import Alone
-from console.worker.bus import NEAR_MS, Bus
-from console.worker.consumer import Consumer
+from console.store.db import epoch, signals
+from console.store.executions import engine_failures
+from console.store.tasks import claim, workers
+from console.worker.crash_journal import SEEN
 from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
-from console.worker.guard import insist, survive
-from console.worker.witness import SEEN
+from console.worker.pg_signals import NEAR_MS, Bus
+from console.worker.queue_consumer import Consumer
+from console.worker.retrying import insist, survive
+from console.worker.worker_lock import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +64,7 @@ class Team(Embedded):
 
     def start(self) -> None:
         """Take a lease and work beside the others."""
-        hints.carry_by(Bus("born"))
+        signals.carry_by(Bus("born"))
         super().start()
         self._consumer.start()
 
@@ -112,7 +114,7 @@ class Team(Embedded):
     def _enter(self) -> None:
         self._name = workers.enter()
         self._holds_lease = True
-        claims.work_as(self._name)
+        claim.work_as(self._name)
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
@@ -159,6 +161,6 @@ class Team(Embedded):
 
 def _blame(execution_id: int, task: int) -> None:
     if task:
-        claims.count_loss(execution_id, task)
+        claim.count_loss(execution_id, task)
     else:
-        failures.blame(execution_id)
+        engine_failures.blame(execution_id)

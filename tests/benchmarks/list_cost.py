@@ -105,10 +105,10 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
 
     from console import access
     from console.models import Membership, Project
-    from console.store import machines
-    from console.web import scan
-    from console.web.page import Yard
-    from console.web.wanted import Wanted
+    from console.store.machines import machines
+    from console.web.core.scope import Yard
+    from console.web.search import scan
+    from console.web.search.filters import Wanted
 
     call_command("migrate", verbosity=0)
     call_command("flush", interactive=False, verbosity=0)

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from console import access
 from console.models import AccessKey, Membership, StateMachine, Tag
-from console.store import tags
+from console.store.machines import tags
 from tests.console.store.helpers import PASS, WAIT, create
 
 if TYPE_CHECKING:

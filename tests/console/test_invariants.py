@@ -15,7 +15,9 @@ from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
-from console.store import activities, claims, clocks, deadlines, endings, history, tags
+from console.store.machines import tags
+from console.store.state import history
+from console.store.tasks import activities, claim, complete, expiry, timeouts
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -82,15 +84,15 @@ def answered(project: Project) -> tuple[Execution, str, str]:
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK, "answered"), 1)
     drain(execution)
-    work = claims.take_activity_task(ACTIVITY)
+    work = claim.take_activity_task(ACTIVITY)
     assert work is not None
-    endings.succeed(work.token, '"done"')
+    complete.succeed(work.token, '"done"')
     return drain(execution), work.token, work.idempotency_key
 
 
 @pytest.mark.parametrize(
     ("clock", "column"),
-    [(clocks.SCHEDULE_TO_START, "started_ms"), (clocks.SCHEDULE_TO_CLOSE, "close_due_ms")],
+    [(timeouts.SCHEDULE_TO_START, "started_ms"), (timeouts.SCHEDULE_TO_CLOSE, "close_due_ms")],
 )
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
@@ -99,7 +101,7 @@ def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, c
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     deadline = time.monotonic() + 20
-    while not deadlines.expire([(execution.pk, row.task)]):
+    while not expiry.expire([(execution.pk, row.task)]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert drain(execution).status == "FAILED"
@@ -150,12 +152,12 @@ def test_an_answer_that_is_lost(project: Project) -> None:
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK, "lost"), 1)
     drain(execution)
-    work = claims.take_activity_task(ACTIVITY)
+    work = claim.take_activity_task(ACTIVITY)
     assert work is not None
     drain(execution)
     send = {"send": "success", "token": work.token, "output": "1"}
     assert logged(send) == ["I10"]
-    endings.succeed(work.token, "1")
+    complete.succeed(work.token, "1")
     assert logged(send) == []
     InboxMessage.objects.all().delete()
     assert logged(send) == ["I10"]

@@ -17,8 +17,10 @@ from django.db import OperationalError
 from console.awsapi import asgi
 from console.awsapi.threads import Threads, at_once, written
 from console.models import Activity, Execution
-from console.store import activities, executions, writer
-from console.store.pending import Pending
+from console.store.db import writer
+from console.store.db.pending import Pending
+from console.store.executions import executions
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
 

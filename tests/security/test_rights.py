@@ -38,9 +38,13 @@ from console.models import (
     Tag,
     Version,
 )
-from console.store import activities, logs, map_runs, map_tasks, people, rules, tags, versions
-from console.store.audit import Actor
-from console.web.rights import ANYBODY, PAGES, SIGNED_IN
+from console.store.db.audit import Actor
+from console.store.events import rules
+from console.store.machines import log_groups, tags, versions
+from console.store.map_runs import map_runs, map_tasks
+from console.store.people import people
+from console.store.tasks import activities
+from console.web.core.rights import ANYBODY, PAGES, SIGNED_IN
 from tests.console.awsapi.world import MAP
 from tests.console.store.helpers import ROLE, WAIT, create, drain, start
 
@@ -266,7 +270,7 @@ def things(project: Project) -> None:
     rules.put(project, "us-east-1", "rule", pattern=json.dumps({"source": ["x"]}))
     target = {"Id": "t", "Arn": MACHINE, "RoleArn": ROLE}
     rules.put_targets(project, "us-east-1", "rule", [target])
-    logs.create_group(project, "us-east-1", "/ours", BY)
+    log_groups.create_group(project, "us-east-1", "/ours", BY)
 
 
 def rows() -> list[Any]:

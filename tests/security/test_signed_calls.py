@@ -26,9 +26,11 @@ from console import access, data_folder
 from console.awsapi import asgi, errors
 from console.errors import TaskTimedOut
 from console.models import Execution, Membership, Role
-from console.store import activities, claims, hints, people
-from console.store.audit import Actor
-from console.store.pending import Pending
+from console.store.db import signals
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending
+from console.store.people import people
+from console.store.tasks import activities, claim
 from tests.acceptance.server import Server
 from tests.console.store.helpers import ACTIVITY, WAIT, WORK, create, drain, start, types
 from tests.loops import looped
@@ -172,7 +174,7 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
     answers: list[tuple[int, dict[str, Any]]] = []
     waiting = threading.Thread(target=lambda: answers.append(through_the_edge(poll)))
     waiting.start()
-    while not hints.listening(("activity", ACTIVITY)):
+    while not signals.listening(("activity", ACTIVITY)):
         time.sleep(0.01)
     if how == "removed":
         people.remove_member(project, "robot", SIGNER)
@@ -185,7 +187,7 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
     wanted = "AccessDeniedException" if how == "demoted" else "UnrecognizedClientException"
     assert "taskToken" not in answers[0][1]
     assert answers[0][1]["__type"].endswith(wanted)
-    assert claims.take_activity_task(ACTIVITY, "another") is not None
+    assert claim.take_activity_task(ACTIVITY, "another") is not None
 
 
 def test_a_presigned_query_is_refused(key: AccessKey) -> None:
@@ -214,7 +216,7 @@ def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey
     activities.create(project, "us-east-1", "work")
     execution = start(create(project, WORK))
     drain(execution)
-    token = claims.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
+    token = claim.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
     secret = access.secret_for(key.key_id)
     made = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
     send(made)

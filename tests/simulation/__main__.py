@@ -54,7 +54,7 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
     from hypothesis.stateful import run_state_machine_as_test
 
     from console.models import Project
-    from console.store import activities
+    from console.store.tasks import activities
     from tests.console.store.helpers import REGION
     from tests.simulation.machine import Simulation
     from tests.simulation.world import prepare
@@ -93,7 +93,7 @@ def _database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA temp_store=MEMORY")
     # what is written while the database is made goes through this thread, too
-    from console.store import writer
+    from console.store.db import writer
 
     def put(fn: Callable[[], Any]) -> Callable[[], Any]:
         result = writer._write_here(fn)

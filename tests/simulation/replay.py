@@ -13,8 +13,8 @@ from django.conf import settings
 import engine
 from console.invariants.walk import OUTCOMES, Walk
 from console.models import Execution, HistoryEvent
-from console.store import births
-from console.store.caches import machines
+from console.store.executions import insert
+from console.store.state.caches import machines
 
 if TYPE_CHECKING:
     from console.invariants.found import Found
@@ -35,7 +35,7 @@ class Player:
         self.dues: dict[str, int] = {}
         self.end: engine.Finish | None = None
         name = execution.state_machine_arn.rpartition(":")[2]
-        (begun,) = births.prepare(execution, name).steps
+        (begun,) = insert.prepare(execution, name).steps
         self.take(begun)
 
     def take(self, made: engine.Step) -> None:

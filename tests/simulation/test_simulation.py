@@ -13,7 +13,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from console import clock
-from console.store import activities, caches, runs, writer
+from console.store.db import writer
+from console.store.executions import step
+from console.store.state import caches
+from console.store.tasks import activities
 from tests.console.store.helpers import REGION
 from tests.simulation.machine import Simulation
 from tests.simulation.world import prepare
@@ -57,8 +60,8 @@ def test_any_order(simulation: type[Simulation]) -> None:
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the fence that keeps late workers out, the same lives show it."""
-    open_ = runs._GUARD.replace("version = %s", "version <> -1 - %s")
-    assert open_ != runs._GUARD
-    monkeypatch.setattr(runs, "_GUARD", open_)
+    open_ = step._GUARD.replace("version = %s", "version <> -1 - %s")
+    assert open_ != step._GUARD
+    monkeypatch.setattr(step, "_GUARD", open_)
     with pytest.raises((AssertionError, IntegrityError)):
         run_state_machine_as_test(simulation, settings=settings(SMALL, phases=[Phase.generate]))

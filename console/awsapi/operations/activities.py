@@ -8,7 +8,8 @@ from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, seconds
 from console.awsapi.operations.tags import as_mapping
-from console.store import activities, tags
+from console.store.machines import tags
+from console.store.tasks import activities
 
 if TYPE_CHECKING:
     from console.models import Activity

@@ -16,8 +16,8 @@ from console.errors import (
 )
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
-from console.store import outbox, rules
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.events import outbox, rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,14 +9,16 @@ from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
 from console.integrations import mocks
-from console.store import executions, map_items, map_runs, versions
-from console.store import history as events
-from console.store import redrive as redriving
-from console.store.writer import is_embedded
+from console.store.db.writer import is_embedded
+from console.store.executions import executions
+from console.store.executions import redrive as redriving
+from console.store.machines import versions
+from console.store.map_runs import map_items, map_runs
+from console.store.state import history as events
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.pending import Pending
+    from console.store.db.pending import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0

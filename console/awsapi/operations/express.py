@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import StateMachineTypeNotSupported
 from console.models import Execution
-from console.store import executions, versions
-from console.store.births import EXPRESS_S
+from console.store.executions import executions
+from console.store.executions.insert import EXPRESS_S
+from console.store.machines import versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine

@@ -9,7 +9,7 @@ from console.awsapi import masking, paging
 from console.awsapi.operations.call import present
 from console.errors import InvalidToken, ServiceError
 from console.logs import patterns, read, streams
-from console.store import logs
+from console.store.machines import log_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,13 +36,13 @@ class InvalidParameter(ServiceError):
 
 def create_group(call: Call) -> dict[str, Any]:
     """CreateLogGroup."""
-    logs.create_group(call.project, call.region, call.params["logGroupName"], call.actor)
+    log_groups.create_group(call.project, call.region, call.params["logGroupName"], call.actor)
     return {}
 
 
 def delete_group(call: Call) -> dict[str, Any]:
     """DeleteLogGroup."""
-    logs.delete_group(call.project, call.region, call.params["logGroupName"], call.actor)
+    log_groups.delete_group(call.project, call.region, call.params["logGroupName"], call.actor)
     return {}
 
 
@@ -54,7 +54,7 @@ def describe_groups(call: Call) -> dict[str, Any]:
             "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
         )
     limit = params.get("limit") or _PAGE
-    rows = logs.groups_page(
+    rows = log_groups.groups_page(
         call.project,
         call.region,
         prefix=params.get("logGroupNamePrefix") or "",
@@ -91,7 +91,7 @@ def _wanted_group(call: Call) -> LogGroup:
     if bool(name) == bool(identifier):
         raise InvalidParameter("Exactly one of logGroupName and logGroupIdentifier must be given.")
     text = name or str(identifier).rpartition(":log-group:")[2].removesuffix(":*")
-    return logs.get_group(call.project, call.region, text)
+    return log_groups.get_group(call.project, call.region, text)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
 def _wanted_stream(group: LogGroup, name: str) -> Stream:
     found = streams.find(group, name)
     if found is None:
-        raise logs.GroupMissing(_NO_STREAM)
+        raise log_groups.GroupMissing(_NO_STREAM)
     return found
 
 

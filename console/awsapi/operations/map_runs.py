@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store import executions, map_counts, map_runs
+from console.store.executions import executions
+from console.store.map_runs import map_counts, map_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ from console.errors import (
     StateMachineTypeNotSupported,
     ValidationException,
 )
-from console.store import executions, logs, machines, tags, versions
+from console.store.executions import executions
+from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -69,7 +70,7 @@ def _configurations(call: Call) -> dict[str, str]:
     params = call.params
     logging = params.get("loggingConfiguration")
     if logging is not None:
-        logs.check(call.project, call.region, logging)
+        log_groups.check(call.project, call.region, logging)
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),

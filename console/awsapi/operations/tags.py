@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.store import tags
+from console.store.machines import tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

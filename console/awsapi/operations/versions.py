@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
-from console.store import machines, versions
+from console.store.machines import machines, versions
 
 if TYPE_CHECKING:
     from console.models import Alias, Version

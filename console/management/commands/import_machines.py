@@ -14,8 +14,8 @@ from console import arns
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
 from console.models import Project, StateMachine
-from console.store import machines, tags
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.machines import machines, tags
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

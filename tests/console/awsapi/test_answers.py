@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution
-from console.store import logs
+from console.store.machines import log_groups
 from tests.console.awsapi.world import (
     ACCOUNT,
     FAIL,
@@ -40,7 +40,7 @@ LOGGING = {
     "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": GROUP}}],
 }
 ACTIVITIES = {name: f"{ACCOUNT}:activity:{name}" for name in ("good", "bad", "slow")}
-UNSEEN = "never in a recording of the service: docs/events.md tells by which event instead"
+UNSEEN = "never in a recording of the service: docs/reference/asl.md tells by which event instead"
 NO_CAUSE = "a timeout has no cause [recorded]"
 NEVER = {
     "activityScheduleFailedEventDetails": UNSEEN,
@@ -330,7 +330,7 @@ def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) 
     """Over these calls, each member of each answer of the model has been there."""
     del worker
     settings.STEPYARD_FUNCTIONS = {name: f"{__name__}:{name}" for name in ("good", "bad", "slow")}
-    logs.create_group(world.principal.project, "us-east-1", "/all")
+    log_groups.create_group(world.principal.project, "us-east-1", "/all")
     wanted = {
         action: set(described(MODEL.operation_model(action).output_shape))
         for action in MODEL.operation_names

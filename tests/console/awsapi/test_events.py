@@ -13,8 +13,8 @@ from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations.call import Call
 from console.errors import ServiceError
 from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
-from console.store import rules
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import rules
 from tests.console.store.helpers import PASS, create
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
 from console.errors import AccessDeniedException, InvalidDefinition, ValidationException
 from console.models import Role
-from console.store.audit import Actor
-from console.trials import state
+from console.store.db.audit import Actor
+from console.test_state import state
 from tests.console.store.helpers import ROLE, function
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
 from console.models import Execution, Membership, Project, Role, StateMachine
-from console.store.audit import Actor
-from console.store.pending import Pending
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service()

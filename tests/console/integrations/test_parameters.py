@@ -10,7 +10,7 @@ import pytest
 import engine
 from console.integrations import parameters
 from console.models import TaskRow
-from console.web import scenario
+from console.web.test_state import scenario
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:

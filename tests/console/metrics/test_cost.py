@@ -11,9 +11,10 @@ import pytest
 from console import clock
 from console.metrics import cost
 from console.models import Execution, Price
-from console.store import machines, redrive
-from console.web.execution import ending
-from console.web.history import traced
+from console.store.executions import redrive
+from console.store.machines import machines
+from console.web.execution.page_parts import ending
+from console.web.history.traces import traced
 from tests.console.store.helpers import (
     PASS,
     REGION,

@@ -10,7 +10,8 @@ from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
-from console.store import activities, claims, deadlines, endings, executions
+from console.store.executions import executions
+from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -178,9 +179,9 @@ def test_activities_have_times_and_outcomes(project: Project) -> None:
     """Scheduled, started and succeeded once; the times add up."""
     activities.create(project, ACTIVITY.split(":")[3], "work")
     execution = drain(start(create(project, WORK)))
-    work = claims.take_activity_task(ACTIVITY, "me")
+    work = claim.take_activity_task(ACTIVITY, "me")
     assert work is not None
-    endings.succeed(work.token, "{}")
+    complete.succeed(work.token, "{}")
     drain(execution)
     names = [one for one in METRICS if one.startswith("Activit")]
     got = sums(project, *names, resource=ACTIVITY)
@@ -200,11 +201,11 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
     activities.create(project, ACTIVITY.split(":")[3], "work")
     work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=600, HeartbeatSeconds=60)
     execution = drain(start(create(project, work)))
-    taken = claims.take_activity_task(ACTIVITY, "me")
+    taken = claim.take_activity_task(ACTIVITY, "me")
     assert taken is not None
     drain(execution)
     TaskRow.objects.update(**{column: 1})
-    assert deadlines.expire([(execution.pk, taken.task)]) == 1
+    assert expiry.expire([(execution.pk, taken.task)]) == 1
     drain(execution)
     names = ("ActivitiesHeartbeatTimedOut", "ActivitiesTimedOut", "ActivitiesFailed")
     got = sums(project, *names, resource=ACTIVITY)

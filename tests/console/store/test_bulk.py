@@ -8,8 +8,8 @@ import pytest
 
 from console import clock
 from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
-from console.store import bulk, executions, redrive
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.executions import bulk, executions, redrive
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
 
 if TYPE_CHECKING:

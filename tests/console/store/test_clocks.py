@@ -8,7 +8,8 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, TaskRow
-from console.store import activities, claims, clocks, deadlines, tags
+from console.store.machines import tags
+from console.store.tasks import activities, claim, expiry, timeouts
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -38,7 +39,7 @@ def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Executio
 
 def taken() -> TaskRow:
     """Let a worker take the task; return its row."""
-    assert claims.take_activity_task(ACTIVITY, "w") is not None
+    assert claim.take_activity_task(ACTIVITY, "w") is not None
     return TaskRow.objects.get()
 
 
@@ -105,11 +106,11 @@ def test_a_task_that_nobody_took_times_out(project: Project) -> None:
     """The history has AWS's event without a start; no worker gets it, and the row says why."""
     execution, _ = task(project, {"scheduleToStart": "10"})
     late(execution)
-    assert claims.take_activity_task(ACTIVITY, "w") is None
+    assert claim.take_activity_task(ACTIVITY, "w") is None
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.Timeout")
     assert types(execution)[2:4] == ["ActivityScheduled", "ActivityTimedOut"]
-    assert TaskRow.objects.get().clock == clocks.SCHEDULE_TO_START
+    assert TaskRow.objects.get().clock == timeouts.SCHEDULE_TO_START
     assert_nothing_wrong()
 
 
@@ -117,9 +118,9 @@ def test_a_missed_heartbeat_is_named(project: Project) -> None:
     """The row says heartbeat though another clock was running."""
     execution, _ = task(project, {"heartbeat": "5", "startToClose": "50"})
     row = taken()
-    assert row.clock == clocks.START_TO_CLOSE
+    assert row.clock == timeouts.START_TO_CLOSE
     late(execution, "heartbeat_due_ms")
-    assert TaskRow.objects.get().clock == clocks.HEARTBEAT
+    assert TaskRow.objects.get().clock == timeouts.HEARTBEAT
     assert drain(execution).status == "FAILED"
 
 
@@ -140,9 +141,9 @@ def test_a_new_attempt_has_new_clocks(project: Project) -> None:
 def late(execution: Execution, column: str = "timeout_due_ms") -> None:
     """Let a clock of the open task run out."""
     row = TaskRow.objects.get(execution=execution)
-    assert deadlines.expire([(execution.pk, row.task)]) == 0
+    assert expiry.expire([(execution.pk, row.task)]) == 0
     TaskRow.objects.filter(task=row.task).update(**{column: 1})
-    assert deadlines.expire([(execution.pk, row.task)]) == 1
+    assert expiry.expire([(execution.pk, row.task)]) == 1
 
 
 def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None:

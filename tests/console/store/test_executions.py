@@ -17,8 +17,9 @@ from console.models import (
     StateMachine,
     Timer,
 )
-from console.store import executions, history, redrive, runs
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import executions, redrive, step
+from console.store.state import history
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
 
 
@@ -93,13 +94,13 @@ def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
 def test_a_late_step_writes_nothing(project: Project) -> None:
     """Whoever loaded an older version of a run is fenced off, and no event is doubled."""
     execution = start(create(project, PASS))
-    loaded = runs.take(execution.pk)
+    loaded = step.take(execution.pk)
     assert loaded is not None
     drain(execution)
     before = types(execution)
-    made = runs.advance(loaded)
-    with pytest.raises(runs.Fenced):
-        write(lambda: runs.commit(loaded, made))
+    made = step.advance(loaded)
+    with pytest.raises(step.Fenced):
+        write(lambda: step.commit(loaded, made))
     assert types(execution) == before
 
 
@@ -109,19 +110,19 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
     states["S1500"] = {"Type": "Succeed"}
     execution = start(create(project, {"StartAt": "S0", "States": states}))
 
-    def step() -> None:
+    def step_often() -> None:
         from django.db import connection
 
         for _ in range(200):
             try:
-                runs.step(execution.pk)
-            except runs.Fenced:
+                step.step(execution.pk)
+            except step.Fenced:
                 continue
             if Execution.objects.get(pk=execution.pk).status != "RUNNING":
                 break
         connection.close()
 
-    threads = [threading.Thread(target=step) for _ in range(16)]
+    threads = [threading.Thread(target=step_often) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

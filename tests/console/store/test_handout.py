@@ -8,7 +8,8 @@ import pytest
 from django.db import OperationalError
 
 from console.models import TaskRow
-from console.store import activities, handout, writer
+from console.store.db import writer
+from console.store.tasks import activities, handover
 from tests.console.store.helpers import create, drain, one, start
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
 
 def take() -> Any:
     """Take the oldest task for a worker."""
-    taking = handout.taking(ACTIVITY, "w")
+    taking = handover.taking(ACTIVITY, "w")
     return taking and taking.now()
 
 

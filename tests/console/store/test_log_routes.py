@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import apps
 
 from console.models import LogGroup, LogRoute, StateMachine
-from console.store import logs, machines
+from console.store.machines import log_groups, machines
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 
 if TYPE_CHECKING:
@@ -75,4 +75,4 @@ def test_machines_from_before_get_their_routes(project: Project) -> None:
     importlib.import_module("console.migrations.0021_logs").note_routes(apps, None)
     assert routes() == [("/team/a", "FATAL")]
     assert LogRoute.objects.get().since_ms == LogGroup.objects.get().created_ms == 7
-    assert logs.get_group(project, REGION, "/team/a").deleted_ms is None
+    assert log_groups.get_group(project, REGION, "/team/a").deleted_ms is None

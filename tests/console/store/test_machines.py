@@ -12,7 +12,8 @@ import pytest
 
 from console import clock, errors
 from console.models import AuditEntry, Execution, Project, StateMachine
-from console.store import births, executions, machines
+from console.store.executions import executions, insert
+from console.store.machines import machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start
 
 
@@ -147,7 +148,7 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
     def slowly(*arguments: Any, **more: Any) -> None:
         born.set()
         time.sleep(0.3)
-        births.give_birth(*arguments, **more)
+        insert.give_birth(*arguments, **more)
 
     def act(number: int) -> None:
         if number:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Timer, TokenBucket
-from console.store import activities, claims, endings, executions, health, workers
-from console.web import waiting
+from console.store.db import health
+from console.store.executions import executions
+from console.store.tasks import activities, claim, complete, workers
+from console.web.execution import waiting
 from console.worker.embedded import runnable
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -48,7 +50,7 @@ def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock
     activities.create(project, REGION, "work")
     execution = start(create(project, {**WORK, "StartAt": "A"}))
     taken = work_of(execution, now)
-    endings.succeed(taken.token, '"done"')
+    complete.succeed(taken.token, '"done"')
     drain(execution)
     assert "ActivitySucceeded" not in types(execution)
     executions.stop(execution)
@@ -61,7 +63,7 @@ def work_of(execution: Execution, now: Clock) -> Any:
         drain(execution)
         now.later(2000)
     drain(execution)
-    taken = claims.take_activity_task(ACTIVITY, "me")
+    taken = claim.take_activity_task(ACTIVITY, "me")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     return taken
 
@@ -81,7 +83,7 @@ def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock
     activities.create(project, REGION, "work")
     execution = start(create(project, WORK))
     taken = work_of(execution, now)
-    endings.succeed(taken.token, '"done"')
+    complete.succeed(taken.token, '"done"')
     drain(execution)
     assert held(execution) == ["transitions/1"]
     assert execution.pk not in runnable(workers.Share())
@@ -105,9 +107,9 @@ def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, no
         now.later(1_000_000)
         drain(execution)
     for _ in range(219):
-        taken = claims.take_activity_task(ACTIVITY, "me")
+        taken = claim.take_activity_task(ACTIVITY, "me")
         assert taken is not None
-        endings.succeed(taken.token, "1")
+        complete.succeed(taken.token, "1")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     executions.stop(execution)
     assert types(execution).count("ActivitySucceeded") == 219

@@ -8,8 +8,8 @@ import pytest
 
 from console.errors import AccessDeniedException, ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Project, Role
-from console.store import people
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.people import people
 from tests.console.store.helpers import crowd
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""F13: eight answer the same task at once - has one of them won, and does the history agree?"""
+"""Eight answer the same task at once - has one of them won, and does the history agree?"""
 
 from __future__ import annotations
 
@@ -10,17 +10,9 @@ import pytest
 
 from console.errors import ServiceError, TaskTimedOut
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store import (
-    activities,
-    answers,
-    audit,
-    claims,
-    deadlines,
-    endings,
-    executions,
-    redrive,
-    rows,
-)
+from console.store.db import audit, rows
+from console.store.executions import executions, redrive
+from console.store.tasks import activities, claim, complete, expiry, manual
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -44,15 +36,15 @@ BEN = audit.Actor("ben")
 
 
 @pytest.fixture
-def open_task(project: Project) -> Callable[[str], tuple[Execution, claims.Work]]:
+def open_task(project: Project) -> Callable[[str], tuple[Execution, claim.Work]]:
     """Return a function: name -> an execution and its one task, which a worker has."""
     activities.create(project, REGION, "work")
     machine = create(project, TIMED)
 
-    def make(name: str) -> tuple[Execution, claims.Work]:
+    def make(name: str) -> tuple[Execution, claim.Work]:
         execution = start(machine, name=name)
         drain(execution)
-        work = claims.take_activity_task(ACTIVITY, "w")
+        work = claim.take_activity_task(ACTIVITY, "w")
         assert work is not None
         return execution, work
 
@@ -66,27 +58,27 @@ def ending(execution: Execution) -> tuple[str, dict[str, Any]]:
     return row.type, json.loads(row.details)
 
 
-def sender(execution: Execution, work: claims.Work) -> Callable[[int], str]:
+def sender(execution: Execution, work: claim.Work) -> Callable[[int], str]:
     """Return what each of eight does: succeed, fail, by token or by hand, or keep alive."""
 
     def act(number: int) -> str:
         match number % 4:
             case 0:
-                endings.succeed(work.token, f'"{number}"')
+                complete.succeed(work.token, f'"{number}"')
             case 1:
-                endings.fail(work.token, f"E{number}", "cause")
+                complete.fail(work.token, f"E{number}", "cause")
             case 2:
-                answers.succeed(execution, work.task, f'"{number}"', BEN)
+                manual.succeed(execution, work.task, f'"{number}"', BEN)
             case _:
-                endings.heartbeat(work.token)
+                complete.heartbeat(work.token)
                 return ""
         return str(number)
 
     return act
 
 
-def test_f13_one_of_eight_senders_wins_each_time(
-    open_task: Callable[[str], tuple[Execution, claims.Work]],
+def test_one_of_eight_senders_wins_each_time(
+    open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """The others hear TaskTimedOut, a heartbeat ends nothing, the history is the winner's."""
     for round_ in range(ROUNDS):
@@ -102,18 +94,18 @@ def test_f13_one_of_eight_senders_wins_each_time(
     assert_nothing_wrong()
 
 
-def test_f13_a_deadline_and_the_answers_have_one_winner(
-    open_task: Callable[[str], tuple[Execution, claims.Work]],
+def test_a_deadline_and_the_answers_have_one_winner(
+    open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """When time runs out as the answers come in, either it or one answer counts."""
     for round_ in range(ROUNDS):
         execution, work = open_task(f"x{round_}")
         TaskRow.objects.filter(execution=execution).update(timeout_due_ms=1)
 
-        def act(number: int, execution: Execution = execution, work: claims.Work = work) -> bool:
+        def act(number: int, execution: Execution = execution, work: claim.Work = work) -> bool:
             if number < 2:
-                return deadlines.expire([(execution.pk, work.task)]) == 1
-            endings.succeed(work.token, str(number))
+                return expiry.expire([(execution.pk, work.task)]) == 1
+            complete.succeed(work.token, str(number))
             return True
 
         results = crowd(8, act)
@@ -125,18 +117,18 @@ def test_f13_a_deadline_and_the_answers_have_one_winner(
     assert_nothing_wrong()
 
 
-def test_f13_a_stop_and_the_answers_leave_one_end(
-    open_task: Callable[[str], tuple[Execution, claims.Work]],
+def test_a_stop_and_the_answers_leave_one_end(
+    open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """An answer that was taken before the stop may be in the history; one after it never is."""
     for round_ in range(ROUNDS):
         execution, work = open_task(f"x{round_}")
 
-        def act(number: int, execution: Execution = execution, work: claims.Work = work) -> str:
+        def act(number: int, execution: Execution = execution, work: claim.Work = work) -> str:
             if number == 0:
                 executions.stop(execution, cause="race")
                 return "stopped"
-            endings.succeed(work.token, str(number))
+            complete.succeed(work.token, str(number))
             return "answered"
 
         results = crowd(8, act)
@@ -151,21 +143,21 @@ def test_f13_a_stop_and_the_answers_leave_one_end(
     assert_nothing_wrong()
 
 
-def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
-    open_task: Callable[[str], tuple[Execution, claims.Work]],
+def test_the_token_before_a_redrive_ends_nothing_after_it(
+    open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """The redriven task has a token of its own, and only that one opens it."""
     execution, work = open_task("x")
     executions.stop(execution)
     redrive.redrive(Execution.objects.get(pk=execution.pk))
     drain(execution)
-    again = claims.take_activity_task(ACTIVITY, "w")
+    again = claim.take_activity_task(ACTIVITY, "w")
     assert again is not None
     assert again.token != work.token
 
     def act(number: int) -> str:
         token = again.token if number == 0 else work.token
-        endings.succeed(token, str(number))
+        complete.succeed(token, str(number))
         return str(number)
 
     results = crowd(8, act)
@@ -174,7 +166,7 @@ def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
     assert not InboxMessage.objects.exists()
 
 
-def test_f3_many_callers_of_one_name_start_one_execution(
+def test_many_callers_of_one_name_start_one_execution(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each looks for the name before any of them has written it; all get the same execution."""
@@ -193,7 +185,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
     assert found == [Execution.objects.get(name="same").pk] * 8
 
 
-def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
+def test_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
     """An operator answers as workers poll: the history has one start, whoever it was."""
     activities.create(project, REGION, "work")
     machine = create(project, TIMED)
@@ -204,13 +196,13 @@ def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> 
 
         def act(number: int, execution: Execution = execution, task: int = task) -> Any:
             if number < 4:
-                return claims.take_activity_task(ACTIVITY, f"w{number}")
-            return answers.succeed(execution, task, str(number), BEN)
+                return claim.take_activity_task(ACTIVITY, f"w{number}")
+            return manual.succeed(execution, task, str(number), BEN)
 
         results = crowd(8, act)
         refused = [one for one in results if isinstance(one, Exception)]
         assert [type(one) for one in refused] == [TaskTimedOut] * 3
-        assert sum(isinstance(one, claims.Work) for one in results) <= 1
+        assert sum(isinstance(one, claim.Work) for one in results) <= 1
         assert drain(execution).status == "SUCCEEDED"
         assert types(execution).count("ActivityStarted") == 1
         assert types(execution).count("ActivitySucceeded") == 1

@@ -6,8 +6,8 @@ import pytest
 from django.forms.models import model_to_dict
 
 from console.models import Execution, HistoryEvent, Project, RunRow, StateMachine
-from console.store import rows
-from console.store.writer import write
+from console.store.db import rows
+from console.store.db.writer import write
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 
 

@@ -12,8 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from console import errors, quotas
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
-from console.store import activities, births, executions, throttle
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import executions, insert
+from console.store.state import throttle
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
 if TYPE_CHECKING:
@@ -134,10 +136,10 @@ def test_nesting_is_limited(project: Project, given: Any) -> None:
     """The refusal says how deep it would be, and which quota that is."""
     machine = create(project, PASS)
     given({"nesting_depth": 3})
-    parent = births.Parent(1, 2)
+    parent = insert.Parent(1, 2)
     assert executions.start(machine, parent=parent).depth == 3
     with pytest.raises(errors.ExecutionLimitExceeded, match=r"got 4 .* wanted at most 3 .*nesting"):
-        executions.start(machine, parent=births.Parent(1, 3))
+        executions.start(machine, parent=insert.Parent(1, 3))
 
 
 @pytest.mark.parametrize(

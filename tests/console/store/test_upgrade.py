@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from console import execution_rights
 from console.models import AuditEntry, Execution, Project, StateMachine, Version
-from console.store.executions import start
+from console.store.executions.executions import start
 from tests.console.store.helpers import create
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import errors
-from console.store import executions, machines, tags, versions
+from console.store.executions import executions
+from console.store.machines import machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
-from console.store import claims, epoch, hints, runs, workers
+from console.store.db import epoch, signals
+from console.store.executions import step
+from console.store.tasks import claim, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
 def own_name() -> Iterator[None]:
     """Give the process its usual name and epoch back."""
     yield
-    claims.work_as("")
+    claim.work_as("")
     epoch.forget()
 
 
@@ -33,8 +35,8 @@ def called(project: Project) -> tuple[Execution, int, str]:
     drain(execution)
     number = TaskRow.objects.get().task
     name = workers.enter()
-    claims.work_as(name)
-    assert claims.claim(execution.pk, number) is not None
+    claim.work_as(name)
+    assert claim.claim(execution.pk, number) is not None
     return execution, number, name
 
 
@@ -62,8 +64,8 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     part, dead = workers.look(other)
     assert (part, dead) == (workers.Share(0, 1), [name])
     assert workers.bury(dead) == 1
-    claims.work_as(other)
-    work = claims.claim(execution.pk, number)
+    claim.work_as(other)
+    work = claim.claim(execution.pk, number)
     assert work is not None
     assert work.dispatches == 2
 
@@ -108,7 +110,7 @@ def test_shares_cover_everything_once(project: Project) -> None:
     machine = create(project, WAIT)
     started = {start(machine).pk for _ in range(7)}
     for number in started:
-        while runs.step(number):
+        while step.step(number):
             pass
     names = [workers.enter() for _ in range(3)]
     parts = [workers.look(name)[0] for name in names]
@@ -128,8 +130,8 @@ def test_a_step_of_an_older_epoch_writes_nothing(project: Project) -> None:
     execution = start(create(project, PASS))
     epoch.mine()
     epoch.begin()
-    with pytest.raises(runs.Fenced):
-        runs.step(execution.pk)
+    with pytest.raises(step.Fenced):
+        step.step(execution.pk)
     assert epoch.is_over()
     epoch.forget()
     assert drain(execution).status == "SUCCEEDED"
@@ -151,16 +153,16 @@ class Kept:
         self.taken: list[tuple[object, ...]] = []
         self.written: list[tuple[object, ...]] = []
 
-    def takes(self, topic: hints.Topic) -> bool:
+    def takes(self, topic: signals.Topic) -> bool:
         """Take births."""
         return topic == ("born",)
 
-    def keeps(self, topic: hints.Topic) -> bool:
+    def keeps(self, topic: signals.Topic) -> bool:
         """Keep none here."""
         del topic
         return False
 
-    def carry(self, topic: hints.Topic, what: tuple[object, ...]) -> None:
+    def carry(self, topic: signals.Topic, what: tuple[object, ...]) -> None:
         """Remember."""
         self.taken.append((*topic, *what))
 
@@ -179,12 +181,12 @@ def test_hints_travel_with_their_transaction(project: Project) -> None:
     from django.db import connection
 
     carrier, here = Kept(), []
-    hints.carry_by(carrier)
-    end = hints.listen(("born",), here.append)
+    signals.carry_by(carrier)
+    end = signals.listen(("born",), here.append)
     try:
         execution = start(create(project, PASS))
     finally:
-        hints.carry_by(None)
+        signals.carry_by(None)
         end()
     assert here == []
     got = carrier.written if connection.vendor == "postgresql" else carrier.taken

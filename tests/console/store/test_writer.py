@@ -9,9 +9,10 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
-from console.store import activities, health, hints, writer
-from console.store.outcomes import Answer
-from console.store.writer import is_outage, write
+from console.store.db import health, signals, writer
+from console.store.db.outcomes import Answer
+from console.store.db.writer import is_outage, write
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def test_a_listener_that_raises_does_not_undo_what_is_committed(project: Project
         del execution_id
         raise RuntimeError("nobody listens any more")
 
-    ends = [hints.listen(("wake",), breaks), hints.listen(("ended",), told.append)]
+    ends = [signals.listen(("wake",), breaks), signals.listen(("ended",), told.append)]
     try:
         execution = start(create(project, PASS))
     finally:

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, BulkJob, Execution
-from console.store import bulk
-from console.web.views.bulk import numbers, ranges
+from console.store.executions import bulk
+from console.web.bulk.bulk_views import numbers, ranges
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import text
 from tests.console.web.test_wanted import seed

@@ -181,7 +181,7 @@ def test_names_from_people_cannot_break_the_exposition(
     from console.metrics.openmetrics import text as exposition
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
-    from console.store.writer import write
+    from console.store.db.writer import write
 
     odd = 'a"b\\c\nd'
     tally = Tally()

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from console.web.compare import diff
+from console.web.execution.compare import diff
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import HistoryEvent
-from console.web.eventfilter import moment
-from console.web.views.history import harmless
-from console.web.words import iso
+from console.web.core.formatting import iso
+from console.web.execution.history_views import harmless
+from console.web.history.event_filter import moment
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
 

@@ -13,8 +13,9 @@ from django.test import RequestFactory
 
 import engine
 from console import access
-from console.web import commands, mermaid
-from console.web.page import Yard
+from console.web.core import cli_commands
+from console.web.core.scope import Yard
+from console.web.graph import mermaid
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 from tests.console.web.test_source import NESTED
@@ -108,8 +109,8 @@ def test_an_input_is_one_argument(project: Project) -> None:
     here = Yard(access.Principal(user, project, "owner"), "us-east-1")
     given = {"it's": '$(x) `y` "z"\n'}
     execution = start(create(project, CHAIN), given)
-    again = shlex.split(commands.of_execution(request, here, execution)[0].text)
+    again = shlex.split(cli_commands.of_execution(request, here, execution)[0].text)
     assert json.loads(again[again.index("--input") + 1]) == given
     assert again[again.index("--state-machine-arn") + 1] == execution.state_machine_arn
     execution.input = json.dumps("x" * 20_000)
-    assert "file://input.json" in commands.of_execution(request, here, execution)[0].text
+    assert "file://input.json" in cli_commands.of_execution(request, here, execution)[0].text

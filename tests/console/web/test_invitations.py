@@ -11,8 +11,8 @@ from django.test import Client
 from console import clock
 from console.errors import AccessDeniedException
 from console.models import AuditEntry, Invitation, Membership, Project
-from console.store import invitations, login_attempts, people
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.people import invitations, login_attempts, people
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import MARKUP, text
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.web import svg
+from console.web.graph import svg
 from tests.console.store.helpers import create, start
 from tests.console.web.helpers import page, text
 from tests.console.web.workflows import chain, choices

@@ -10,7 +10,7 @@ from django.test import Client
 
 from console import access, clock
 from console.models import AuditEntry, LoginAttempts
-from console.store import login_attempts
+from console.store.people import login_attempts
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import text
 

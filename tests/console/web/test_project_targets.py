@@ -13,8 +13,10 @@ import pytest
 from console import access
 from console.awsapi import services
 from console.models import AuditEntry, Delivery, Execution, HistoryEvent, Membership, Project
-from console.store import activities, people, rules
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import rules
+from console.store.people import people
+from console.store.tasks import activities
 from tests.console.store.helpers import REGION, create, ended, function, one, start
 from tests.console.web.helpers import page, text
 from tests.console.worker.courier import carry_all, happened, rule_to

@@ -11,7 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Delivery, EventRule, EventTarget, OutboxEvent
-from console.store import audit, outbox, rules
+from console.store.db import audit
+from console.store.events import outbox, rules
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 

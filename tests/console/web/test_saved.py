@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, SavedView
-from console.store import saved_views
-from console.store.audit import NOBODY
-from console.web import scan
+from console.store.db.audit import NOBODY
+from console.store.people import saved_views
+from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import text
 

@@ -12,8 +12,10 @@ import engine
 from console.integrations import mocks
 from console.integrations.outcome import Failed, Succeeded
 from console.models import Execution, TaskRow, Timer
-from console.store import activities, executions, inbox
-from console.store import redrive as redrives
+from console.store.executions import executions
+from console.store.executions import redrive as redrives
+from console.store.state import inbox
+from console.store.tasks import activities
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,

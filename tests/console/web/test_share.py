@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry, Execution, Membership
-from console.store import shares
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.people import shares
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_poster import DEFINITION, words

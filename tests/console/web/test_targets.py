@@ -9,7 +9,7 @@ import pytest
 from console.integrations import targets
 from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
-from console.store import switches, tags
+from console.store.machines import machine_options, tags
 from tests.console.store.helpers import create, function
 from tests.console.web.helpers import MARKUP, text
 
@@ -133,20 +133,24 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
 ) -> None:
     """As the tags have them, else as AWS does; a change is in the audit, a viewer's refused."""
     machine = create(project, CALLS)
-    tags.put(machine.arn, {switches.CHILD_POLICY: "terminate"})
+    tags.put(machine.arn, {machine_options.CHILD_POLICY: "terminate"})
     shown = text(client.get("/machines/machine/calls/"))
     assert "<option selected>terminate" in shown
     assert "<option selected>redispatch" in shown
-    sent = {switches.CHILD_POLICY: "abandon", switches.ON_WORKER_LOSS: "fail", "team": "a"}
+    sent = {
+        machine_options.CHILD_POLICY: "abandon",
+        machine_options.ON_WORKER_LOSS: "fail",
+        "team": "a",
+    }
     assert client.post("/machines/machine/calls/", sent).status_code == 302
     assert tags.of(machine.arn) == {
-        switches.CHILD_POLICY: "abandon",
-        switches.ON_WORKER_LOSS: "fail",
+        machine_options.CHILD_POLICY: "abandon",
+        machine_options.ON_WORKER_LOSS: "fail",
     }
     row = AuditEntry.objects.get(action="TagResource")
     assert (row.actor, row.target) == ("editor", machine.arn)
     assert "stepyard:onWorkerLoss=fail" in row.reason
-    wrong = client.post("/machines/machine/calls/", {switches.CHILD_POLICY: "explode"})
+    wrong = client.post("/machines/machine/calls/", {machine_options.CHILD_POLICY: "explode"})
     assert "wanted one of abandon" in text(wrong, 422)
     operator = signed_in("operator")
     assert operator.post("/machines/machine/calls/", sent).status_code == 403

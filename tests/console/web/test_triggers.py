@@ -12,9 +12,9 @@ from django.test import Client
 
 from console.errors import StateMachineDeleting
 from console.models import AuditEntry, Execution, StartLink, StateMachine
-from console.store import start_links
-from console.store.audit import Actor
-from console.web.views import triggers
+from console.store.db.audit import Actor
+from console.store.events import start_links
+from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, WAIT, create, one
 from tests.console.web.helpers import MARKUP, text
 
@@ -81,7 +81,7 @@ def test_the_caller_is_not_kept_waiting_for_ever(
     project: Project, worker: Any, monkeypatch: Any
 ) -> None:
     """A slow execution goes on; its caller hears what API Gateway says."""
-    monkeypatch.setattr(triggers, "LONGEST_S", 0.2)
+    monkeypatch.setattr(trigger_views, "LONGEST_S", 0.2)
     nap = one("W", Type="Wait", Seconds=2)
     status, answer = post(linked(create(project, nap), "EXPRESS"))
     assert (status, answer) == (504, {"message": "Endpoint request timed out"})

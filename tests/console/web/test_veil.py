@@ -7,7 +7,7 @@ import json
 import pytest
 
 import engine
-from console.masking.veil import MASK, Veil, filled
+from console.masking.mask import MASK, Veil, filled
 
 
 def veil(*paths: str, values: tuple[str, ...] = ()) -> Veil:

@@ -10,11 +10,11 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, MapRun
-from console.store import executions
-from console.store.audit import Actor
-from console.web import scan
-from console.web.wanted import Wanted, moment, span
-from console.web.words import DAY, HOUR, MINUTE
+from console.store.db.audit import Actor
+from console.store.executions import executions
+from console.web.core.formatting import DAY, HOUR, MINUTE
+from console.web.search import scan
+from console.web.search.filters import Wanted, moment, span
 from tests.console.store.helpers import PASS, WAIT, create, start
 from tests.console.web.helpers import MARKUP, text
 

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from console.models import Delivery, EventRule, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def happened(project: Project) -> str:
 def carry_all() -> None:
     """Carry whatever is due, in this thread."""
     for number in deliveries.claim(100):
-        couriers.carry(number)
+        outbox_relay.carry(number)
 
 
 def until(check: Any, seconds: float = 10) -> None:

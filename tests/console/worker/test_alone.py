@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from console import migrations
-from console.store import identity
-from console.worker import Embedded, alone
+from console.store.db import identity
+from console.worker import Embedded, worker_lock
 from tests.console.store.helpers import PASS, create, ended, start
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def test_a_second_worker_is_refused(
     """While the first one lives; afterwards it may start."""
     if connection.vendor != "postgresql":
         return  # there the data folder is locked
-    monkeypatch.setattr(alone, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(worker_lock, "_PATIENCE_S", 0.2)
     second = Embedded()
-    with pytest.raises(alone.NotAlone, match=r"another worker is running on database.*stop"):
+    with pytest.raises(worker_lock.NotAlone, match=r"another worker is running on database.*stop"):
         second.start()
     worker.stop()
     second.start()
@@ -82,7 +82,7 @@ def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -
     del project
     if connection.vendor != "postgresql":
         return  # no sessions to be cut
-    other = alone.Alone()
+    other = worker_lock.Alone()
     worker._alone.leave()
     other.take()
     try:

@@ -10,8 +10,8 @@ import pytest
 
 from console.integrations import notices
 from console.models import Delivery, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live
 
@@ -26,7 +26,7 @@ def life(machine: StateMachine) -> None:
     while outbox.route():
         pass
     while numbers := deliveries.claim(1):
-        couriers.carry(numbers[0])
+        outbox_relay.carry(numbers[0])
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -22,19 +22,12 @@ from console.models import (
     StateMachine,
     Version,
 )
-from console.store import (
-    bulk,
-    executions,
-    machines,
-    map_runs,
-    redrive,
-    replays,
-    rules,
-    start_links,
-    versions,
-)
-from console.store.audit import Actor
-from console.web.views import triggers
+from console.store.db.audit import Actor
+from console.store.events import rules, start_links
+from console.store.executions import bulk, executions, redrive, replay
+from console.store.machines import machines, versions
+from console.store.map_runs import map_runs
+from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
 from tests.console.worker.courier import carry_all
 from tests.console.worker.nesting import (
@@ -209,10 +202,10 @@ def test_a_replay_keeps_who_wrote_what_it_runs(project: Project, prey: StateMach
     machine = machine_of(project, "ed", calling("testState", **REVEAL))
     origin = outcome(machine, "ana")
     machines.update(machine, definition=json.dumps(deleting(prey)), actor=Actor("ana"))
-    again = replays.start(origin, "Call", input="{}", actor=Actor("ana"))
+    again = replay.start(origin, "Call", input="{}", actor=Actor("ana"))
     assert refused(worked(drain(again)), "RevealSecrets")
     origin.state_machine = StateMachine.objects.get(pk=machine.pk)
-    changed = replays.start(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
+    changed = replay.start(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
     assert worked(drain(changed)).status == "SUCCEEDED"
 
 
@@ -266,7 +259,7 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
 
 
 def _deliver() -> None:
-    from console.store import deliveries, outbox
+    from console.store.events import deliveries, outbox
 
     deliveries.fire_due()
     while outbox.route():
@@ -279,7 +272,7 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
     machine = machine_of(project, "ana", deleting(prey))
     link, _ = start_links.make(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
-    found = drain(triggers._started(link, "{}", None))
+    found = drain(trigger_views._started(link, "{}", None))
     assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
     assert refused(worked(found), "DeleteStateMachine")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.worker import Embedded, embedded, pool
-from console.worker.pool import Pool
+from console.worker import Embedded, call_pool, embedded
+from console.worker.call_pool import Pool
 from tests.console.store.helpers import create, ended, function, one, start
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
 
 def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once; a replaced thread ends with its job and makes room again."""
-    monkeypatch.setattr(pool, "MAX_HUNG", 1)
+    monkeypatch.setattr(call_pool, "MAX_HUNG", 1)
     jobs = Pool(1, "test")
     for number in (1, 2):
         jobs.submit(lambda: let_go.wait(60) and None, key=number)

@@ -14,7 +14,8 @@ import pytest
 
 from console import errors
 from console.models import Execution, MapRun
-from console.store import executions, history, redrive
+from console.store.executions import executions, redrive
+from console.store.state import history
 from console.worker import Embedded
 from tests.console.store.helpers import (
     assert_nothing_wrong,
@@ -227,9 +228,9 @@ def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
     outcomes = crowd(6, lambda _: redrive.redrive(Execution.objects.get(pk=execution.pk)))
     won = [one for one in outcomes if isinstance(one, int)]
     assert len(won) == 1
-    from console.store import runs
+    from console.store.executions import step
 
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     assert types(execution).count("ExecutionRedriven") == 1
 

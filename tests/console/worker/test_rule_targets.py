@@ -9,8 +9,8 @@ import pytest
 from django.core import mail
 
 from console.models import Delivery, EventRule, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until
 
@@ -94,7 +94,7 @@ def test_a_rule_does_not_go_round(project: Project) -> None:
     assert Execution.objects.filter(started_by="rule rule").count() == 2
     dead = Delivery.objects.filter(status="dead")
     assert dead.count() == 4
-    assert {one.last_error for one in dead} == {couriers._ROUND}
+    assert {one.last_error for one in dead} == {outbox_relay._ROUND}
 
 
 def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:

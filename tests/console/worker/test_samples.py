@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import access, trials
+from console import access, test_state
 from console.integrations import Failed, Task, explain, invoke, targets
 from console.management.serving import load_samples
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS
-from console.store import claims, machines
-from console.web import calls
+from console.store.machines import machines
+from console.store.tasks import claim
+from console.web.machines import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start
 
 import engine  # isort: skip
@@ -91,7 +92,7 @@ def test_the_workers_of_a_team_get_the_tasks_of_their_activity(
     theirs = start(sample(project, "FunWithMath"), [3, 2])
     assert ended(theirs).status == "SUCCEEDED"
     worker.sweep()  # which offers whatever it takes for work of this server
-    work = claims.take_activity_task(arn, "a worker of the team")
+    work = claim.take_activity_task(arn, "a worker of the team")
     assert work is not None
     assert (work.execution_arn, work.input) == (mine.arn, "[1, 2]")
     assert work.dispatches == 1
@@ -142,7 +143,7 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
     principal = access.Principal(person, project, "owner")
     asked = {"definition": json.dumps(NOTIFY["States"]["N"]), "input": json.dumps(CUSTOMER)}
     for role, wanted in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
-        answer = trials.try_state(principal, "us-east-1", asked | {"roleArn": role})
+        answer = test_state.try_state(principal, "us-east-1", asked | {"roleArn": role})
         assert answer["status"] == wanted
 
 

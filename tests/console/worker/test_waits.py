@@ -16,9 +16,13 @@ from console import integrations
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
-from console.store import activities, executions, hints, machines, masks, redrive
-from console.store.audit import Actor
-from console.worker import Embedded, delivery, embedded, own_calls
+from console.store.db import signals
+from console.store.db.audit import Actor
+from console.store.executions import executions, redrive
+from console.store.machines import machines
+from console.store.people import masks
+from console.store.tasks import activities
+from console.worker import Embedded, embedded, own_calls, task_delivery
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -106,7 +110,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
-    return delivery.deliver(execution.pk, task)
+    return task_delivery.deliver(execution.pk, task)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -135,7 +139,7 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
     poller = executions.start(machine, input=text)
-    until(lambda: hints.listening(("activity", ACTIVITY)) == 2 * THREADS)
+    until(lambda: signals.listening(("activity", ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
     assert ended(executions.start(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
@@ -144,7 +148,7 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
-    assert hints.listening(("activity", ACTIVITY)) == 0
+    assert signals.listening(("activity", ACTIVITY)) == 0
 
 
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
@@ -156,7 +160,7 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
     until(lambda: len(few._waits) == 1)
     executions.stop(parent)
     until(lambda: not len(few._waits))
-    assert hints.listening(("activity", ACTIVITY)) == 0
+    assert signals.listening(("activity", ACTIVITY)) == 0
     assert not few._offered
 
 
@@ -242,7 +246,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
     found: list[Any] = [OperationalError("gone"), None, {"a": 1}]
 
     def look() -> dict[str, Any] | None:
-        hints.pass_on(("test",))
+        signals.pass_on(("test",))
         now = found.pop(0)
         if isinstance(now, Exception):
             raise now
@@ -401,7 +405,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
         under_way.set()
         assert go_on.wait(20)
 
-    monkeypatch.setattr(delivery, "look", look)
+    monkeypatch.setattr(task_delivery, "look", look)
     worker._due("look", 7, 1)
     assert under_way.wait(20)
     worker._due("look", 7, 1)

@@ -7,8 +7,8 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from console.store import failures, runs
-from console.worker.witness import Witness
+from console.store.executions import engine_failures, step
+from console.worker.crash_journal import Witness
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def test_the_third_death_ends_the_execution(project: Project) -> None:
     machine = create(project, PASS)
     good, bad = start(machine), start(machine)
     for _ in range(2):
-        failures.blame(good.pk)
-        failures.blame(bad.pk)
+        engine_failures.blame(good.pk)
+        engine_failures.blame(bad.pk)
     assert drain(good).status == "SUCCEEDED"
-    failures.blame(bad.pk)
+    engine_failures.blame(bad.pk)
     bad.refresh_from_db()
     assert (bad.status, bad.error) == ("FAILED", "States.Runtime")
-    assert not runs.step(bad.pk)
+    assert not step.step(bad.pk)
