@@ -13,6 +13,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import StartLink, StateMachine
+from console.statuses import MachineStatus
 from console.store.db import audit, rows
 from console.store.db.writer import write
 
@@ -36,7 +37,7 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
         row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
-        if row.status == "DELETING":
+        if row.status == MachineStatus.DELETING:
             raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
         if StartLink.objects.filter(machine=machine, revoked_ms=None).count() >= _MOST:
             raise ValidationException(f"At most {_MOST} start links a machine: revoke an old one.")

@@ -17,6 +17,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import Alias, StateMachine, Version
+from console.statuses import MachineStatus
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines import machines
@@ -222,7 +223,7 @@ def _active(machine: StateMachine) -> StateMachine:
 
 
 def _check_active(machine: StateMachine) -> None:
-    if machine.status == "DELETING":
+    if machine.status == MachineStatus.DELETING:
         raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
 
 

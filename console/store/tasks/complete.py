@@ -18,6 +18,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import TaskRow
+from console.statuses import TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
@@ -78,7 +79,9 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         now_ms = clock.now_ms()
         due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
+        if not found.exclude(status=TaskStatus.CLOSED).update(
+            heartbeat_ms=now_ms, heartbeat_due_ms=due_ms
+        ):
             raise _too_late()
         if due_ms:
             signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
@@ -107,7 +110,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
     row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
     if row is None or (project is not None and _owner(row) != project.pk):
         raise TaskDoesNotExist("Task does not exist: 'Provided task does not exist anymore'")
-    if row.status == "closed":
+    if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
 
