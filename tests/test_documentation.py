@@ -16,6 +16,7 @@ from console.awsapi.services import SERVICES
 from console.metrics.names import METRICS
 from console.quotas import Quotas
 from tests import citations
+from tests.chaos.scenarios import SCENARIOS
 from tests.rows import ROWS
 
 if TYPE_CHECKING:
@@ -192,6 +193,14 @@ def test_every_page_of_the_console_is_documented() -> None:
     shown = {route for route in routes if route and not route.startswith("_") and "." not in route}
     assert len(shown) >= 20
     assert {route for route in shown if f"/{route}" not in page} <= {"logout", "preferences"}
+
+
+def test_every_check_and_benchmark_is_documented() -> None:
+    """The page of commands has each check of ``tests.chaos`` and each benchmark."""
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert [check for check in SCENARIOS if f"| `{check}` |" not in page] == []
+    files = (ROOT / "tests/benchmarks").glob("[!_]*.py")
+    assert [file.stem for file in files if f"{file.stem}`" not in page] == []
 
 
 def test_every_key_is_documented() -> None:

@@ -98,7 +98,9 @@ class Server:
 
     def _make_key(self, env: dict[str, str]) -> Credentials:
         command = [sys.executable, "manage.py", "member", "bench", "--role", "owner", "--key"]
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, capture_output=True, text=True, check=True
+        )
         words = dict(line.split(" = ") for line in done.stdout.splitlines() if " = " in line)
         return Credentials(words["aws_access_key_id"], words["aws_secret_access_key"])
 
