@@ -1,9 +1,9 @@
 """What does each trick of the fast path gain?  Beside a server that does the same the plain way.
 
 ``python -m tests.benchmarks.fast_path [--rounds 3] [--tricks cursor,rows]`` starts the server as it
-is and one server for each trick with that trick replaced (``plain_server``). They take the same load
-in turns: a chain of ten Pass states by 16 clients, then single executions one after another. For
-each the median of the rounds, and its ratio to the server as it is:
+is and one server for each trick with that trick replaced (``plain_server``). They take the same
+load in turns: a chain of ten Pass states by 16 clients, then single executions one after another.
+For each the median of the rounds, and its ratio to the server as it is:
 
 * ``ms/execution``: the processor time of the server's process, which others on the machine disturb
   least;

@@ -1,8 +1,8 @@
 """Start the server with one trick of the fast path replaced by the plain way.
 
-``python -m tests.benchmarks.plain_server TRICK up --port 8083`` takes the arguments of ``manage.py``
-after the name of a trick. The product has no such switch: this module replaces functions before it
-starts the command. ``python -m tests.benchmarks.fast_path`` times the tricks.
+``python -m tests.benchmarks.plain_server TRICK up --port 8083`` takes the arguments of
+``manage.py`` after the name of a trick. The product has no such switch: this module replaces
+functions before it starts the command. ``python -m tests.benchmarks.fast_path`` times the tricks.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import django
 from django.core.management import execute_from_command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def none() -> None:
@@ -28,7 +30,10 @@ def cursor() -> None:
 
     from console.store.db import sql
 
-    sql.cursor = lambda: connection.cursor()  # of the thread that calls
+    def cursor_of_this_thread() -> Any:
+        return connection.cursor()
+
+    sql.cursor = cursor_of_this_thread
 
 
 def rows() -> None:
@@ -36,7 +41,7 @@ def rows() -> None:
     from console.store.db import rows as fast
 
     def fetch_one(model: Any, where: str, values: Any) -> Any:
-        return model._base_manager.extra(where=[where], params=values).first()
+        return model._base_manager.extra(where=[where], params=values).first()  # noqa: S610
 
     def insert(row: Any) -> None:
         row.save(force_insert=True)

@@ -11,13 +11,7 @@ from django.db.models import Q
 
 import engine
 from console import arns, clock, execution_rights, quotas
-from console.errors import (
-    ExecutionAlreadyExists,
-    ExecutionDoesNotExist,
-    ExecutionLimitExceeded,
-    InvalidExecutionInput,
-    StateMachineDeleting,
-)
+from console.errors import ErrorCode, ServiceError
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
 from console.store.db import audit, rows
@@ -93,7 +87,9 @@ def starting(
 
     def store() -> Execution:
         if not machines.is_active(machine.pk):
-            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
         found = _same_start(arn, None if replay else input) if named else None
         if found is not None:
             return found
@@ -119,7 +115,7 @@ def _same_start(arn: str, text: str | None) -> Execution | None:
     found = rows.fetch_one(Execution, "arn = %s", [arn])
     if found is None or (found.status == ExecutionStatus.RUNNING and found.input == text):
         return found
-    raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+    raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
 
 def _arn(machine: StateMachine, name: str) -> str:
@@ -136,9 +132,10 @@ def _told(replay: Replay | None) -> str:
 def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     limits = quotas.quotas_of(machine.project.name)
     if parent is not None and parent.depth >= limits.nesting_depth:
-        raise ExecutionLimitExceeded(
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
             f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
-            f"{limits.nesting_depth} (the quota nesting_depth)"
+            f"{limits.nesting_depth} (the quota nesting_depth)",
         )
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
@@ -150,14 +147,16 @@ def _check_input(text: str) -> None:
     if engine.too_long(text):
         limit = engine.limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():
         msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid State Machine Execution Input: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
 
 
 def _new(
@@ -255,7 +254,7 @@ def get_execution(project: Project, arn: str) -> Execution:
     parsed = arns.parse_arn(arn, "execution")
     execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
-        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
+        raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
     execution.project = project
     if execution.map_run_id is not None:
         execution.map_run = MapRun.objects.get(pk=execution.map_run_id)
