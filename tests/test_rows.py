@@ -1,4 +1,4 @@
-"""Has every feature of ``docs/reference/console-features.md`` its browser test?"""
+"""Every feature of ``docs/reference/console-features.md`` has its browser test."""
 
 from __future__ import annotations
 
