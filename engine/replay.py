@@ -1,8 +1,9 @@
 """Replay: a recorded execution is played again, to see whether a definition still does the same.
 
-A scenario (``docs/scenarios.md``) holds a definition, an input, what each task answered and when,
-and how it ended. Time is virtual: an answer comes as long after its task was scheduled as it did in
-the recording, a wait ends when the virtual clock reaches its time, and no real time passes.
+A scenario (``docs/reference/scenarios.md``) holds a definition, an input, what each task answered
+and when, and how it ended. Time is virtual: an answer comes as long after its task was scheduled as
+it did in the recording, a wait ends when the virtual clock reaches its time, and no real time
+passes.
 """
 
 from __future__ import annotations

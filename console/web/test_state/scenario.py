@@ -2,7 +2,8 @@
 
 The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
 which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
-``TestState`` what to ask that API for single states. ``docs/scenarios.md`` has the fields.
+``TestState`` what to ask that API for single states. ``docs/reference/scenarios.md`` has the
+fields.
 """
 
 from __future__ import annotations
