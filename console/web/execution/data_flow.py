@@ -156,7 +156,7 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     started = max((one.id for one in events if one.type == "MapStateStarted"), default=0)
     done = [one for one in events if one.type == "MapIterationSucceeded" and one.id > started]
     if any(one.type == "MapRunStarted" for one in events):
-        raise Unknown("The items ran as executions of their own.")
+        raise Unknown("The items ran in child executions.")
     return [one.previous for one in sorted(done, key=lambda one: int(one.details["index"]))]
 
 

@@ -36,7 +36,7 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
         "sizes": SIZES,
         "legend": formatting.LEGEND,
     }
-    return render(request, "machine/grid.html", context)
+    return render(request, "machines/grid.html", context)
 
 
 def _graph(one: StateMachine) -> engine.Graph | None:
@@ -59,7 +59,7 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
     }
     if context["picture"] is not None:
         context |= _insights(one, past_executions.last(one, most, of_now=True))
-    return render(request, "machine/insights.html", context)
+    return render(request, "machines/insights.html", context)
 
 
 def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:

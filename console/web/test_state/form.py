@@ -145,7 +145,7 @@ def _check_json(name: str, text: str) -> None:
         said = str(error).removesuffix(place)
         raise Mistake(name, f"This is not JSON: {said}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
-        raise Mistake(name, "This is JSON, but no object.")
+        raise Mistake(name, "This JSON is not an object.")
 
 
 def _count(name: str, text: str) -> int | None:

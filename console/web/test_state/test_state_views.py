@@ -175,4 +175,4 @@ def _form(  # the arguments are what the page is about
         "modes": form.MODES,
         "masked": mask.MASK in asked.input + asked.variables and subject.origin is not None,
     }
-    return render(request, "machine/test.html", context | more, status=status)
+    return render(request, "test_state/page.html", context | more, status=status)
