@@ -57,7 +57,7 @@ def events(call: Call, execution: Execution) -> Hide | None:
     if _reveals(call):
         note(call, [execution])
         return None
-    return _hide(masked_execution.of(execution))
+    return _hide(masked_execution.masked_execution(execution))
 
 
 def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
@@ -95,7 +95,7 @@ def _reveals(call: Call) -> bool:
     return access.may(call.principal, RIGHT)
 
 
-def _hide(cover: masked_execution.Cover) -> Hide:
+def _hide(cover: masked_execution.MaskedExecution) -> Hide:
     def hide(row: HistoryEvent) -> HistoryEvent:
         row.details = cover.event(row.event_id, row.details)
         return row

@@ -93,7 +93,7 @@ def load_samples(project: Project) -> None:
     region = settings.STEPYARD_REGION
     for name in settings.STEPYARD_FUNCTIONS | settings.STEPYARD_SAMPLE_FUNCTIONS:
         if name.startswith("activity:"):
-            activities.create(project, region, name.removeprefix("activity:"), actor)
+            activities.create_activity(project, region, name.removeprefix("activity:"), actor)
     for sample in MACHINES:
         machines.create(
             project,

@@ -39,7 +39,7 @@ class Members(list[tuple[str, Any]]):
 
 
 @dataclass(frozen=True)
-class Veil:
+class Mask:
     """What is hidden. ``values``: the texts of strings and numbers that hidden places held."""
 
     places: engine.Places = field(default_factory=engine.Places)
@@ -180,7 +180,7 @@ class Veil:
         return found
 
 
-OPEN = Veil()
+OPEN = Mask()
 """Hides nothing."""
 _ASSIGNED = "assignedVariables"
 _NO_JSON = object()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db.models import F, Q, QuerySet
 
 import engine
-from console.masking.mask import OPEN, Veil
+from console.masking.mask import OPEN, Mask
 from console.masking.token_display import hidden
 from console.models import Execution, HistoryEvent
 
@@ -33,7 +33,7 @@ _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 _END = 1 << 60  # behind every event
 
 
-class Cover:
+class MaskedExecution:
     """What hides the texts of one execution from one reader."""
 
     def __init__(self, execution: Execution, until_ms: int | None = None) -> None:
@@ -49,7 +49,7 @@ class Cover:
         return self.until_ms is not None
 
     @property
-    def veil(self) -> Veil:
+    def veil(self) -> Mask:
         """Return what hides the texts, as far as the history was read."""
         if self._veil is None:
             self._read()
@@ -60,7 +60,7 @@ class Cover:
         """Tell whether something of this execution is hidden."""
         return bool(self.veil.values)
 
-    def put(self, veil: Veil, upto: int) -> None:
+    def put(self, veil: Mask, upto: int) -> None:
         """Take a veil that was made with others. ``upto``: the last event it knows, 0: all."""
         self._veil, self._upto = veil, upto or _END
 
@@ -76,7 +76,7 @@ class Cover:
         """Return variables, which came from another execution, as they may be read."""
         return {name: self.veil.payload(text) for name, text in told.items()}
 
-    def _after(self, number: int) -> Veil:
+    def _after(self, number: int) -> Mask:
         """Return a veil that knows event ``number``: what it holds may have come just before."""
         if number > self._upto:
             self._read()
@@ -92,22 +92,22 @@ class Cover:
         self.put(_joined(places_of(project.masked), known.values()), own.upto if own else 0)
 
 
-def of(execution: Execution) -> Cover:
+def masked_execution(execution: Execution) -> MaskedExecution:
     """Return what hides the events of an execution; one that nobody prepared hides all it can."""
     cover = execution.__dict__.get("cover")
-    if not isinstance(cover, Cover):
-        cover = execution.__dict__["cover"] = Cover(execution)
+    if not isinstance(cover, MaskedExecution):
+        cover = execution.__dict__["cover"] = MaskedExecution(execution)
     return cover
 
 
-def covers(project: Project, found: Collection[Execution]) -> dict[int, Cover]:
+def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
     """Return by number what hides the events of a project's executions, read by few queries."""
     made = {}
     family = _family([one.pk for one in found]) if project.masked else {}
     known = _known(project.masked, family)
     for one in found:
         one.project = project
-        made[one.pk] = of(one)
+        made[one.pk] = masked_execution(one)
         if one.pk in known:  # else it was deleted just now
             line = _line(one.pk, family, known)
             made[one.pk].put(_joined(places_of(project.masked), line), known[one.pk].upto)
@@ -116,7 +116,7 @@ def covers(project: Project, found: Collection[Execution]) -> dict[int, Cover]:
 
 def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
     """Prepare an execution for a page: its texts are as they may be read. It is never saved."""
-    cover = execution.__dict__["cover"] = Cover(execution, until_ms)
+    cover = execution.__dict__["cover"] = MaskedExecution(execution, until_ms)
     if not cover.revealed and execution.project.masked:
         hide(execution, cover.veil)
         if hasattr(execution, "remark"):  # people quote what they see
@@ -127,7 +127,7 @@ def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
 def whole(execution: Execution) -> Execution:
     """Return an execution whose texts are as they were: to go on with, not to be shown."""
     found = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
-    found.__dict__["cover"] = Cover(found, _END)
+    found.__dict__["cover"] = MaskedExecution(found, _END)
     return found
 
 
@@ -139,11 +139,11 @@ def every(project: Project, found: list[Execution]) -> list[Execution]:
         texts = [(one.pk, *(getattr(one, name) for name in _FIELDS)) for one in failed]
         values = _values(places, texts, dict.fromkeys([one.pk for one in failed]))
         for one in failed:
-            hide(one, Veil(places, frozenset(values[one.pk])))
+            hide(one, Mask(places, frozenset(values[one.pk])))
     return found
 
 
-def hide(execution: Execution, veil: Veil) -> None:
+def hide(execution: Execution, veil: Mask) -> None:
     """Hide what is to be hidden in the fields that were read."""
     unread = execution.get_deferred_fields()
     for name in _FIELDS:
@@ -158,7 +158,7 @@ def places_of(masked: str) -> engine.Places:
     return engine.places(masked.splitlines())
 
 
-def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Veil]:
+def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
     """Return by execution what hides its texts."""
     if not project.masked:
         return dict.fromkeys(numbers, OPEN)
@@ -223,7 +223,7 @@ def _weight(read: _Read | None) -> int:
 _memory = _Memory()
 
 
-def _joined(places: engine.Places, known: Iterable[_Read]) -> Veil:
+def _joined(places: engine.Places, known: Iterable[_Read]) -> Mask:
     values = [one.values for one in known if one.values]
     return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
@@ -237,15 +237,15 @@ class _Veils:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._made: OrderedDict[tuple[engine.Places, frozenset[str]], Veil] = OrderedDict()
+        self._made: OrderedDict[tuple[engine.Places, frozenset[str]], Mask] = OrderedDict()
         self._size = 0
 
-    def of(self, places: engine.Places, values: frozenset[str]) -> Veil:
+    def of(self, places: engine.Places, values: frozenset[str]) -> Mask:
         """Return the veil that hides these; what was used longest ago makes room."""
         key = (places, values)
         with self._lock:
             if key not in self._made:
-                self._made[key] = Veil(places, values)
+                self._made[key] = Mask(places, values)
                 self._size += 1 + len(values)
             self._made.move_to_end(key)
             while self._size > VEILED and len(self._made) > 1:
@@ -302,7 +302,7 @@ def _values(
     if not stale:
         return {}
     found = {pk: set(was.values if was else ()) for pk, was in stale.items()}
-    veil = Veil(places)
+    veil = Mask(places)
     for pk, *fields in texts:
         for text in fields:
             veil.payload(text or "", found[pk])

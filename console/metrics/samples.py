@@ -43,7 +43,7 @@ class Sample(NamedTuple):
     value: float
 
 
-def of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
+def samples_of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
     """Return the samples of one of the ``GROUPS`` in [since, until), epoch ms."""
     return GROUPS[group](project, (since, until - 1))
 

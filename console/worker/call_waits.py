@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.store.db import signals
-from console.worker.retrying import survive
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -68,7 +68,7 @@ class Waits:
         with self._lock:
             self._kept[key] = kept
         told = partial(self._told, kept)
-        kept.end = signals.listen(waiting.topic, lambda *_: told(), alone=waiting.one_each)
+        kept.end = signals.subscribe(waiting.topic, lambda *_: told(), alone=waiting.one_each)
         self._ask(kept)  # the answer may have come before we listened
 
     def _told(self, kept: _Kept) -> None:
@@ -79,7 +79,7 @@ class Waits:
         if not over:
             self._ask(kept)
         elif kept.waiting.one_each:
-            signals.pass_on(kept.waiting.topic)
+            signals.deliver(kept.waiting.topic)
 
     def _ask(self, kept: _Kept) -> None:
         with self._lock:
@@ -91,7 +91,7 @@ class Waits:
     def _look_at(self, kept: _Kept) -> None:
         with self._lock:
             kept.told = False
-        over = survive("looking for an answer failed", kept.waiting.look, otherwise=False)
+        over = log_errors("looking for an answer failed", kept.waiting.look, otherwise=False)
         with self._lock:
             now = time.monotonic()
             kept.due = now + min(max(_FIRST_S, (now - kept.since) * _SLOWER), _LONGEST_S)
@@ -108,7 +108,7 @@ class Waits:
             self._kept.pop(kept.key, None)
         self._over(kept.key)
         if told and kept.waiting.one_each:  # it was told of more than it takes
-            signals.pass_on(kept.waiting.topic)
+            signals.deliver(kept.waiting.topic)
 
     def look(self) -> None:
         """Look at what has not been looked at for a while: a hint may have been lost."""

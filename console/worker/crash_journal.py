@@ -27,7 +27,7 @@ _PLACES = 128
 _PAIR = struct.Struct("<qq")
 
 
-class Witness:
+class CrashJournal:
     """Sees what this process steps, and reads what dead ones of this machine stepped last."""
 
     def __init__(self, folder: Path) -> None:
@@ -92,5 +92,5 @@ def _take(path: Path) -> list[tuple[int, int]]:
     return [(number, task) for number, task in _PAIR.iter_unpack(text) if number]
 
 
-SEEN = Witness(settings.STEPYARD_WITNESS)
+JOURNAL = CrashJournal(settings.STEPYARD_WITNESS)
 """Of this process; it sees nothing before ``begin``."""

@@ -25,12 +25,12 @@ from console.store.tasks import claim, lost_calls, schedule, workers
 from console.worker import task_delivery
 from console.worker.call_pool import Pool
 from console.worker.call_waits import Waits
-from console.worker.crash_journal import SEEN
-from console.worker.maintenance import Upkeep
-from console.worker.retrying import survive
+from console.worker.crash_journal import JOURNAL
+from console.worker.maintenance import Maintenance
+from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping
-from console.worker.timer_queue import Clockwork
-from console.worker.worker_lock import Alone
+from console.worker.timer_queue import TimerQueue
+from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,13 +59,13 @@ class Embedded:
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
-        self._upkeep = Upkeep()
-        self._alone = Alone()
+        self._upkeep = Maintenance()
+        self._alone = WorkerLock()
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
         self._activities, self._sample_activities = task_delivery.builtin_activities()
-        self._clockwork = Clockwork(self._due)
+        self._clockwork = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
 
@@ -78,20 +78,20 @@ class Embedded:
         """
         identity.claim()
         epoch.forget()
-        SEEN.begin()
-        step.watch_by(SEEN.of)
+        JOURNAL.begin()
+        step.watch_by(JOURNAL.of)
         self._take_over()
         self._listeners = [
-            signals.listen(("wake",), self.wake),
-            signals.listen(("born",), self.wake),
-            signals.listen(("task",), self._offer),
-            signals.listen(("offered",), self._activity_offered),
-            signals.listen(("due",), self._near),
-            signals.listen(("cancel",), self._cancel),
-            signals.listen(("map",), self._upkeep.map_scheduled),
-            signals.listen(("map-run",), self._upkeep.map_run_changed),
-            signals.listen(("event",), self._events),
-            signals.listen(("long",), self._upkeep.history_grew),
+            signals.subscribe(("wake",), self.wake),
+            signals.subscribe(("born",), self.wake),
+            signals.subscribe(("task",), self._offer),
+            signals.subscribe(("offered",), self._activity_offered),
+            signals.subscribe(("due",), self._near),
+            signals.subscribe(("cancel",), self._cancel),
+            signals.subscribe(("map",), self._upkeep.map_scheduled),
+            signals.subscribe(("map-run",), self._upkeep.map_run_changed),
+            signals.subscribe(("event",), self._events),
+            signals.subscribe(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)
@@ -108,9 +108,9 @@ class Embedded:
         """Take the database, and what a process that is gone had in hand."""
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
-        for execution_id, task in SEEN.dead():
+        for execution_id, task in JOURNAL.dead():
             claim.count_loss(execution_id, task)
-        failed, released = lost_calls.take_up_all()
+        failed, released = lost_calls.recover_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
 
@@ -139,7 +139,7 @@ class Embedded:
         self._waits.stop()
         self._calls.stop(0.2)
         self._upkeep.stop(0.2)
-        SEEN.end()
+        JOURNAL.end()
         self._alone.leave()
 
     # -- tasks -------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Embedded:
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
         job = partial(deliver, execution_id, task)
-        waiting = survive("delivering a task failed", job, None)  # the sweeper offers it again
+        waiting = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
         if waiting is None:
             self._forget((execution_id, task))
         else:
@@ -194,7 +194,7 @@ class Embedded:
         """
         with self._lock:
             self._looking[key] = False
-        survive("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
+        log_errors("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -205,7 +205,7 @@ class Embedded:
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
         job = partial(task_delivery.cancel, execution_id, task)
-        self._calls.submit(partial(survive, "cancelling a job failed", job, None))
+        self._calls.submit(partial(log_errors, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
 
@@ -227,11 +227,11 @@ class Embedded:
 
     def _sweep_loop(self) -> None:
         while True:
-            if not survive("the worker's lease is out of reach", self._keep, otherwise=True):
+            if not log_errors("the worker's lease is out of reach", self._keep, otherwise=True):
                 log.error("another worker has taken this database over; this one ends")
                 threading.Thread(target=self.stop, name="end", daemon=True).start()
                 return
-            survive("a sweep failed", self.sweep, None)
+            log_errors("a sweep failed", self.sweep, None)
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 
@@ -265,7 +265,7 @@ class Embedded:
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = lost_calls.take_up(execution_id, task)
+                again = lost_calls.recover(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if task_delivery.works_activity(arn)]

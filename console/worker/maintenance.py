@@ -28,8 +28,8 @@ from console.store.state import history_digest
 from console.store.tasks import expiry
 from console.worker import map_data
 from console.worker.call_pool import Pool
-from console.worker.outbox_relay import Couriers
-from console.worker.retrying import survive
+from console.worker.outbox_relay import OutboxRelay
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -48,14 +48,14 @@ _MOST_LONG = 1_000  # who is not among them is read as rows
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
-class Upkeep:
+class Maintenance:
     """What the worker asks for here is done soon, once, however often it is asked for."""
 
     def __init__(self) -> None:
         """Nothing runs yet."""
         self._pool = Pool(THREADS, "upkeep")
         self._expiry = Pool(1, "expiry")
-        self._couriers = Couriers()
+        self._couriers = OutboxRelay()
         self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
@@ -80,7 +80,7 @@ class Upkeep:
         for number in self._grown():
             self._once(("gist", number), partial(history_digest.keep, number))
         for number in filter(share.has, children.to_end()):
-            self._once(("children", number), partial(children.end, number))
+            self._once(("children", number), partial(children.end_child, number))
         if share.leads:
             self._lead()
 
@@ -124,7 +124,7 @@ class Upkeep:
             self._asked.discard(key)  # what changes from here on asks again
         with patient():  # what one does for all may take its time
             # what fails here the sweeper comes back to
-            survive("a background job failed", job, None)
+            log_errors("a background job failed", job, None)
 
     def events(self) -> None:
         """Take events to their targets."""
@@ -156,7 +156,7 @@ class Upkeep:
     def _work(self, number: int) -> None:
         with patient():
             # what fails here the sweeper comes back to
-            goes_on = survive("a bulk job failed", partial(bulk.work, number), False)
+            goes_on = log_errors("a bulk job failed", partial(bulk.work, number), False)
         if goes_on:
             self._bulk.submit(partial(self._work, number))
             return
@@ -242,7 +242,7 @@ class Upkeep:
     def _expire(self) -> None:
         while batch := self._some_late():
             # what fails here is still in its rows, which the clock reads again
-            survive("a deadline failed", partial(expiry.expire, batch), 0)
+            log_errors("a deadline failed", partial(expiry.expire, batch), 0)
 
     def _some_late(self) -> list[tuple[int, int]]:
         with self._lock:

@@ -70,7 +70,7 @@ def _write(wanted: Outside) -> None:
     except results.WriterError as error:
         map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:
-        map_runs.end(wanted.map_run, output)
+        map_runs.end_map_run(wanted.map_run, output)
 
 
 def _record(child: Execution) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from console.store.events import deliveries, outbox
 from console.store.executions import executions
 from console.store.machines import versions
 from console.worker.call_pool import Pool
-from console.worker.retrying import survive
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from console.models import Delivery
@@ -30,7 +30,7 @@ _TWICE = "ExecutionAlreadyExists"
 _FULL = ("ThrottlingException", "ExecutionLimitExceeded")
 
 
-class Couriers:
+class OutboxRelay:
     """``look`` as often as you like: what is due is taken once."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Couriers:
     def _look(self) -> None:
         with self._lock:
             self._asked = False  # what comes from here on asks again
-        survive("events could not be sorted", self._sort, None)
+        log_errors("events could not be sorted", self._sort, None)
 
     def _sort(self) -> None:
         with self._lock:
@@ -72,13 +72,13 @@ class Couriers:
             self._pool.submit(partial(self._carry, number))
 
     def _carry(self, number: int) -> None:
-        survive("a delivery failed", partial(carry, number), None)
+        log_errors("a delivery failed", partial(relay, number), None)
         with self._lock:
             self._carried.discard(number)
         self.look()
 
 
-def carry(number: int) -> None:
+def relay(number: int) -> None:
     """Take one delivery to its target and note how it went."""
     delivery = deliveries.load(number)
     if delivery is None:

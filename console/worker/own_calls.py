@@ -38,7 +38,7 @@ from console.store.db.writer import is_outage, release_connection
 from console.store.executions import executions
 from console.store.executions.insert import Parent
 from console.store.tasks import claim, complete, jobs, schedule
-from console.worker.retrying import insist
+from console.worker.retrying import retry_during_outage
 
 import engine  # isort: skip
 
@@ -124,7 +124,7 @@ def deliver(work: claim.Work, task: Task) -> Outcome | Waiting | None:
     try:
         # Once it has begun, it never begins again: an operation may have written by then, as
         # StartSyncExecution has, whose answer is not a change that is still to be written.
-        begun = insist(call.begin, seconds)
+        begun = retry_during_outage(call.begin, seconds)
         release_connection()
         return call.go_on(begun, seconds)
     except Exception as error:
@@ -149,7 +149,7 @@ class _Call:
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
         """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
         if isinstance(begun, Pending):
-            return insist(begun.inside(self._store).now, seconds)
+            return retry_during_outage(begun.inside(self._store).now, seconds)
         if isinstance(begun, dict):  # read here, and not by the one thread that writes
             return _recorded(self.work, self.outcome_of(lambda: begun))
         waiting = Waiting(self, begun)
@@ -288,7 +288,7 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
 
 
 def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
-    return outcome if insist(lambda: record(work, outcome), _INSIST_S) else None
+    return outcome if retry_during_outage(lambda: record(work, outcome), _INSIST_S) else None
 
 
 def record(work: claim.Work, outcome: Outcome) -> bool:

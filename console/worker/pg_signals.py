@@ -49,7 +49,7 @@ class _Here:
         return found
 
 
-class Bus:
+class PgTransport:
     """Carries hints to other processes (``hints.Carrier``)."""
 
     _SHOUTED: ClassVar = frozenset({"activity", "answered", "rights"})
@@ -119,7 +119,7 @@ class Bus:
         return HINT, json.dumps([topic, what]).encode(), after
 
 
-class Ear:
+class NotifyListener:
     """Hears notifications of other processes, on a thread of its own: ``start``, ``stop``."""
 
     def __init__(self) -> None:
@@ -151,6 +151,6 @@ class Ear:
             heard = False
             for one in own.notifies(timeout=_QUIET_S):
                 heard = True
-                signals.pass_on(tuple(json.loads(one.payload)))
+                signals.deliver(tuple(json.loads(one.payload)))
             if not heard:
                 own.execute("SELECT 1")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 1.0
 
 
-class Suspects:
+class PoisonGuard:
     """The executions that are still to be watched."""
 
     def __init__(self, *, counting: bool = True) -> None:

@@ -235,7 +235,7 @@ class Consumer:
         @manager.entrypoint(HINT)
         async def hint(job: Job) -> None:
             topic, what = json.loads((job.payload or b"[[],[]]").decode())
-            signals.pass_on(tuple(topic), *what)
+            signals.deliver(tuple(topic), *what)
 
         self._manager = manager
         if self._ended.is_set():

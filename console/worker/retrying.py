@@ -19,7 +19,7 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 
 
-def survive(what: str, job: Callable[[], T], otherwise: T) -> T:
+def log_errors(what: str, job: Callable[[], T], otherwise: T) -> T:
     """Do a job; log what it raises and return ``otherwise``. The next job connects anew.
 
     An outage of the database is logged once (``outages``), not by everybody who meets it.
@@ -35,7 +35,7 @@ def survive(what: str, job: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def insist(job: Callable[[], T], seconds: float) -> T:
+def retry_during_outage(job: Callable[[], T], seconds: float) -> T:
     """Do a job, again and again while the database is out, for at most so long."""
     deadline = time.monotonic() + seconds
     pause_s = _FIRST_PAUSE_S

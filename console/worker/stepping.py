@@ -15,8 +15,8 @@ import engine
 from console.store.db import epoch, outages
 from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.executions import engine_failures, step
-from console.worker.poison_guard import Suspects
-from console.worker.retrying import survive
+from console.worker.poison_guard import PoisonGuard
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class Stepping:
 
         ``counting``: nobody else counts what killed a process.
         """
-        self.suspects = Suspects(counting=counting)
+        self.suspects = PoisonGuard(counting=counting)
         self._counting = counting
         self.steps = 0
         self.fenced = 0
@@ -151,12 +151,12 @@ class Stepping:
             note = partial(
                 engine_failures.note, number, error, counted=suspected and self._counting
             )
-            return survive("noting the failure failed", note, otherwise=False)
+            return log_errors("noting the failure failed", note, otherwise=False)
 
     def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
         """Leave an execution to a worker of the version that wrote it, and say so once."""
         note = partial(engine_failures.note, number, error, counted=counted)
-        survive("noting the failure failed", note, otherwise=False)
+        log_errors("noting the failure failed", note, otherwise=False)
         if number not in self._left:
             self._left.add(number)
             arn = self._arn(number)
@@ -165,13 +165,13 @@ class Stepping:
 
     @staticmethod
     def _arn(number: int) -> str:
-        return survive("an ARN is out of reach", partial(step.arn_of, number), "")
+        return log_errors("an ARN is out of reach", partial(step.arn_of, number), "")
 
     def _too_late(self) -> bool:
         """Somebody else stepped it first: look again, unless this process is of the past."""
         self.fenced += 1
         log.debug("a step came too late and wrote nothing")
-        if survive("the epoch is out of reach", epoch.is_over, otherwise=False):
+        if log_errors("the epoch is out of reach", epoch.is_over, otherwise=False):
             self._outdated()
             return False
         return True

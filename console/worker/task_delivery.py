@@ -19,8 +19,8 @@ from console.store.db.writer import is_outage, release_connection
 from console.store.executions import children
 from console.store.tasks import claim, jobs, schedule
 from console.worker import own_calls
-from console.worker.crash_journal import SEEN
-from console.worker.retrying import insist
+from console.worker.crash_journal import JOURNAL
+from console.worker.retrying import retry_during_outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +98,7 @@ def _cancel(work: claim.Work, job: str) -> None:
     with _known(work):
         task = _task(work, trusted=True)
         release_connection()
-        outcome = insist(lambda: integrations.cancel(task, job), _INSIST_S)
+        outcome = retry_during_outage(lambda: integrations.cancel(task, job), _INSIST_S)
         if isinstance(outcome, Failed):
             log.info("a job could not be stopped", service=work.service)
 
@@ -106,7 +106,7 @@ def _cancel(work: claim.Work, job: str) -> None:
 def _record(work: claim.Work, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
-    if insist(lambda: own_calls.record(work, outcome), _INSIST_S):
+    if retry_during_outage(lambda: own_calls.record(work, outcome), _INSIST_S):
         return
     log.info("late outcome dropped")
     if (
@@ -154,7 +154,7 @@ def _outcome(work: claim.Work) -> integrations.Outcome:
         if mocked:
             return mocked
         here = function.runs_here(task)
-        with SEEN.of(work.execution_id, work.task) if here else nullcontext():
+        with JOURNAL.of(work.execution_id, work.task) if here else nullcontext():
             return integrations.call(task)
     except BaseException as error:
         log.exception("a call raised")
@@ -167,7 +167,7 @@ def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
     found = targets.activity(name, task.project, sample=task.sample)
     if found is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
-    with SEEN.of(work.execution_id, work.task):
+    with JOURNAL.of(work.execution_id, work.task):
         return function.call_python(found[0], name, task)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.models import TaskRow, Timer
-from console.worker.retrying import survive
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ HORIZON_MS = 5_000
 """How far ahead the rows are read; what is set nearer than that arrives as a hint."""
 
 
-class Clockwork:
+class TimerQueue:
     """Calls ``fire(what, execution_id, task)`` when something is due, never earlier."""
 
     def __init__(self, fire: Callable[[str, int, int], None]) -> None:
@@ -64,10 +64,10 @@ class Clockwork:
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""
         while not self._stopping:
-            due = survive("the clock could not tell the time", self._next, None)
+            due = log_errors("the clock could not tell the time", self._next, None)
             if due is not None:
                 # What fails here is still in its row, which the next refill brings back.
-                survive("something due failed", partial(self._fire, *due[1:]), None)
+                log_errors("something due failed", partial(self._fire, *due[1:]), None)
 
     def _next(self) -> Due | None:
         """Wait, a second at most, and return what has come due, if anything."""

@@ -25,11 +25,11 @@ _HANGS_S = 1.0
 _TRY = {False: "SELECT pg_try_advisory_lock(%s)", True: "SELECT pg_try_advisory_lock_shared(%s)"}
 
 
-class NotAlone(CommandError):
+class WorkerLockHeld(CommandError):
     """Another worker lives on this database; said without a traceback."""
 
 
-class Alone:
+class WorkerLock:
     """Holds the database for this worker: ``take``, now and then ``keep``, then ``leave``."""
 
     def __init__(self, *, shared: bool = False) -> None:
@@ -46,7 +46,7 @@ class Alone:
         while not self._locked():
             if time.monotonic() > deadline:
                 self.leave()
-                raise NotAlone(_message())
+                raise WorkerLockHeld(_message())
             time.sleep(0.1)
 
     def keep(self) -> bool:

@@ -106,7 +106,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     from console import access
     from console.models import Membership, Project
     from console.store.machines import machines
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
     from console.web.search import scan
     from console.web.search.filters import Wanted
 
@@ -121,7 +121,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     fill(rows, bench, other)
     user = get_user_model().objects.create_user("bench")
     Membership.objects.create(project=project, user=user, role="editor")
-    here = Yard(access.Principal(user, project, "editor"), "us-east-1")
+    here = Scope(access.Principal(user, project, "editor"), "us-east-1")
     places = {"some": rows - 500, "far": f"{START + 60_000}-60", "middle": "2026-01-02T13:00"}
     client = Client(HTTP_HOST="localhost")
     client.force_login(user)

@@ -133,7 +133,7 @@ SHAPES: dict[str, tuple[dict[str, Any], Any, str]] = {
 def run_all(project: Project) -> dict[str, Execution]:
     """Start executions of every shape; break some, stop some, and redrive what can be."""
     for name in ACTIVITIES:
-        activities.create(project, REGION, name)
+        activities.create_activity(project, REGION, name)
     BROKEN.update({"once", "always", "later"})
     made = {
         name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()

@@ -81,7 +81,7 @@ def forgetful(page: Any) -> Any:
 @pytest.fixture
 def answered(project: Project) -> tuple[Execution, str, str]:
     """Return an execution that a client's answer ended, its task's token and idempotency key."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK, "answered"), 1)
     drain(execution)
     work = claim.take_activity_task(ACTIVITY)
@@ -96,8 +96,8 @@ def answered(project: Project) -> tuple[Execution, str, str]:
 )
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     deadline = time.monotonic() + 20
@@ -149,7 +149,7 @@ def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
 
 def test_an_answer_that_is_lost(project: Project) -> None:
     """A send that was answered is found missing while its task is open, or awaited in vain."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK, "lost"), 1)
     drain(execution)
     work = claim.take_activity_task(ACTIVITY)

@@ -55,7 +55,7 @@ def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
         with pytest.raises(LookupError):
             at_once(lambda: {}["x"])
         where = at_once(threading.get_ident)
-        found = at_once(executions.get, project, execution.arn)
+        found = at_once(executions.get_execution, project, execution.arn)
         await asyncio.sleep(0)
         return found.arn, where == threading.get_ident()
 
@@ -68,7 +68,7 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
 
     def make(name: str, *, fails: bool) -> Pending[str]:
         def change() -> str:
-            made = activities.create(project, REGION, name).arn
+            made = activities.create_activity(project, REGION, name).arn
             if fails:
                 raise LookupError(made)
             return made
@@ -144,7 +144,7 @@ def test_short_calls_hold_no_thread(
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
     settings.STEPYARD_ACCEPT_ANY_KEY = True
     monkeypatch.setattr(access, "anybody", lambda: access.Principal(user, project, Role.OWNER, "k"))
-    work = activities.create(project, REGION, "work").arn
+    work = activities.create_activity(project, REGION, "work").arn
     state = {"Type": "Task", "Resource": work, "End": True}
     machine = create(project, {"StartAt": "A", "States": {"A": state}})
     busy, free = Threads(1, "busy"), threading.Event()

@@ -265,9 +265,9 @@ def things(project: Project) -> None:
     drain(start(create(project, MAP, "mapper"), [1, 2], name="m"))
     assert map_runs.begin(*map_tasks.scheduled()[0])
     NAMED["mapRunArn"] = MapRun.objects.get().arn
-    activities.create(project, "us-east-1", "work")
-    tags.put(MACHINE, {"k": "ours"})
-    rules.put(project, "us-east-1", "rule", pattern=json.dumps({"source": ["x"]}))
+    activities.create_activity(project, "us-east-1", "work")
+    tags.put_tags(MACHINE, {"k": "ours"})
+    rules.put_rule(project, "us-east-1", "rule", pattern=json.dumps({"source": ["x"]}))
     target = {"Id": "t", "Arn": MACHINE, "RoleArn": ROLE}
     rules.put_targets(project, "us-east-1", "rule", [target])
     log_groups.create_group(project, "us-east-1", "/ours", BY)

@@ -167,7 +167,7 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
     project: Project, key: AccessKey, django_user_model: Any, how: str
 ) -> None:
     """A long poll that was open at the removal ends, and takes no task with it."""
-    activities.create(project, "us-east-1", "work")
+    activities.create_activity(project, "us-east-1", "work")
     machine = create(project, WORK)
     robot = people.put_member(project, "robot", Role.OPERATOR, SIGNER).user
     its, secret = people.new_key(robot, project, SIGNER)
@@ -175,7 +175,7 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
     answers: list[tuple[int, dict[str, Any]]] = []
     waiting = threading.Thread(target=lambda: answers.append(through_the_edge(poll)))
     waiting.start()
-    while not signals.listening(("activity", ACTIVITY)):
+    while not signals.subscribers(("activity", ACTIVITY)):
         time.sleep(0.01)
     if how == "removed":
         people.remove_member(project, "robot", SIGNER)
@@ -214,7 +214,7 @@ def test_a_replayed_start_is_the_same_execution(project: Project, key: AccessKey
 
 def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey) -> None:
     """S5: a token is closed by the first answer; the second is told so and moves nothing."""
-    activities.create(project, "us-east-1", "work")
+    activities.create_activity(project, "us-east-1", "work")
     execution = start(create(project, WORK))
     drain(execution)
     token = claim.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]

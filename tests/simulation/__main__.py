@@ -62,7 +62,7 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
     violations = 0
     with pytest.MonkeyPatch.context() as patch:
         project = Project.objects.create(name="simulation", account_id="123456789012")
-        activities.create(project, REGION, "work")
+        activities.create_activity(project, REGION, "work")
         Simulation.machines = prepare(project, patch)
         try:
             run_state_machine_as_test(hypothesis.seed(seed)(Simulation), settings=how)

@@ -35,7 +35,7 @@ class Player:
         self.dues: dict[str, int] = {}
         self.end: engine.Finish | None = None
         name = execution.state_machine_arn.rpartition(":")[2]
-        (begun,) = insert.prepare(execution, name).steps
+        (begun,) = insert.prepare_start(execution, name).steps
         self.take(begun)
 
     def take(self, made: engine.Step) -> None:

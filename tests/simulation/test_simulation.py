@@ -43,7 +43,7 @@ def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
         pytest.skip("a simulation is about the order of commits, which SQLite has at less cost")
     monkeypatch.setattr(clock, "now_ms", clock.now_ms)
     monkeypatch.setattr(writer._writer, "put", writer._writer.put)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     Simulation.machines = prepare(project, monkeypatch)
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")

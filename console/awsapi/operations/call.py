@@ -104,7 +104,7 @@ class Later:
         While the database is out there is no answer yet.
         """
         told = threading.Event()
-        end = signals.listen(self.topic, lambda *_: told.set(), alone=self.one_each)
+        end = signals.subscribe(self.topic, lambda *_: told.set(), alone=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -126,7 +126,7 @@ class Later:
         finally:
             end()
             if self.one_each and told.is_set():  # it was told of more than it takes
-                signals.pass_on(self.topic)
+                signals.deliver(self.topic)
 
     async def _looked(
         self, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]
@@ -137,13 +137,13 @@ class Later:
 
         def arrive() -> None:
             if over and self.one_each:  # it was chosen to be told, and has left meanwhile
-                signals.pass_on(self.topic)
+                signals.deliver(self.topic)
             told.set()
 
         def tell(*_: object) -> None:
             loop.call_soon_threadsafe(arrive)
 
-        end = signals.listen(self.topic, tell, alone=self.one_each)
+        end = signals.subscribe(self.topic, tell, alone=self.one_each)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline and not gone.done():
@@ -157,7 +157,7 @@ class Later:
             end()
             over.append(True)
             if self.one_each and told.is_set():  # it was told of more than it takes
-                signals.pass_on(self.topic)
+                signals.deliver(self.topic)
 
     async def _look(self, threads: Threads) -> Found:
         if self.short and is_embedded():

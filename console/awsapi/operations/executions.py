@@ -54,7 +54,7 @@ def _started(execution: Execution) -> dict[str, Any]:
 
 def stop(call: Call) -> dict[str, Any]:
     """StopExecution."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     stop_ms = executions.stop(
         execution,
         error=call.params.get("error"),
@@ -74,7 +74,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = executions.get(call.project, call.params["executionArn"])
+    found = executions.get_execution(call.project, call.params["executionArn"])
     execution = masking.read(call, found)
     answer = {
         "executionArn": execution.arn,
@@ -114,7 +114,7 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     token = call.params.get("clientToken") or ""
     moment = redriving.redrive(execution, token=token, actor=call.actor)
     return {"redriveDate": seconds(moment)}
@@ -149,7 +149,7 @@ def list_page(call: Call) -> dict[str, Any]:
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
     """Return whose executions are asked for."""
     if call.params.get("mapRunArn"):
-        return map_runs.get(call.project, call.params["mapRunArn"])
+        return map_runs.get_map_run(call.project, call.params["mapRunArn"])
     target = versions.resolve(call.project, call.params["stateMachineArn"])
     standard_only(target.machine)
     return target.alias or target.version or target.machine
@@ -176,7 +176,7 @@ def _item(row: Execution) -> dict[str, Any]:
 def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
-    execution = executions.get(call.project, params["executionArn"])
+    execution = executions.get_execution(call.project, params["executionArn"])
     after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1

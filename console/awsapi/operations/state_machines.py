@@ -39,7 +39,7 @@ def create(call: Call) -> dict[str, Any]:
         **_configurations(call),
     )
     if given:
-        tags.put(machine.arn, given)
+        tags.put_tags(machine.arn, given)
     version = _publish(call, machine, params.get("versionDescription"))
     return {
         "stateMachineArn": machine.arn,
@@ -82,7 +82,7 @@ def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
     _check_description(params)
-    machine = machines.get(call.project, params["stateMachineArn"])
+    machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
     before = machine.revision_id
     changed = machines.update(
@@ -142,7 +142,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
 
 def describe_for_execution(call: Call) -> dict[str, Any]:
     """DescribeStateMachineForExecution: as it was when the execution started."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     settings = _described(machine) if machine is not None else {}

@@ -18,10 +18,10 @@ _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the re
 
 def get_activity_task(call: Call) -> Later:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
-    activity = activities.get(call.project, call.params["activityArn"])
+    activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
-    most = quotas.of(call.project.name).activity_pollers
-    if signals.listening(("activity", activity.arn)) >= most:
+    most = quotas.quotas_of(call.project.name).activity_pollers
+    if signals.subscribers(("activity", activity.arn)) >= most:
         raise ServiceError(
             ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
         )

@@ -87,5 +87,5 @@ def _put(project: Project, one: dict[str, Any], number: int) -> str:
     else:
         machines.update(there, actor=_ACTOR, **given)
     if one.get("tags"):
-        tags.put(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
+        tags.put_tags(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
     return f"{'created' if there is None else 'updated'} {arn}"

@@ -50,7 +50,7 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
         "request_id": actor.request_id,
         "execution": actor.execution,
     }
-    rows.add(AuditEntry, [entry])
+    rows.insert_rows(AuditEntry, [entry])
 
 
 def latest(project: Project, target: str, *actions: str) -> AuditEntry | None:

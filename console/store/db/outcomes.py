@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Answer:
+class CommitResult:
     """What one asked for, and where its outcome is waited for: a bare lock is the fastest."""
 
     __slots__ = ("_done", "_failure", "_result")
@@ -41,7 +41,7 @@ class Answer:
             self._failure = None  # or failure, traceback and this would hold each other
 
 
-class Tell:
+class CommitCallback:
     """Where the outcome goes of what nobody waits for."""
 
     __slots__ = ("_tell",)

@@ -52,7 +52,7 @@ def _table(model: type[models.Model]) -> _Table:
     )
 
 
-def one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
+def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
     """Return the one row for which the condition (SQL) holds, None if there is none."""
     table = _table(model)
     with sql.cursor() as cursor:
@@ -94,7 +94,7 @@ def insert(row: models.Model) -> None:
     row._state.db = connection.alias  # noqa: SLF001
 
 
-def add(model: type[models.Model], given: Sequence[Mapping[str, Any]]) -> None:
+def insert_rows(model: type[models.Model], given: Sequence[Mapping[str, Any]]) -> None:
     """Insert new rows of a model whose keys nobody asks for, by attribute; others have defaults."""
     table = _table(model)
     names = table.columns.split(", ")

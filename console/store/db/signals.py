@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Topic = tuple[object, ...]
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """Takes hints to other processes."""
 
     def takes(self, topic: Topic) -> bool:
@@ -45,21 +45,21 @@ class Carrier(Protocol):
 _listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
 _alone: set[Topic] = set()  # topics of which one listener is told, each in turn
 _lock = threading.Lock()
-_carrier: Carrier | None = None
+_carrier: Transport | None = None
 
 
-def carry_by(carrier: Carrier | None) -> None:
+def use_transport(carrier: Transport | None) -> None:
     """Let a carrier take hints to other processes."""
     global _carrier  # noqa: PLW0603 - one a process
     _carrier = carrier
 
 
-def carrier() -> Carrier | None:
+def transport() -> Transport | None:
     """Return who takes hints to other processes, if anybody."""
     return _carrier
 
 
-def listen(
+def subscribe(
     topic: Topic, listener: Callable[..., None], *, alone: bool = False
 ) -> Callable[[], None]:
     """Call ``listener`` whenever the topic is told; return a function that ends that.
@@ -83,12 +83,12 @@ def listen(
     return end
 
 
-def listening(topic: Topic) -> int:
+def subscribers(topic: Topic) -> int:
     """Return how many listen to a topic in this process."""
     return len(_listeners.get(topic, ()))
 
 
-def tell(topic: Topic, *what: object) -> None:
+def publish(topic: Topic, *what: object) -> None:
     """Call the topic's listeners after the current transaction's commit, or now without one.
 
     What a listener raises is logged: the commit stands, and whoever waits for it must hear that.
@@ -97,10 +97,10 @@ def tell(topic: Topic, *what: object) -> None:
         _carrier.carry(topic, what)
         if not _carrier.keeps(topic):
             return
-    transaction.on_commit(lambda: pass_on(topic, *what), robust=True)
+    transaction.on_commit(lambda: deliver(topic, *what), robust=True)
 
 
-def pass_on(topic: Topic, *what: object) -> None:
+def deliver(topic: Topic, *what: object) -> None:
     """Call the topic's listeners in this process."""
     for listener in _wanted(topic):
         listener(*what)
@@ -118,19 +118,19 @@ def _wanted(topic: Topic) -> Sequence[Callable[..., None]]:
         return listeners[:1]
 
 
-def wake(execution_id: int) -> None:
+def publish_runnable(execution_id: int) -> None:
     """Say that an execution can go on."""
-    tell(("wake",), execution_id)
+    publish(("wake",), execution_id)
 
 
-def born(execution_id: int) -> None:
+def publish_created(execution_id: int) -> None:
     """Say that a new execution can go on: no process has anything of it in memory."""
-    tell(("born",), execution_id)
+    publish(("born",), execution_id)
 
 
-def due(due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
+def publish_due(due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
     """Say that something of an execution is due at a moment.
 
     ``timer``, ``timeout`` or ``heartbeat``.
     """
-    tell(("due",), due_ms, what, execution_id, task)
+    publish(("due",), due_ms, what, execution_id, task)

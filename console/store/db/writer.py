@@ -27,7 +27,7 @@ from django.db import (
 )
 
 from console.store.db import outages, signals
-from console.store.db.outcomes import Answer, Tell
+from console.store.db.outcomes import CommitCallback, CommitResult
 
 T = TypeVar("T")
 _MAX_GROUP = 200
@@ -100,7 +100,7 @@ def hand_over(fn: Callable[[], Any], told: Callable[[Any, BaseException | None],
         _note(failure)
         told(result, failure)
 
-    _writer.add(fn, Tell(tell))
+    _writer.add(fn, CommitCallback(tell))
 
 
 def drop_broken_connection() -> None:
@@ -150,7 +150,7 @@ def _write_here(fn: Callable[[], T]) -> T:
 
 def _with_hints(fn: Callable[[], T]) -> T:
     """Run ``fn``, and let what it hints to other processes be committed with it."""
-    carrier = signals.carrier()
+    carrier = signals.transport()
     if carrier is None:
         return fn()
     carrier.drop()
@@ -159,7 +159,7 @@ def _with_hints(fn: Callable[[], T]) -> T:
     return result
 
 
-_Outcome = Answer | Tell
+_Outcome = CommitResult | CommitCallback
 _Job = tuple[Callable[[], Any], _Outcome]
 
 
@@ -177,7 +177,7 @@ class _Writer:
 
     def put(self, fn: Callable[[], T]) -> Callable[[], T]:
         """Hand ``fn`` to the thread; return what waits for its commit."""
-        answer = Answer()
+        answer = CommitResult()
         self.add(fn, answer)
         return answer.result
 

@@ -111,7 +111,7 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
             status="waiting", attempts=0, next_ms=now_ms, created_ms=now_ms, ended_ms=None
         )
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
-        signals.tell(("event",))
+        signals.publish(("event",))
         return row
 
     return write(store)
@@ -162,7 +162,7 @@ def _fire(number: int) -> bool:
         resources=[rule.arn],
         detail={},
     )
-    outbox.put(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+    outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
     if not outbox.deliver(event, [rule.pk]):
         event.delete()

@@ -86,23 +86,23 @@ def changed(execution: Execution) -> None:
     )
     text = body.status_change(change)
     region = execution.arn.split(":", 4)[3]
-    put(execution.project_id, change.event_id, text, region=region, about=execution.arn)
+    put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
 
 def ended(execution_id: int, project_id: int) -> None:
     """Tell that an execution has ended (inside the transaction that ends it)."""
     if wanted(project_id):
-        execution = rows.one(Execution, "id = %s", [execution_id])
+        execution = rows.fetch_one(Execution, "id = %s", [execution_id])
         if execution is not None:
             changed(execution)
 
 
-def put(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
+def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
     """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
     texts = [storable(about[:_ABOUT]), storable(text)]
     with connection.cursor() as cursor:
         cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
-    signals.tell(("event",))
+    signals.publish(("event",))
 
 
 # -- routing ---------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _store(matched: dict[int, list[int]]) -> None:
     events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
     for event in events.defer("body"):
         if deliver(event, matched[event.pk]):
-            signals.tell(("event",))
+            signals.publish(("event",))
         else:
             event.delete()
 

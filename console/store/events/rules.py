@@ -34,7 +34,7 @@ def arn_of(project: Project, region: str, name: str) -> str:
     return f"arn:aws:events:{region}:{project.account_id}:rule/{name}"
 
 
-def put(
+def put_rule(
     project: Project,
     region: str,
     name: str,
@@ -122,7 +122,7 @@ def save(
             raise ValidationException(f"Name: there is a rule '{name}' already")
         if revision and known is not None and revision != revision_of(known):
             raise ConflictException(f"Rule {name} was changed since")
-        rule = put(project, region, name, actor=actor, **fields)
+        rule = put_rule(project, region, name, actor=actor, **fields)
         wrong = put_targets(project, region, name, [target], actor) if target else []
         if wrong:
             raise ValidationException(f"Target: {wrong[0]['ErrorMessage']}")
@@ -172,7 +172,7 @@ def check_pattern(text: str) -> patterns.Pattern:
         raise ServiceError(ErrorCode.InvalidEventPatternException, msg) from None
 
 
-def get(project: Project, region: str, name: str) -> EventRule:
+def get_rule(project: Project, region: str, name: str) -> EventRule:
     """Return a rule of the project; raise ResourceNotFoundException."""
     rule = EventRule.objects.filter(project=project, region=region, name=name).first()
     if rule is None:
@@ -203,7 +203,7 @@ def switch(
     """Enable or disable a rule; raise ResourceNotFoundException."""
 
     def store() -> None:
-        rule = get(project, region, name)
+        rule = get_rule(project, region, name)
         rule.state = "ENABLED" if on else "DISABLED"
         changes = {"state": rule.state, "next_ms": next_ms(rule)}
         if not EventRule.objects.filter(pk=rule.pk).update(**changes):
@@ -256,7 +256,7 @@ def put_targets(
     good = [one for one in targets if one["Id"] not in wrong]
 
     def store() -> None:
-        rule = get(project, region, name)
+        rule = get_rule(project, region, name)
         ids = {one["Id"] for one in good}
         others = rule.targets.exclude(target_id__in=ids).count()
         if others + len(ids) > MOST_TARGETS:
@@ -308,7 +308,7 @@ def remove_targets(
     """Remove targets and what is on its way to them; return the ids that there are none of."""
 
     def store() -> list[str]:
-        rule = get(project, region, name)
+        rule = get_rule(project, region, name)
         found = set(rule.targets.filter(target_id__in=ids).values_list("target_id", flat=True))
         rule.targets.filter(target_id__in=found).delete()
         audit.record(project, actor, "events:RemoveTargets", rule.arn, ", ".join(sorted(found)))

@@ -28,7 +28,7 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
     secret = secrets.token_urlsafe(32)
 
     def store() -> StartLink:
-        row = rows.one(StateMachine, rows.kept("id = %s"), [machine.pk])
+        row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
         if row.status == "DELETING":

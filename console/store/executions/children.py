@@ -37,7 +37,7 @@ def abandoned(execution_id: int) -> bool:
     return ended and machine_options.of_execution(execution_id, policy) == machine_options.ABANDON
 
 
-def end(number: int) -> None:
+def end_child(number: int) -> None:
     """Stop the children of an execution that has ended."""
     parent = Execution.objects.get(pk=number)
     calls = TaskRow.objects.filter(execution_id=number, service__in=schedule.NESTED)

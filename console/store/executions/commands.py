@@ -30,13 +30,13 @@ class Fenced(Exception):
     """Somebody else committed a step of this execution first; nothing was written."""
 
 
-def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
+def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
     """Write down what the engine asked for (inside a transaction)."""
     now_ms = clock.now_ms()
     schedule.schedule(
         execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
     )
-    timers.arm(execution_id, commands)
+    timers.set_timers(execution_id, commands)
     for command in commands:
         match command:
             case engine.CancelTimer(timer=name):
@@ -49,7 +49,7 @@ def carry_out(execution_id: int, arn: str, commands: Sequence[engine.Command]) -
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
                 if arns.is_express(arn):  # somebody may wait for it
-                    signals.tell(("answered", execution_id))
+                    signals.publish(("answered", execution_id))
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
@@ -67,15 +67,15 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         cursor.execute(_BELONGS, [execution_id])
         map_run, project, parent, task = cursor.fetchone()
     outbox.ended(execution_id, project)
-    signals.tell(("ended",), execution_id)
+    signals.publish(("ended",), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)
     if task is not None:  # of an execution that waits for this one: it looks now, not at its time
-        signals.due(now_ms, "look", parent, task)
+        signals.publish_due(now_ms, "look", parent, task)
 
 
 def _count_child(map_run_id: int, status: str) -> None:
     """Count the end of a child execution of a Map Run, in the transaction that ends it."""
     column = status.lower()
     MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
-    signals.tell(("map-run",), map_run_id)
+    signals.publish(("map-run",), map_run_id)

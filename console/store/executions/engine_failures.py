@@ -122,5 +122,5 @@ def _by_hand(execution_id: int, cause: str) -> None:
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
     history.append(execution_id, events)
     end = engine.Finish("FAILED", error="States.Runtime", cause=cause, stop_ms=at_ms)
-    commands.carry_out(execution_id, arn, [end])
-    signals.tell(("execution", execution_id))
+    commands.apply_commands(execution_id, arn, [end])
+    signals.publish(("execution", execution_id))

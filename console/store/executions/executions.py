@@ -17,7 +17,13 @@ from console.store.db import audit, rows
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import is_outage, write
 from console.store.executions import engine_failures, step
-from console.store.executions.insert import Parent, Replay, give_birth, prepare, remember
+from console.store.executions.insert import (
+    Parent,
+    Replay,
+    insert_execution,
+    prepare_start,
+    remember,
+)
 from console.store.machines import machines
 from console.store.state import inbox, throttle, transition_rate
 from console.store.tasks import schedule
@@ -74,7 +80,7 @@ def starting(
         wanted.parent, wanted.parent_task = parent.execution_id, parent.task
         wanted.depth = parent.depth + 1
     ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
-    birth = prepare(
+    birth = prepare_start(
         wanted, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
     )
 
@@ -88,7 +94,7 @@ def starting(
             return found
         if ahead:
             transaction.on_commit(lambda: remember(wanted, birth), robust=True)
-        give_birth(wanted, machine.name, birth)
+        insert_execution(wanted, machine.name, birth)
         if actor.name:
             audit.record(machine.project, actor, "StartExecution", arn, _told(replay))
         return wanted
@@ -105,7 +111,7 @@ def _same_start(arn: str, text: str | None) -> Execution | None:
 
     None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
     """
-    found = rows.one(Execution, "arn = %s", [arn])
+    found = rows.fetch_one(Execution, "arn = %s", [arn])
     if found is None or (found.status == "RUNNING" and found.input == text):
         return found
     raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
@@ -123,7 +129,7 @@ def _told(replay: Replay | None) -> str:
 
 
 def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
-    limits = quotas.of(machine.project.name)
+    limits = quotas.quotas_of(machine.project.name)
     if parent is not None and parent.depth >= limits.nesting_depth:
         raise ServiceError(
             ErrorCode.ExecutionLimitExceeded,
@@ -242,10 +248,10 @@ def _drive_to_end(number: int) -> int:
 # -- finding ---------------------------------------------------------------------------------------
 
 
-def get(project: Project, arn: str) -> Execution:
+def get_execution(project: Project, arn: str) -> Execution:
     """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
     parsed = arns.parse_arn(arn, "execution")
-    execution = rows.one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
+    execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
         raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
     execution.project = project

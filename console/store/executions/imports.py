@@ -94,7 +94,7 @@ def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) 
         history.append(execution.pk, printed.events)
         audit.record(project, actor, "ImportExecution", execution.arn)
         if history_digest.is_due(1, last.id, running=False):
-            signals.tell(("long",), execution.pk)
+            signals.publish(("long",), execution.pk)
 
     write(store)
     return execution

@@ -30,7 +30,7 @@ EXPRESS_S = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class PreparedStart:
     """The first steps of an execution that is not stored yet."""
 
     steps: tuple[engine.Step, ...]
@@ -71,7 +71,7 @@ class Parent:
 _AHEAD_S = 0.02
 
 
-def prepare(
+def prepare_start(
     execution: Execution,
     machine_name: str,
     *,
@@ -79,7 +79,7 @@ def prepare(
     ahead: bool = False,
     timeout_s: int | None = None,
     replay: Replay | None = None,
-) -> Birth:
+) -> PreparedStart:
     """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
 
     ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
@@ -108,9 +108,9 @@ def prepare(
     if ahead and "JSONata" not in machine.text:
         gone = _ahead(machine, message)
         if gone is not None:
-            return Birth((gone,))
+            return PreparedStart((gone,))
     moment = engine.Moment(execution.start_ms, secrets.randbits(63))
-    return Birth((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
+    return PreparedStart((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
 
 
 def _ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
@@ -128,9 +128,11 @@ def _ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None
         return None
 
 
-def give_birth(execution: Execution, machine_name: str, birth: Birth | None = None) -> None:
+def insert_execution(
+    execution: Execution, machine_name: str, birth: PreparedStart | None = None
+) -> None:
     """Save a new execution with its first events, its snapshot and its first work item."""
-    birth = birth or prepare(execution, machine_name)
+    birth = birth or prepare_start(execution, machine_name)
     rows.insert(execution)
     run = birth.run
     begun = {
@@ -139,7 +141,7 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         "next_event": run.next_event,
         "ready": bool(run.ready),
     }
-    rows.add(RunRow, [begun])
+    rows.insert_rows(RunRow, [begun])
     outbox.changed(execution)
     history.append(execution.pk, [event for one in birth.steps for event in one.events])
     values = StoredValues(execution.pk)
@@ -147,11 +149,11 @@ def give_birth(execution: Execution, machine_name: str, birth: Birth | None = No
         values.apply(one)
     save_values(values)
     wanted = [command for one in birth.steps for command in one.commands]
-    commands.carry_out(execution.pk, execution.arn, wanted)
+    commands.apply_commands(execution.pk, execution.arn, wanted)
     if run.ready:
-        signals.born(execution.pk)
+        signals.publish_created(execution.pk)
 
 
-def remember(execution: Execution, birth: Birth) -> None:
+def remember(execution: Execution, birth: PreparedStart) -> None:
     """Keep the run of an execution that was just committed, for its next step."""
     kept_runs.put(execution.pk, 0, birth.run)

@@ -71,5 +71,5 @@ def _arm(execution_id: int) -> bool:
     if of_execution.filter(due_ms__lte=due_ms).exists():
         return False
     timers.drop(execution_id, [engine.EXECUTION_TIMER])
-    timers.arm(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
+    timers.set_timers(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
     return True

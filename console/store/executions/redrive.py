@@ -94,7 +94,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
 
     ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
     """
-    limits = quotas.of(execution.project.name)
+    limits = quotas.quotas_of(execution.project.name)
     if limits.open_executions is not None:
         throttle.check_open(execution.project, limits.open_executions)
 
@@ -185,7 +185,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         status="started" if begun else "scheduled", closed_ms=None, dispatches=int(begun)
     )
     if not begun:
-        signals.tell(("map",), execution_id, task)
+        signals.publish(("map",), execution_id, task)
         return
     found.update(
         status="RUNNING",
@@ -197,7 +197,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         timed_out=0,
         aborted=0,
     )
-    signals.tell(("map-run",), number)
+    signals.publish(("map-run",), number)
 
 
 def children(run: MapRun, room: int) -> int:

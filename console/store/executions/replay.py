@@ -75,7 +75,7 @@ def check(text: str, state: str) -> None:
         raise ValidationException(msg)
 
 
-def of(execution: Execution) -> Origin | None:
+def origin_of(execution: Execution) -> Origin | None:
     """Return where an execution comes from, None for one that began at the start."""
     text = execution.runrow.snapshot if hasattr(execution, "runrow") else ""
     if '"origin":' not in text:  # within a payload its quotes are escaped

@@ -23,7 +23,7 @@ from console import clock
 from console.integrations import parameters
 from console.store.db import epoch, signals, sql
 from console.store.db.writer import hand_in, is_outage
-from console.store.executions.commands import Fenced, carry_out
+from console.store.executions.commands import Fenced, apply_commands
 from console.store.state import history, history_digest, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
 from console.store.state.values import StoredValues, save_values
@@ -88,7 +88,7 @@ class Loaded:
     timers: list[str] = field(default_factory=list)
     came_ms: dict[int, int] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
-    pace: transition_rate.Pace | None = None
+    pace: transition_rate.TransitionBudget | None = None
     deleting: bool = False
 
     def leave(self, count: int) -> None:
@@ -124,13 +124,13 @@ def begin(execution_id: int) -> Callable[[], bool] | None:
             made = advance(loaded)
         try:
             committed = hand_in(lambda: commit(loaded, made))  # PostgreSQL: it is committed then
-        except transition_rate.Short:
+        except transition_rate.NoTokens:
             return lambda: True
 
     def end() -> bool:
         try:
             committed()
-        except transition_rate.Short:
+        except transition_rate.NoTokens:
             return True
         kept_runs.put(execution_id, loaded.version + 1, loaded.run)
         more = full or len(made) < len(loaded.messages)
@@ -169,9 +169,9 @@ def take(execution_id: int) -> Loaded | None:
     ready = ready or bool(tokens)
     if not (ready or due or came_in):
         return None
-    pacing = transition_rate.of(execution_id, arn, tokens)
+    pacing = transition_rate.budget_of(execution_id, arn, tokens)
     if pacing is not None and not pacing.allowed:
-        came_in, due = transition_rate.passing(pacing, came_in, due)
+        came_in, due = transition_rate.exempt(pacing, came_in, due)
         if pacing.pending and not (came_in or due):
             return None
         ready = False
@@ -320,7 +320,9 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     timers.drop(number, [*loaded.timers, *loaded.tokens])
     if loaded.pace is not None:
         left = len(run.ready) + len(loaded.messages) - len(made)
-        ready = transition_rate.settle(loaded.pace, left, running=run.status == "RUNNING") and ready
+        ready = (
+            transition_rate.reserve(loaded.pace, left, running=run.status == "RUNNING") and ready
+        )
     with sql.cursor() as cursor:
         guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
         cursor.execute(_GUARD, guard)
@@ -331,13 +333,13 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
             cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
     history.append(number, [event for one in made for event in one.events])
     save_values(loaded.values)
-    carry_out(number, loaded.arn, [command for one in made for command in one.commands])
+    apply_commands(number, loaded.arn, [command for one in made for command in one.commands])
     if ready:
-        signals.wake(number)
-    signals.tell(("execution", number))
+        signals.publish_runnable(number)
+    signals.publish(("execution", number))
     first = run.next_event - sum(len(one.events) for one in made)
     if history_digest.is_due(first, run.next_event, running=run.status == "RUNNING"):
-        signals.tell(("long",), number)
+        signals.publish(("long",), number)
 
 
 __all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]

@@ -9,10 +9,10 @@ from console.models import Definition
 
 def keep(text: str) -> Definition:
     """Return the row of a definition, made if it is new (inside the caller's transaction)."""
-    row, _ = Definition.objects.get_or_create(sha256=sha(text), defaults={"text": text})
+    row, _ = Definition.objects.get_or_create(sha256=sha256_of(text), defaults={"text": text})
     return row
 
 
-def sha(text: str) -> str:
+def sha256_of(text: str) -> str:
     """Return the key of a definition's text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

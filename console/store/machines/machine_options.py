@@ -34,17 +34,17 @@ def of_execution(execution_id: int, key: str) -> str:
     """Return how a switch of an execution's machine stands."""
     rows = Execution.objects.filter(pk=execution_id)
     arn = rows.values_list("state_machine_arn", flat=True).first() or ""
-    return of_machine(base(arn))[key]
+    return of_machine(base_arn(arn))[key]
 
 
-def base(arn: str) -> str:
+def base_arn(arn: str) -> str:
     """Return the ARN of the machine itself, for one of a distributed Map's children."""
     return arn.partition("/")[0]
 
 
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
     """Return the ARNs of those machines whose switch stands so."""
-    wanted = {base(arn) for arn in arns}
+    wanted = {base_arn(arn) for arn in arns}
     found = Tag.objects.filter(arn__in=wanted, key=key, value=value)
     return set(found.values_list("arn", flat=True))
 

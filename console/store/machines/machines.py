@@ -57,13 +57,13 @@ def create(
     arns.check_role(role_arn)
     arn = arns.state_machine_arn(region, project.account_id, name)
     check_definition(definition, type)
-    wanted = (type, logging, tracing, encryption, definitions.sha(definition))
+    wanted = (type, logging, tracing, encryption, definitions.sha256_of(definition))
 
     def store() -> StateMachine:
         found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
         if found is not None:
             return _same_or_refused(found, wanted)
-        limit = quotas.of(project.name).state_machines
+        limit = quotas.quotas_of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
             raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
@@ -133,7 +133,7 @@ def update(
         "logging": logging,
         "tracing": tracing,
         "encryption": encryption,
-        "definition_id": None if definition is None else definitions.sha(definition),
+        "definition_id": None if definition is None else definitions.sha256_of(definition),
     }
 
     def store() -> StateMachine:
@@ -227,10 +227,12 @@ def _remove(arn: str) -> None:
     Tag.objects.filter(arn=arn).delete()
 
 
-def get(project: Project, arn: str) -> StateMachine:
+def get_machine(project: Project, arn: str) -> StateMachine:
     """Return a machine of the project; raise InvalidArn or StateMachineDoesNotExist."""
     parsed = arns.parse_arn(arn, "stateMachine")
-    machine = rows.one(StateMachine, "arn = %s AND project_id = %s", [parsed.text, project.pk])
+    machine = rows.fetch_one(
+        StateMachine, "arn = %s AND project_id = %s", [parsed.text, project.pk]
+    )
     if machine is None:
         raise _missing(arn)
     machine.project = project

@@ -38,7 +38,7 @@ def check(tags: Mapping[str, str]) -> None:
         machine_options.check_tag(key, value)
 
 
-def put(
+def put_tags(
     arn: str,
     tags: Mapping[str, str],
     project: Project | None = None,
@@ -71,7 +71,7 @@ def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Ac
 
     def store() -> None:
         check_owner(project, arn)
-        put(arn, tags)
+        put_tags(arn, tags)
         said = ", ".join(f"{key}={value}" for key, value in tags.items())
         audit.record(project, actor, "TagResource", arn, said)
 
@@ -94,6 +94,6 @@ def remove(
     write(store)
 
 
-def of(arn: str) -> dict[str, str]:
+def tags_of(arn: str) -> dict[str, str]:
     """Return key -> value in the order they were set."""
     return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))

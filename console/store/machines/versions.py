@@ -54,8 +54,8 @@ def resolve(project: Project, arn: str) -> Target:
     parsed = arns.parse_arn(arn, "stateMachine")
     _, mark, qualifier = parsed.rest.partition(":")
     if not mark:
-        return Target(machines.get(project, arn))
-    machine = machines.get(project, arn.removesuffix(f":{qualifier}"))
+        return Target(machines.get_machine(project, arn))
+    machine = machines.get_machine(project, arn.removesuffix(f":{qualifier}"))
     if _is_number(qualifier):
         return Target(machine, _version(machine, int(qualifier), arn))
     alias = Alias.objects.filter(arn=arn).first()

@@ -50,7 +50,7 @@ class Outside:
 # -- inputs ----------------------------------------------------------------------------------------
 
 
-def add(map_run_id: int, first: int, texts: Iterable[str]) -> int:
+def add_items(map_run_id: int, first: int, texts: Iterable[str]) -> int:
     """Write inputs from an index on (inside a transaction); return how many."""
     values = [(map_run_id, first + at, text) for at, text in enumerate(texts)]
     rows.append("console_mapitem", _COLUMNS, values)
@@ -77,9 +77,9 @@ def store(map_run_id: int, texts: Iterable[str]) -> None:
     write(lambda: MapItem.objects.filter(map_run_id=map_run_id).delete())
     source, total = iter(texts), 0
     while batch := list(itertools.islice(source, AT_ONCE)):
-        total += write(lambda batch=batch, total=total: add(map_run_id, total, batch))  # type: ignore[misc]
+        total += write(lambda batch=batch, total=total: add_items(map_run_id, total, batch))  # type: ignore[misc]
     write(lambda: complete(map_run_id, total))
-    signals.tell(("map-run",), map_run_id)
+    signals.publish(("map-run",), map_run_id)
 
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:

@@ -21,7 +21,7 @@ from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions import redrive, step
 from console.store.executions.engine_failures import MAX_FAILURES
-from console.store.executions.insert import give_birth
+from console.store.executions.insert import insert_execution
 from console.store.machines import definitions
 from console.store.map_runs import map_items, map_tasks
 from console.store.state import inbox
@@ -71,7 +71,7 @@ def begin(execution_id: int, task: int) -> int | None:
         )
         run.save(force_insert=True)
         if "inputs" in wanted:
-            map_items.add(run.pk, 0, map(engine.dumps, wanted["inputs"]))
+            map_items.add_items(run.pk, 0, map(engine.dumps, wanted["inputs"]))
             map_items.complete(run.pk, len(wanted["inputs"]))
         return run.pk
 
@@ -200,7 +200,7 @@ def _start_child(run: MapRun, index: int, text: str) -> None:
         acting_for=parent.acting_for,
         depth=parent.depth,
     )
-    give_birth(child, run.state_machine_arn.rpartition(":")[2])
+    insert_execution(child, run.state_machine_arn.rpartition(":")[2])
 
 
 def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:
@@ -249,7 +249,7 @@ def _stop_children(run: MapRun) -> None:
         inbox.post(number, engine.Stop())
 
 
-def end(number: int, output: str) -> None:
+def end_map_run(number: int, output: str) -> None:
     """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
     _end(number, "SUCCEEDED", lambda task: engine.TaskSucceeded(task, output))
 
@@ -306,7 +306,7 @@ def _give_up(execution_id: int, task: int, cause: str) -> None:
 # -- looking at them -------------------------------------------------------------------------------
 
 
-def get(project: Project, arn: str) -> MapRun:
+def get_map_run(project: Project, arn: str) -> MapRun:
     """Return a Map Run of the project; raise InvalidArn or ResourceNotFound."""
     arns.parse_arn(arn, "mapRun")
     rows = MapRun.objects.select_related("parent")
@@ -326,7 +326,7 @@ def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) ->
             )
         told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
         audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
-        signals.tell(("map-run",), run.pk)
+        signals.publish(("map-run",), run.pk)
 
     write(store)
 

@@ -20,7 +20,7 @@ def scheduled() -> list[tuple[int, int]]:
 
 def failures(execution_id: int, task: int) -> int | None:
     """Return how often in a row the Map could not go on; None if its task has ended."""
-    row = rows.one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
+    row = rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
     if row is None or row.status == "closed":
         return None
     return row.dispatches - (row.status == "started")

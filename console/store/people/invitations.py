@@ -151,7 +151,7 @@ def accept(token: str, encoded: str, me: User | None, request_id: str = "") -> U
         actor = audit.Actor(invitation.name, request_id=request_id)
         told = f"role {invitation.role}, invited by {invitation.made_by}"
         audit.record(project, actor, "AcceptInvitation", invitation.name, told)
-        signals.tell(people.RIGHTS)
+        signals.publish(people.RIGHTS)
         return user
 
     return write(store)

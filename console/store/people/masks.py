@@ -31,7 +31,7 @@ def revision_of(masked: str) -> str:
     return hashlib.sha256(masked.encode()).hexdigest()[:16]
 
 
-def put(
+def put_paths(
     project: Project, paths: Iterable[str], actor: audit.Actor, revision: str = ""
 ) -> list[str]:
     """Let pages and API of a project hide these places and no others; return them as kept.
@@ -52,7 +52,7 @@ def put(
             raise ConflictException("The masked paths were changed since")
         Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
         audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
-        signals.tell(people.RIGHTS)  # what is kept of an access key has its project in it
+        signals.publish(people.RIGHTS)  # what is kept of an access key has its project in it
 
     write(store)
     return kept

@@ -42,7 +42,7 @@ _used: dict[str, float] = {}
 log = structlog.get_logger(__name__)
 RIGHTS = ("rights",)
 """The topic of the hint that somebody's rights have changed."""
-signals.listen(RIGHTS, access.forget_principals)
+signals.subscribe(RIGHTS, access.forget_principals)
 
 
 def put_member(
@@ -71,7 +71,7 @@ def put_member(
             project=project, user=user, defaults={"role": role}
         )
         audit.record(project, actor, "PutMember", name, f"role {role}")
-        signals.tell(RIGHTS)
+        signals.publish(RIGHTS)
         return made
 
     return write(store)
@@ -107,7 +107,7 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
         found.delete()
         begin_anew(project, user)
         audit.record(project, actor, "RemoveMember", name)
-        signals.tell(RIGHTS)
+        signals.publish(RIGHTS)
 
     write(store)
 
@@ -246,7 +246,7 @@ def switch_key(
             key.disabled_ms, key.disabled_by = clock.now_ms(), actor.name
         key.save(update_fields=["disabled_ms", "disabled_by"])
         audit.record(project, actor, "EnableAccessKey" if on else "DisableAccessKey", key_id)
-        signals.tell(RIGHTS)
+        signals.publish(RIGHTS)
         return key
 
     return write(store)
@@ -261,7 +261,7 @@ def delete_key(project: Project, key_id: str, actor: audit.Actor, by: User | Non
         _check_may_change(key, by)
         key.delete()
         audit.record(project, actor, "DeleteAccessKey", key_id)
-        signals.tell(RIGHTS)
+        signals.publish(RIGHTS)
 
     write(store)
 

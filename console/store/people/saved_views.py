@@ -17,7 +17,7 @@ MOST = 30
 NAME, QUERY = 80, 4_000
 
 
-def put(
+def put_view(
     project: Project, name: str, query: str, default_of: str | None, actor: audit.Actor
 ) -> SavedView:
     """Keep a list under a name, in place of what had that name.

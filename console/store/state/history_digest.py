@@ -63,7 +63,7 @@ def read(
         rest = history_columns.apart([execution_id, after, upto], joined)
     if rest is not None:
         if rest.last - after > STEP:
-            signals.tell(("long",), execution_id)
+            signals.publish(("long",), execution_id)
         yield rest
 
 

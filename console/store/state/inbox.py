@@ -50,9 +50,9 @@ def post(
             [execution_id, type(message).__name__, json.dumps(body), created_ms],
         )
     if soon:
-        signals.due(clock.now_ms() + _SOON_MS, "timer", execution_id)
+        signals.publish_due(clock.now_ms() + _SOON_MS, "timer", execution_id)
     else:
-        signals.wake(execution_id)
+        signals.publish_runnable(execution_id)
 
 
 def _said(message: engine.Message) -> dict[str, Any]:

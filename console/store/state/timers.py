@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def arm(execution_id: int, commands: Sequence[engine.Command]) -> None:
+def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
     """Arm timers (inside a transaction), but for those that the same commit cancels."""
     gone = {one.timer for one in commands if isinstance(one, engine.CancelTimer)}
     wanted = [one for one in commands if isinstance(one, engine.SetTimer) and one.timer not in gone]
     values = [(execution_id, one.timer, one.due_ms) for one in wanted]
     rows.append("console_timer", "execution_id, name, due_ms", values)
     for one in wanted:
-        signals.due(one.due_ms, "timer", execution_id)
+        signals.publish_due(one.due_ms, "timer", execution_id)
 
 
 def drop(execution_id: int, names: Sequence[str]) -> None:

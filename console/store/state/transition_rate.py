@@ -47,12 +47,12 @@ _GIVEN = (
 _STOPS = "SELECT 1 FROM console_inboxmessage WHERE execution_id = %s AND kind = 'Stop' LIMIT 1"
 
 
-class Short(Exception):
+class NoTokens(Exception):
     """Somebody else took the tokens that a step has used; nothing was written, try it again."""
 
 
 @dataclass
-class Pace:
+class TransitionBudget:
     """What a step may spend. ``paid``: tokens it took earlier, which are there now.
 
     ``pending``: tokens it took that are still to come. ``used``: how many transitions it made.
@@ -76,7 +76,7 @@ def is_limited(project: str, arn: str) -> bool:
     return (
         bool(settings.STEPYARD_QUOTAS)
         and not arns.is_express(arn)
-        and quotas.of(project).state_transition is not None
+        and quotas.quotas_of(project).state_transition is not None
     )
 
 
@@ -85,7 +85,7 @@ def is_token(timer: str) -> bool:
     return timer.startswith(_TIMER)
 
 
-def of(execution_id: int, arn: str, tokens: Sequence[str]) -> Pace | None:
+def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionBudget | None:
     """Return what an execution may spend now; None if it is not limited.
 
     ``tokens``: those of its timers that say that tokens are there.
@@ -95,12 +95,12 @@ def of(execution_id: int, arn: str, tokens: Sequence[str]) -> Pace | None:
     with sql.cursor() as cursor:
         cursor.execute(_WHOSE, [execution_id])
         project_id, name, machine = cursor.fetchone()
-        rate = quotas.of(name).state_transition
+        rate = quotas.quotas_of(name).state_transition
         if rate is None:
             return None
         cursor.execute(_TAKEN, [execution_id, f"{_TIMER}%"])
         taken = {name for (name,) in cursor.fetchall()}
-    found = Pace(execution_id, project_id, rate, machine)
+    found = TransitionBudget(execution_id, project_id, rate, machine)
     found.paid, found.pending = _sum(tokens), _sum(taken.difference(tokens))
     if not found.pending:
         tokens_there = throttle.there(project_id, BUCKET, rate)
@@ -108,7 +108,7 @@ def of(execution_id: int, arn: str, tokens: Sequence[str]) -> Pace | None:
     return found
 
 
-def _at_most(pace: Pace, tokens: float, paid: int) -> float:
+def _at_most(pace: TransitionBudget, tokens: float, paid: int) -> float:
     """Return how many tokens are free: with those given away and not yet used no more than fit.
 
     Else a server that was down would let all at once go on that it owed tokens, and a bucket more.
@@ -125,7 +125,9 @@ def _sum(tokens: Iterable[str]) -> int:
     return sum(int(one.removeprefix(_TIMER)) for one in tokens)
 
 
-def passing(pace: Pace, came_in: Sequence[Any], due: Sequence[str]) -> tuple[list[Any], list[str]]:
+def exempt(
+    pace: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
+) -> tuple[list[Any], list[str]]:
     """Return those rows of the inbox and due timers that need no token; the others wait.
 
     All rows, if there is a Stop: what came before it counts, and is taken before it.
@@ -158,7 +160,7 @@ def retried(run: engine.Run, message: engine.Message) -> int:
     return int(any(one.phase == "backoff" and one.timer == message.timer for one in frames))
 
 
-def settle(pace: Pace, left: int, *, running: bool) -> bool:
+def reserve(pace: TransitionBudget, left: int, *, running: bool) -> bool:
     """Pay for a step, and take tokens for what it could not do (inside its transaction).
 
     ``left``: how many lines of control and messages the step left. Return whether they can go on
@@ -172,7 +174,7 @@ def settle(pace: Pace, left: int, *, running: bool) -> bool:
     there.tokens = _at_most(pace, there.tokens, pace.paid)
     counted_on = min(pace.used, pace.allowed) - pace.paid
     if counted_on > max(there.tokens, 0):
-        raise Short
+        raise NoTokens
     there.tokens -= pace.used - pace.paid
     if not running:
         there.tokens += pace.pending
@@ -183,13 +185,13 @@ def settle(pace: Pace, left: int, *, running: bool) -> bool:
     return not (pace.held or pace.pending)
 
 
-def _take_ahead(pace: Pace, there: TokenBucket, wanted: int) -> None:
+def _take_ahead(pace: TransitionBudget, there: TokenBucket, wanted: int) -> None:
     """Take tokens that are still to come, and let a timer say when they are there."""
     most = max(int(pace.rate.refill * _SHARE_S), 1)
     number = min(wanted, most)
     there.tokens -= number
     missing_ms = max(-there.tokens, 0) / pace.rate.refill * 1000
     due_ms = there.at_ms + int(missing_ms) + 1
-    timers.arm(pace.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
+    timers.set_timers(pace.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
     throttle.count(pace.project_id, pace.state_machine_arn, number)
     pace.held = True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
-def create(
+def create_activity(
     project: Project,
     region: str,
     name: str,
@@ -35,7 +35,7 @@ def create(
             raise ServiceError(ErrorCode.ActivityAlreadyExists, f"Activity Already Exists: '{arn}'")
         if found is not None:
             return found
-        limit = quotas.of(project.name).activities
+        limit = quotas.quotas_of(project.name).activities
         if Activity.objects.filter(project=project, region=region).count() >= limit:
             raise ServiceError(
                 ErrorCode.ActivityLimitExceeded, f"Activity Limit Exceeded: '{limit}'"
@@ -55,16 +55,16 @@ def create(
     return write(store)
 
 
-def get(project: Project, arn: str) -> Activity:
+def get_activity(project: Project, arn: str) -> Activity:
     """Return an activity of the project; raise InvalidArn or ActivityDoesNotExist."""
     arns.parse_arn(arn, "activity")
-    activity = rows.one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
+    activity = rows.fetch_one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
     if activity is None:
         raise ServiceError(ErrorCode.ActivityDoesNotExist, f"Activity Does Not Exist: '{arn}'")
     return activity
 
 
-def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
     """Delete an activity; deleting a missing one succeeds."""
     arns.parse_arn(arn, "activity")
 

@@ -206,8 +206,8 @@ def _read(
 def _started(work: Work, now_ms: int) -> list[Any]:
     """Return the clocks of an activity task that start when a worker has it, which is once."""
     own_ms, heartbeat_ms = (
-        timeouts.due(now_ms, work.timeout_s),
-        timeouts.due(now_ms, work.heartbeat_s),
+        timeouts.due_ms(now_ms, work.timeout_s),
+        timeouts.due_ms(now_ms, work.heartbeat_s),
     )
     begun = timeouts.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
     return [*timeouts.first(*begun), heartbeat_ms]
@@ -277,8 +277,8 @@ def put_back(work: Work) -> bool:
         taken = found.filter(kind="activity", status="started", dispatches=work.dispatches)
         if not taken.update(status="scheduled"):
             return False
-        signals.tell(("offered",), work.execution_id, work.task, work.resource)
-        signals.tell(("activity", work.resource))
+        signals.publish(("offered",), work.execution_id, work.task, work.resource)
+        signals.publish(("activity", work.resource))
         return True
 
     return write(again)

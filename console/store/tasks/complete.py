@@ -70,12 +70,12 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
     def beat() -> None:
         row = _open(token, project)
         now_ms = clock.now_ms()
-        due_ms = timeouts.due(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
+        due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
         if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
             raise _too_late()
         if due_ms:
-            signals.due(due_ms, "heartbeat", row.execution_id, row.task)
+            signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
 
     return Pending(beat)
 
@@ -98,7 +98,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
     """Return the row a token opens; a token works only in the project that owns the task."""
     if len(token) != _TOKEN_LENGTH or not token.isascii():
         raise InvalidToken("Invalid Token: 'Invalid token'")
-    row = rows.one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
+    row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
     if row is None or (project is not None and _owner(row) != project.pk):
         raise ServiceError(
             ErrorCode.TaskDoesNotExist,

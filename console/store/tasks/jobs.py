@@ -45,7 +45,7 @@ def submit(execution_id: int, task: int, output: str, job: str, look_s: float) -
                 return False
         inbox.post(execution_id, engine.TaskSubmitted(task, output))
         if due_ms is not None:
-            signals.due(due_ms, "look", execution_id, task)
+            signals.publish_due(due_ms, "look", execution_id, task)
         return True
 
     return write(store)
@@ -68,7 +68,7 @@ def later(execution_id: int, task: int, look_s: float) -> None:
     def store() -> None:
         with connection.cursor() as cursor:
             cursor.execute(_LATER, [due_ms, execution_id, task])
-        signals.due(due_ms, "look", execution_id, task)
+        signals.publish_due(due_ms, "look", execution_id, task)
 
     write(store)
 
@@ -79,7 +79,7 @@ def tell_cancelled(execution_id: int, task: int) -> None:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
     if found is not None:
-        signals.tell(("cancel",), execution_id, task)
+        signals.publish(("cancel",), execution_id, task)
 
 
 def cancelled(execution_id: int, task: int) -> tuple[Work, str] | None:

@@ -26,7 +26,7 @@ UNKNOWN = "outcome unknown: the worker was lost while the call was under way; it
 _AT_ONCE = 100
 
 
-def take_up_all() -> tuple[int, int]:
+def recover_all() -> tuple[int, int]:
     """Take up whatever any process had started.
 
     Return how many tasks failed and how many are made again.
@@ -34,12 +34,12 @@ def take_up_all() -> tuple[int, int]:
     return _fail(claim.in_hand()), claim.release_called()
 
 
-def take_up_from(alive: Sequence[str]) -> int:
+def recover_from(alive: Sequence[str]) -> int:
     """Take up what was started by processes other than these; return how many tasks."""
     return _fail(claim.in_hand(alive)) + claim.release_lost(alive)
 
 
-def take_up(execution_id: int, task: int) -> bool:
+def recover(execution_id: int, task: int) -> bool:
     """Take up a task that was started here and lost; return whether it is made again."""
     if _fail(claim.started_here().filter(execution_id=execution_id, task=task)):
         return False
@@ -66,7 +66,7 @@ def _never_twice(executions: Iterable[int]) -> set[int]:
     failing = machine_options.machines_with(
         machine_options.ON_WORKER_LOSS, machine_options.FAIL, machines.values()
     )
-    return {number for number, arn in machines.items() if machine_options.base(arn) in failing}
+    return {number for number, arn in machines.items() if machine_options.base_arn(arn) in failing}
 
 
 def _fail_one(execution_id: int, task: int, worker: str) -> bool:

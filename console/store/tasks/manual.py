@@ -31,7 +31,7 @@ def answerable(row: TaskRow) -> bool:
 
 def find(execution: Execution, task: int) -> TaskRow | None:
     """Return a task of an execution, open or closed."""
-    return rows.one(TaskRow, "execution_id = %s AND task = %s", [execution.pk, task])
+    return rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution.pk, task])
 
 
 def succeed(execution: Execution, task: int, output: str, actor: audit.Actor) -> None:

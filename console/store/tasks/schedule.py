@@ -32,12 +32,12 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
     if not wanted:
         return
     activities = [one.resource for one in wanted if one.kind == "activity"]
-    limits = timeouts.of(activities) if activities else {}
+    limits = timeouts.limits_of(activities) if activities else {}
     made = [
         _row(execution_id, arn, one, now_ms, limits.get(one.resource, timeouts.NONE))
         for one in wanted
     ]
-    rows.add(TaskRow, made)
+    rows.insert_rows(TaskRow, made)
     if any(one.service in NESTED and one.action == "startExecution" for one in wanted):
         _mark_parent(execution_id)
     for one, row in zip(wanted, made, strict=True):
@@ -79,7 +79,7 @@ def _row(
         "timeout_due_ms": due_ms,
         "clock": which,
         "close_due_ms": timeouts.close_due(now_ms, limits) if wanted.kind == "activity" else None,
-        "heartbeat_due_ms": timeouts.due(now_ms, heartbeat_s) if called else None,
+        "heartbeat_due_ms": timeouts.due_ms(now_ms, heartbeat_s) if called else None,
         "scheduled_ms": now_ms,
     }
 
@@ -96,21 +96,21 @@ def _first_clock(
         return None, ""
     last_ms = timeouts.close_due(now_ms, limits)
     if wanted.kind in CALLED:
-        begun = timeouts.START_TO_CLOSE, timeouts.due(now_ms, timeout_s)
+        begun = timeouts.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
     else:
-        begun = timeouts.SCHEDULE_TO_START, timeouts.due(now_ms, limits.schedule_to_start)
+        begun = timeouts.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
     return timeouts.first(*begun, now_ms, last_ms)
 
 
 def _offer(execution_id: int, wanted: engine.RunTask) -> None:
     """Tell whoever does this kind of work that there is some."""
     if wanted.kind in CALLED:
-        signals.tell(("task",), execution_id, wanted.task)
+        signals.publish(("task",), execution_id, wanted.task)
     elif wanted.kind == "map":
-        signals.tell(("map",), execution_id, wanted.task)
+        signals.publish(("map",), execution_id, wanted.task)
     else:
-        signals.tell(("offered",), execution_id, wanted.task, wanted.resource)
-        signals.tell(("activity", wanted.resource))
+        signals.publish(("offered",), execution_id, wanted.task, wanted.resource)
+        signals.publish(("activity", wanted.resource))
 
 
 def announce(
@@ -119,7 +119,7 @@ def announce(
     """Let the clockwork know when the task will be late."""
     for what, due_ms in (("timeout", timeout_ms), ("heartbeat", heartbeat_ms)):
         if due_ms is not None:
-            signals.due(due_ms, what, execution_id, task)
+            signals.publish_due(due_ms, what, execution_id, task)
 
 
 def close(execution_id: int, task: int, now_ms: int) -> bool:

@@ -45,7 +45,7 @@ class Limits:
 NONE = Limits()
 
 
-def said(arn: str) -> dict[str, str]:
+def shown_limit(arn: str) -> dict[str, str]:
     """Return tag -> seconds or NONE, for each clock of an activity."""
     known = dict(Tag.objects.filter(arn=arn, key__in=_TAGS).values_list("key", "value"))
     return {key: known.get(key, "NONE") for key in _TAGS}
@@ -65,7 +65,7 @@ def _seconds(value: str) -> int | None:
     return int(value) or None if known else None
 
 
-def of(arns: Iterable[str]) -> dict[str, Limits]:
+def limits_of(arns: Iterable[str]) -> dict[str, Limits]:
     """Return the limits of activities that have any, by ARN."""
     found: dict[str, dict[str, str]] = {}
     wanted = list(dict.fromkeys(arns))
@@ -85,7 +85,7 @@ def of(arns: Iterable[str]) -> dict[str, Limits]:
     }
 
 
-def due(from_ms: int, seconds: int | None) -> int | None:
+def due_ms(from_ms: int, seconds: int | None) -> int | None:
     """Return when a clock that begins at ``from_ms`` runs out, at the latest after a year."""
     return None if seconds is None else from_ms + min(seconds, YEAR_S) * 1000
 

@@ -52,7 +52,7 @@ class Share:
         return number % self.of == self.rank
 
 
-def enter() -> str:
+def register() -> str:
     """Take a lease and return the name it is in."""
     now_ms = clock.now_ms()
     row = Worker(
@@ -79,7 +79,7 @@ def renew(name: str, steps: int = 0, fenced: int = 0) -> bool:
     return write(store)
 
 
-def look(name: str) -> tuple[Share, list[str]]:
+def team_share(name: str) -> tuple[Share, list[str]]:
     """Return the part of a worker among those alive, and the names of those that are not."""
     now_ms, here = clock.now_ms(), host()
     living: list[str] = []
@@ -98,22 +98,22 @@ def alive() -> list[str]:
     return list(found.values_list("name", flat=True))
 
 
-def leave(name: str) -> int:
+def deregister(name: str) -> int:
     """Give a lease back and offer what it holds to the others; return how many tasks."""
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
-        return lost_calls.take_up_from(alive())
+        return lost_calls.recover_from(alive())
 
     return write(store)
 
 
-def bury(dead: list[str]) -> int:
+def remove_dead(dead: list[str]) -> int:
     """Remove the leases of the dead and offer what nobody alive holds; return how many tasks."""
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
-        return lost_calls.take_up_from(alive())
+        return lost_calls.recover_from(alive())
 
     return write(store)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
 from console.store.executions import bulk as store
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.search import scan
 from console.web.search.filters import Wanted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 SHOWN = 200
 _PAGE = 100
@@ -51,7 +51,7 @@ RESULTS = {
 @require_http_methods(["GET", "POST"])
 def bulk(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
-    here = yard(request)
+    here = scope_of(request)
     action = (request.POST if request.method == "POST" else request.GET).get("action", "")
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
@@ -69,7 +69,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     return redirect("bulk-job", job.pk)
 
 
-def _dry_run(request: HttpRequest, here: Yard, action: str) -> HttpResponse:
+def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
     wanted = scan.named(here, None, Wanted.of(request.GET))
     marked = [int(one) for one in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", one)]
     more = False
@@ -102,7 +102,7 @@ def _dry_run(request: HttpRequest, here: Yard, action: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def job(request: HttpRequest, number: int) -> HttpResponse:
     """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
-    here = yard(request)
+    here = scope_of(request)
     one = BulkJob.objects.filter(project=here.project, pk=number).first()
     if one is None:
         raise Http404(f"There is no bulk job {number}.")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from console.models import Execution, StateMachine
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 _LONGEST = 16_384
 
@@ -25,7 +25,7 @@ class Command:
     text: str
 
 
-def of_machine(request: HttpRequest, here: Yard, one: StateMachine, input: str) -> list[Command]:  # noqa: A002 - AWS's word
+def of_machine(request: HttpRequest, here: Scope, one: StateMachine, input: str) -> list[Command]:  # noqa: A002 - AWS's word
     """Return the commands of a machine. ``input``: what the start form would suggest."""
     arn = {"state-machine-arn": one.arn}
     return [
@@ -35,7 +35,7 @@ def of_machine(request: HttpRequest, here: Yard, one: StateMachine, input: str) 
     ]
 
 
-def of_execution(request: HttpRequest, here: Yard, one: Execution) -> list[Command]:
+def of_execution(request: HttpRequest, here: Scope, one: Execution) -> list[Command]:
     """Return the commands of an execution; the first one starts the same again."""
     machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
     # one argument of a command has no room for all that an input may be, nor for what is masked
@@ -51,7 +51,7 @@ def of_execution(request: HttpRequest, here: Yard, one: Execution) -> list[Comma
 
 def _aws(
     request: HttpRequest,
-    here: Yard,
+    here: Scope,
     action: str,
     named: dict[str, str],
     **more: str,

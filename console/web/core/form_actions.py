@@ -9,7 +9,7 @@ from django.http import Http404
 from django.shortcuts import redirect
 
 from console.errors import ServiceError
-from console.web.core.scope import require, yard
+from console.web.core.scope import require, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from console.models import StateMachine
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
-    Acts = Mapping[str, tuple[str, Callable[[Yard, StateMachine, QueryDict], str]]]
+    Acts = Mapping[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]]
 
 
 def answer(
@@ -35,7 +35,7 @@ def answer(
     ``acts``: name -> (the action it takes the right for, what does it and says so). ``refused``:
     of an act and a message, what the page shows beside what was typed, with 422.
     """
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     if request.method == "GET":
         return page(request, one)

@@ -70,7 +70,7 @@ def roughly(milliseconds: int) -> str:
     return f"{max(milliseconds, 0)} ms"
 
 
-def iso(milliseconds: int) -> str:
+def iso_text(milliseconds: int) -> str:
     """Return RFC 3339 in UTC with milliseconds, for the ``datetime`` attribute."""
     moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % SECOND:03d}Z"

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from console.store.people import people
 from console.web.core import columns
-from console.web.core.scope import yard
+from console.web.core.scope import scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -36,7 +36,7 @@ def save(request: HttpRequest) -> HttpResponse:
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Keep which columns a table has for this reader, wherever they sign in, and go back."""
-    here = yard(request)
+    here = scope_of(request)
     table = request.POST.get("table", "")
     if table not in columns.TABLES:
         raise Http404(f"There is no table “{table}”.")

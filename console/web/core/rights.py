@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseNotAllowed
 from django.utils.deprecation import MiddlewareMixin
 
-from console.web.core.scope import Refused, yard
+from console.web.core.scope import Refused, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -181,7 +181,7 @@ def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
         raise PermissionDenied("Sign in first.")
     if SIGNED_IN in actions:
         return
-    here = yard(request)
+    here = scope_of(request)
     if not any(here.may(action) for action in actions):
         # which of several the form asked for, its view would know, which does not run
         raise Refused(here, actions[0] if len(actions) == 1 else f"any act of the page {page}")

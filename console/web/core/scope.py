@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class Scope:
     """Whose machines a page shows, and where.
 
     ``revealed``: by number, until when the reader sees what is hidden of an execution.
@@ -114,13 +114,13 @@ class Yard:
         return self.shown(execution)
 
 
-def yard(request: HttpRequest) -> Yard:
+def scope_of(request: HttpRequest) -> Scope:
     """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
-    known: Yard | None = getattr(request, "yard", None)
+    known: Scope | None = getattr(request, "yard", None)
     if known is None:
         asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
         region = asked[0] if asked else settings.STEPYARD_REGION
-        known = Yard(access.principal_of(request), region)
+        known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
             known = replace(known, revealed=_revealed(request))
         request.yard = known  # type: ignore[attr-defined]
@@ -140,13 +140,13 @@ def _revealed(request: HttpRequest) -> dict[int, int]:
 class Refused(PermissionDenied):
     """The reader's role does not allow an action."""
 
-    def __init__(self, here: Yard, action: str) -> None:
+    def __init__(self, here: Scope, action: str) -> None:
         super().__init__(f"Your role does not allow {action}.")
         self.here = here
         self.action = action
 
 
-def require(here: Yard, action: str) -> None:
+def require(here: Scope, action: str) -> None:
     """Refuse with 403 what the reader's role does not allow."""
     if not here.may(action):
         raise Refused(here, action)
@@ -230,14 +230,14 @@ def _version() -> str:
     return digest.hexdigest()[:12]
 
 
-def _reader(request: HttpRequest) -> Yard | None:
+def _reader(request: HttpRequest) -> Scope | None:
     """Return the reader's yard, None for who is not signed in or belongs to no project."""
     try:
-        return yard(request) if request.user.is_authenticated else None
+        return scope_of(request) if request.user.is_authenticated else None
     except PermissionDenied:
         return None
 
 
-def actor(here: Yard) -> audit.Actor:
+def actor(here: Scope) -> audit.Actor:
     """Return under which name a change is recorded."""
     return audit.Actor(here.principal.user.get_username(), request_id=logging_setup.request_id())

@@ -12,7 +12,7 @@ import engine
 from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.store.db import audit
 from console.store.machines import machines as store
-from console.web.core.scope import Yard, actor, render, require, yard
+from console.web.core.scope import Scope, actor, render, require, scope_of
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
 from console.web.machines import definition_source
@@ -41,7 +41,7 @@ _FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidA
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """Show an empty editor, or create what was typed."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "CreateStateMachine")
     if request.method == "GET":
         return _form(request, text=STARTER, name="", role=_role(here))
@@ -85,7 +85,7 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
     has seen and wants to replace. Answer 409 with both texts if the machine has another one.
     """
-    here = yard(request)
+    here = scope_of(request)
     require(here, "UpdateStateMachine")
     one = here.machine(machine)
     if request.method == "GET":
@@ -111,7 +111,7 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
     return redirect("definition", one.name)
 
 
-def _conflict(request: HttpRequest, here: Yard, typed: dict[str, Any]) -> HttpResponse:
+def _conflict(request: HttpRequest, here: Scope, typed: dict[str, Any]) -> HttpResponse:
     """Show what was typed and what somebody else saved; nothing of either is lost."""
     theirs = here.machine(typed["name"])
     conflict = Conflict(
@@ -133,7 +133,7 @@ def _saved_by(one: StateMachine) -> str:
 @require_POST
 def check(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
-    require(yard(request), "CreateStateMachine")
+    require(scope_of(request), "CreateStateMachine")
     return render(request, "machine/_checked.html", _checked(request.POST.get("text", "")))
 
 
@@ -153,7 +153,7 @@ def _checked(text: str) -> dict[str, Any]:
     }
 
 
-def _typed(request: HttpRequest, here: Yard) -> dict[str, Any]:
+def _typed(request: HttpRequest, here: Scope) -> dict[str, Any]:
     # A form sends line ends as CR LF whatever was typed; the definition keeps its own.
     text = request.POST.get("text", "").replace("\r\n", "\n")
     return {
@@ -163,7 +163,7 @@ def _typed(request: HttpRequest, here: Yard) -> dict[str, Any]:
     }
 
 
-def _role(here: Yard) -> str:
+def _role(here: Scope) -> str:
     return f"arn:aws:iam::{here.project.account_id}:role/stepyard"
 
 

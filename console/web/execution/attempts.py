@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
 
 
-class Told(Protocol):
+class AttemptEvent(Protocol):
     """An event as far as it matters here."""
 
     @property
@@ -37,7 +37,7 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Attempt:
     """One attempt at the work of a state. ``wait``: the pause before the next one.
 
     ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
@@ -62,12 +62,12 @@ class Try:
         return cause_of(self.cause or None)
 
 
-def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
+def attempts(events: Iterable[AttemptEvent], aborted_ms: int | None = None) -> list[Attempt]:
     """Return the attempts at a state's work, each with its outcome and the pause after it.
 
     ``aborted_ms``: when the execution's end stopped what was in progress.
     """
-    found: list[Try] = []
+    found: list[Attempt] = []
     for one in events:
         about = engine.EVENT_TYPES[one.type]
         if about.family is engine.Family.MAP_ITERATION:
@@ -75,7 +75,7 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
         if one.type in event_types.ATTEMPT_BEGINNINGS:
             if found and (ended := found[-1].until_ms) is not None:
                 found[-1] = replace(found[-1], wait=formatting.duration(one.at_ms - ended))
-            begun = Try(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
+            begun = Attempt(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
             found.append(_ended(begun, one) if about.is_failure else begun)
         elif found and found[-1].until_ms is None and _is_outcome(about):
             found[-1] = _ended(found[-1], one)
@@ -87,7 +87,7 @@ def tries(events: Iterable[Told], aborted_ms: int | None = None) -> list[Try]:
     return found
 
 
-def _task(event: Told) -> int:
+def _task(event: AttemptEvent) -> int:
     """Return the number of the task it schedules, 0 for the start of a group."""
     return event.id if event.type in event_types.WORK_SCHEDULED else 0
 
@@ -96,7 +96,7 @@ def _is_outcome(about: engine.EventType) -> bool:
     return about.stage in event_types.OUTCOME_STAGES or about.name == "FailStateEntered"
 
 
-def _ended(begun: Try, event: Told) -> Try:
+def _ended(begun: Attempt, event: AttemptEvent) -> Attempt:
     stage = engine.EVENT_TYPES[event.type].stage
     return replace(
         begun,

@@ -47,19 +47,19 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class AuditTrail:
     """The newest acts, newest first; ``more``: there are others before them."""
 
     acts: tuple[Act, ...]
     more: bool
 
 
-def of(execution: Execution) -> Activity:
+def audit_trail_of(execution: Execution) -> AuditTrail:
     """Return what was done with an execution, its start last, by one query."""
     rows = AuditEntry.objects.filter(target=execution.arn)  # which names the project's account
     rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
     found = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
-    veil = masked_execution.of(execution).veil
+    veil = masked_execution.masked_execution(execution).veil
     acts = [
         Act(
             row.at_ms,
@@ -76,4 +76,4 @@ def of(execution: Execution) -> Activity:
         begun = "Imported" if execution.imported_ms else "Started"
         at_ms = execution.imported_ms or execution.start_ms
         acts.append(Act(at_ms, begun, execution.started_by))
-    return Activity(tuple(acts), len(found) > MOST)
+    return AuditTrail(tuple(acts), len(found) > MOST)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.models import Execution
-from console.web.core.scope import Yard, render, yard
+from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import compare as comparing
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LAST_SUCCESS = "last-success"
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
-    here = yard(request)
+    here = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
@@ -74,7 +74,7 @@ def _problems(asked: dict[str, str], found: dict[str, Execution | None]) -> dict
     return problems
 
 
-def _from_rows(request: HttpRequest, here: Yard, marked: list[str]) -> HttpResponse:
+def _from_rows(request: HttpRequest, here: Scope, marked: list[str]) -> HttpResponse:
     numbers = [int(one) for one in marked if re.fullmatch(r"\d{1,15}", one)]
     pair = list(Execution.objects.filter(project=here.project, pk__in=numbers[:3]).order_by("pk"))
     if len(pair) == 2 == len(marked):  # noqa: PLR2004 - two sides
@@ -88,7 +88,7 @@ def _address(a: Execution, b: Execution) -> str:
     return f"{reverse('compare')}?{urlencode({'a': a.arn, 'b': b.arn})}"
 
 
-def _execution(here: Yard, arn: str) -> Execution | None:
+def _execution(here: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
     found = rows.filter(project=here.project, arn=arn).first() if arn else None
     return found and here.shown(found)

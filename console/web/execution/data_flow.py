@@ -70,10 +70,10 @@ class Flow:
 def flow(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> Flow | None:
     """Return the stages of a visit, None if its input was not recorded."""
     node, events = panel.node, panel.read
-    entered = visit_events.value(events, event_types.STATE_ENTRIES, "input")
+    entered = visit_events.payload_of(events, event_types.STATE_ENTRIES, "input")
     if entered is None:
         return None
-    left = visit_events.value(events, event_types.STATE_EXITS, "output")
+    left = visit_events.payload_of(events, event_types.STATE_EXITS, "output")
     try:
         mock = _mock(execution, trace, visit, panel)
         trial = _try(execution, trace, node, visit, events[0], mock)
@@ -93,7 +93,7 @@ def _try(
     trace: Trace,
     node: Node,
     visit: Visit,
-    entered: visit_events.Seen,
+    entered: visit_events.VisitEvent,
     mock: engine.Mock | None,
 ) -> engine.Trial:
     machine, name = engine.parse_state(execution.definition.text, node.name)
@@ -129,7 +129,7 @@ def _result(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> s
     if visit.status != "succeeded":
         return None
     if panel.node.type == "Task":
-        found = visit_events.value(panel.read, _SUCCEEDED, "output")
+        found = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
         return found and found[1]
     return of_children(execution, trace, panel.node, visit)
 
@@ -172,7 +172,7 @@ def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     return ends
 
 
-def _sent(stages: dict[str, Any], events: Sequence[visit_events.Seen]) -> dict[str, str]:
+def _sent(stages: dict[str, Any], events: Sequence[visit_events.VisitEvent]) -> dict[str, str]:
     """Return what a Task was truly sent: random numbers and the clock give others a second time."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
     for one in reversed(events):
@@ -219,7 +219,9 @@ def _item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
         .values_list("details", flat=True)
         .first()
     )
-    told = json.loads(masked_execution.of(execution).event(first, text or "") or "{}").get("input")
+    told = json.loads(
+        masked_execution.masked_execution(execution).event(first, text or "") or "{}"
+    ).get("input")
     return {} if told is None else {"Value": json.loads(told)}
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.web.core import formatting
-from console.web.core.scope import render, yard
+from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, time_machine, waiting
 from console.web.execution.live_views import list_news
 from console.web.execution.page_parts import facts, history, picture
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @require_safe
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
-    here = yard(request)
+    here = scope_of(request)
     lead = saved_view_list.lead(here, request, None)
     if lead:
         return redirect(lead)
@@ -46,7 +46,7 @@ def listed(request: HttpRequest, template: str, context: dict[str, Any]) -> Http
     wanted: Wanted = context["executions"].wanted
     response = render(request, template, context, status=422 if wanted.problems else 200)
     if request.headers.get("HX-Request"):
-        region = yard(request).region if yard(request).elsewhere else ""
+        region = scope_of(request).region if scope_of(request).elsewhere else ""
         # a machine's page without an address would begin with its default view
         own = "" if wanted.address or not context["saved"].default else "view="
         parts = (wanted.address, own, region and f"region={region}")
@@ -58,13 +58,13 @@ def listed(request: HttpRequest, template: str, context: dict[str, Any]) -> Http
 @require_safe
 def news(request: HttpRequest) -> HttpResponse:
     """Answer the poll of the list of all executions."""
-    return list_news(request, yard(request), None)
+    return list_news(request, scope_of(request), None)
 
 
 @require_safe
 def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer the page of one execution."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     view = request.GET.get("view", "")
     context = {
         "here": "executions",
@@ -77,7 +77,7 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         **history(one, request.GET, drawn),
         **facts(one),
         **waiting.panel(one),
-        "activity": None if time_machine.asked(request.GET) else audit_trail.of(one),
+        "activity": None if time_machine.asked(request.GET) else audit_trail.audit_trail_of(one),
     }
     return render(request, "execution/page.html", context)
 
@@ -85,8 +85,8 @@ def show(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 @require_safe
 def event(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
     """Answer with one event unfolded, as a page or as the fragment of the table."""
-    one = yard(request).execution(machine, execution)
-    row = event_table.one(one, number)
+    one = scope_of(request).execution(machine, execution)
+    row = event_table.one_row(one, number)
     if row is None:
         raise Http404(f"This execution has no event {number}.")
     context = {

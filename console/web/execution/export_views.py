@@ -15,7 +15,7 @@ import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent
 from console.store.state import history
-from console.web.core.scope import yard
+from console.web.core.scope import scope_of
 from console.web.execution import picture_export
 from console.web.execution.time_machine import asked
 from console.web.graph import mermaid
@@ -36,14 +36,14 @@ _SVG = "image/svg+xml; charset=utf-8"
 @require_safe
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer with the definition's text, exactly as it was given."""
-    one = yard(request).machine(machine)
+    one = scope_of(request).machine(machine)
     return _file(one.definition.text, "application/json")
 
 
 @require_safe
 def picture(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer with the graph as an SVG that needs nothing beside it."""
-    one = yard(request).machine(machine)
+    one = scope_of(request).machine(machine)
     _graph(one)
     return _file(picture_export.of_machine(one), _SVG)
 
@@ -51,14 +51,14 @@ def picture(request: HttpRequest, machine: str) -> HttpResponse:
 @require_safe
 def flowchart(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer with the graph as a Mermaid flowchart."""
-    one = yard(request).machine(machine)
+    one = scope_of(request).machine(machine)
     return _file(mermaid.flowchart(_graph(one)), "text/plain; charset=utf-8")
 
 
 @require_safe
 def execution(request: HttpRequest, machine: str, execution: str) -> StreamingHttpResponse:
     """Answer with an execution and its whole history, in the shapes of the API."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     return StreamingHttpResponse(
         _whole(one), content_type="application/json", headers={"Cache-Control": "no-store"}
     )
@@ -67,7 +67,7 @@ def execution(request: HttpRequest, machine: str, execution: str) -> StreamingHt
 @require_safe
 def graph(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with an execution's graph, as an SVG that needs nothing beside it."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     try:
         return _file(picture_export.of_execution(one, asked(request.GET)), _SVG)
     except engine.DefinitionError:
@@ -77,14 +77,14 @@ def graph(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 @require_safe
 def scenario(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with an execution as a test, which ``manage.py replay`` runs."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     if one.status in ("RUNNING", "UNFINISHED"):
         raise Http404(f"“{one.name}” is still running: a test needs its end.")
     size = HistoryEvent.objects.filter(execution_id=one.pk).aggregate(all=Sum(Length("details")))
     if (size["all"] or 0) > _LARGEST:
         raise Http404(f"The history of “{one.name}” is too large for a test.")
     try:
-        made = scenarios.of(one)
+        made = scenarios.scenario_of(one)
     except engine.DefinitionError:
         raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
     except ValueError:  # imported, and cut where it was printed
@@ -99,7 +99,7 @@ def _whole(one: Execution) -> Iterator[str]:
     """Write an execution piece by piece; histories may be long."""
     yield f'{{"execution": {json.dumps(_described(one), ensure_ascii=False)},\n"events": ['
     rows = HistoryEvent.objects.filter(execution_id=one.pk).order_by("event_id")
-    cover = masked_execution.of(one)
+    cover = masked_execution.masked_execution(one)
     for place, row in enumerate(rows.iterator(chunk_size=500)):
         row.details = cover.event(row.event_id, row.details)
         event = history.aws_event(row)

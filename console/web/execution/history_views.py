@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from console.masking import masked_execution
 from console.store.state.history import aws_event
 from console.web.core import formatting
-from console.web.core.scope import render, yard
+from console.web.core.scope import render, scope_of
 from console.web.execution.page_parts import history
 from console.web.history.event_filter import Filter
 
@@ -32,7 +32,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @require_safe
 def table(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     context = {
         "here": "executions",
         "execution": one,
@@ -47,7 +47,7 @@ def table(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 @require_safe
 def as_csv(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with the filtered events as comma-separated values."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     response = _file(one, "csv", "text/csv; charset=utf-8")
     rows = csv.writer(response)
     rows.writerow(_COLUMNS)
@@ -56,7 +56,7 @@ def as_csv(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
             [
                 row.event_id,
                 row.previous,
-                formatting.iso(row.at_ms),
+                formatting.iso_text(row.at_ms),
                 row.at_ms - one.start_ms,
                 row.type,
                 harmless(row.state),
@@ -69,7 +69,7 @@ def as_csv(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 @require_safe
 def as_json(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with the filtered events as ``aws stepfunctions get-execution-history`` prints."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     response = _file(one, "json", "application/json")
     lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, one))
     response.write('{"events": [\n' + ",\n".join(lines) + "\n]}\n")
@@ -84,14 +84,14 @@ def harmless(text: str) -> str:
 def _found(request: HttpRequest, one: Execution) -> Iterator[HistoryEvent]:
     wanted = Filter.of(request.GET)
     order = "-event_id" if wanted.newest_first else "event_id"
-    cover = masked_execution.of(one)
+    cover = masked_execution.masked_execution(one)
     for row in wanted.rows(one).order_by(order).iterator(chunk_size=2000):
         row.details = cover.event(row.event_id, row.details)
         yield row
 
 
 def _told(row: HistoryEvent) -> dict[str, Any]:
-    return {**aws_event(row), "timestamp": formatting.iso(row.at_ms)}
+    return {**aws_event(row), "timestamp": formatting.iso_text(row.at_ms)}
 
 
 def _file(one: Execution, ending: str, kind: str) -> HttpResponse:

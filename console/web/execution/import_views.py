@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.errors import ValidationException
 from console.models import Execution
 from console.store.executions import imports
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,7 +28,7 @@ _MOST_LISTED = 50
 @require_http_methods(["GET", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
     """Answer ``/import/``: the form, and what was imported before."""
-    here = yard(request)
+    here = scope_of(request)
     refused, status = "", 200
     if request.method == "POST":
         require(here, "ImportExecution")
@@ -54,7 +54,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def forget(request: HttpRequest, number: int) -> HttpResponse:
     """Delete an imported execution."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "ImportExecution")
     if imports.forget(here.project, number, actor(here)):
         messages.success(request, "The import was deleted.")

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
-from console.web.core.scope import Yard, render, yard
+from console.web.core.scope import Scope, render, scope_of
 from console.web.execution import audit_trail, map_progress, steps, waiting
 from console.web.execution.page_parts import ending, facts, painted, panel_of, past
 from console.web.execution.time_machine import asked, past_ms, traced_at
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @require_safe
 def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer the poll of an execution's page. ``after``: the last event the page knows."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     cursor = _number(request.GET.get("after", ""))
     over = one.status != "RUNNING"
     context: dict[str, Any] = {
@@ -70,7 +70,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
     context |= facts(one) if over else {}
     context |= waiting.panel(one)
-    context["activity"] = audit_trail.of(one)
+    context["activity"] = audit_trail.audit_trail_of(one)
     response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
@@ -79,7 +79,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
 @require_safe
 def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer the time machine: everything that is coloured, as it was at event ``at``."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     context: dict[str, Any] = {
         "execution": one,
         "machine_name": machine,
@@ -174,7 +174,7 @@ def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
 @require_safe
 def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with the panel of a step."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     name = request.GET.get("step", "")
     try:
         with traced_at(one, asked(request.GET)) as trace:
@@ -194,7 +194,7 @@ def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     return render(request, "execution/_panel.html", context)
 
 
-def list_news(request: HttpRequest, here: Yard, machine: StateMachine | None) -> HttpResponse:
+def list_news(request: HttpRequest, here: Scope, machine: StateMachine | None) -> HttpResponse:
     """Answer the poll of a list: rows that changed, and how many executions are newer."""
     wanted = Wanted.of(request.GET)
     count = scan.newer(here, machine, wanted, _number(request.GET.get("newest", "")))

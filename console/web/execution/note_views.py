@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from console.errors import ServiceError
 from console.store.people import notes as store
 from console.web.core.preference_views import local
-from console.web.core.scope import actor, require, yard
+from console.web.core.scope import actor, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @require_POST
 def change(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Write the note, or say that one looks into the execution or no longer does."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "PutNote")
     one = here.execution(machine, execution)
     act = request.POST.get("act", "")
@@ -32,7 +32,7 @@ def change(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         if act == "note":
             store.put_note(one, request.POST.get("note", ""), actor(here))
         else:
-            store.look(one, actor(here), on=act == "look")
+            store.assign(one, actor(here), on=act == "look")
     except ServiceError as refused:
         messages.error(request, refused.message)
     own = reverse("execution", args=[machine, one.name])

@@ -180,9 +180,9 @@ def facts(one: Execution) -> dict[str, Any]:
         "input": json_view.payload(one.input, "input.json"),
         "output": None if one.output is None else json_view.payload(one.output, "output.json"),
         "cause": cause_of(one.cause),
-        "origin": replay.of(one),
+        "origin": replay.origin_of(one),
         "over": one.status != "RUNNING",
-        "parked": masked_execution.of(one).veil.words(one.runrow.parked)
+        "parked": masked_execution.masked_execution(one).veil.words(one.runrow.parked)
         if hasattr(one, "runrow")
         else "",
     }

@@ -12,7 +12,7 @@ import engine
 from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
-from console.web.execution.attempts import Try, tries
+from console.web.execution.attempts import Attempt, attempts
 from console.web.execution.steps import Summary, summaries
 from console.web.history import task_timeouts, visit_events
 from engine import event_types
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from console.models import Execution
     from console.web.execution.map_progress import MapProgress, MapRuns
-    from console.web.history.visit_events import Seen
+    from console.web.history.visit_events import VisitEvent
     from engine import Node, Trace
 
 
@@ -50,12 +50,12 @@ class Panel:
     error: str = ""
     cause: Cause | None = None
     resource: str = ""
-    tries: tuple[Try, ...] = ()
+    tries: tuple[Attempt, ...] = ()
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
-    read: tuple[Seen, ...] = field(default=(), repr=False)
-    told: tuple[Seen, ...] = field(default=(), repr=False)
+    read: tuple[VisitEvent, ...] = field(default=(), repr=False)
+    told: tuple[VisitEvent, ...] = field(default=(), repr=False)
     picker: iterations.Picker | None = None
     progress: MapProgress | None = None
     apart: Apart | None = None
@@ -206,7 +206,7 @@ def _panel(
         error=error,
         cause=cause_of(cause),
         resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
-        tries=_noted(execution, tries(told, aborted)),
+        tries=_noted(execution, attempts(told, aborted)),
         events=tuple(
             EventLine(
                 one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
@@ -218,13 +218,15 @@ def _panel(
     )
 
 
-def _noted(execution: Execution, found: list[Try]) -> tuple[Try, ...]:
+def _noted(execution: Execution, found: list[Attempt]) -> tuple[Attempt, ...]:
     """Add to the attempts what only the rows of their tasks know."""
     late = {one.task: one.outcome == "Timed out" for one in found if one.task}
     told = task_timeouts.notes(execution, late) if late else {}
     return tuple(replace(one, note=told.get(one.task, "")) for one in found)
 
 
-def _payload(events: list[Seen], types: frozenset[str], field: str) -> json_view.Payload | None:
-    found = visit_events.value(events, types, field)
+def _payload(
+    events: list[VisitEvent], types: frozenset[str], field: str
+) -> json_view.Payload | None:
+    found = visit_events.payload_of(events, types, field)
     return found and json_view.payload(found[1], f"events/{found[0]}/{field}/")

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from console.masking import masked_execution
 from console.models import HistoryEvent
-from console.web.core.scope import yard
+from console.web.core.scope import scope_of
 from console.web.history.traces import details_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FIELDS = ("input", "output", "cause", "parameters")
 @require_safe
 def of_execution(request: HttpRequest, machine: str, execution: str, field: str) -> HttpResponse:
     """Answer with ``input``, ``output`` or ``cause`` of an execution."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     text = getattr(one, field) if field in ("input", "output", "cause") else None
     return _text(text)
 
@@ -31,11 +31,13 @@ def of_event(
     request: HttpRequest, machine: str, execution: str, number: int, field: str
 ) -> HttpResponse:
     """Answer with a payload of one event."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
     if found is None or field not in _FIELDS:
         return _text(None)
-    return _text(details_of(masked_execution.of(one).event(number, found.details)).get(field))
+    return _text(
+        details_of(masked_execution.masked_execution(one).event(number, found.details)).get(field)
+    )
 
 
 def _text(text: str | None) -> HttpResponse:

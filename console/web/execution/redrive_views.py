@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.executions import redrive as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def redrive(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Tell what a redrive would run again, or why there can be none; then do it."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "RedriveExecution")
     one = here.own_execution(machine, execution)
     status = 200

@@ -14,7 +14,7 @@ import engine
 from console.errors import ServiceError
 from console.masking import mask, masked_execution
 from console.store.executions import replay as store
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution import data_flow, panel
 from console.web.history import visit_events
 from console.web.history.traces import traced
@@ -31,7 +31,7 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 @require_http_methods(["GET", "POST"])
 def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Show what would be repeated from ``?step=``, to be edited; then start it."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "StartExecution")
     one = here.own_execution(machine, execution)
     step = request.GET.get("step", "")
@@ -79,7 +79,7 @@ def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
         with traced(one) as trace:
             shown = panel.panel(one, trace, step, number)
             entered = (
-                visit_events.value(shown.read, event_types.STATE_ENTRIES, "input")
+                visit_events.payload_of(shown.read, event_types.STATE_ENTRIES, "input")
                 if shown
                 else None
             )

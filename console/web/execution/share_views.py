@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.masking import masked_execution
 from console.store.people import shares
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution import picture_export
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
 @require_http_methods(["GET", "POST"])
 def make(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Show what a link would show; make one."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, shares.ACTION)
     one = here.own_execution(machine, execution)
     hours = next((one for one in shares.HOURS if str(one) == request.POST.get("hours")), 24)
@@ -73,7 +73,7 @@ def shared(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
 @require_safe
 def outline(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Answer with an execution in words, for who is signed in."""
-    one = yard(request).execution(machine, execution)
+    one = scope_of(request).execution(machine, execution)
     kind = "outline.txt"
     headers = {"Cache-Control": "no-store"}
     return HttpResponse(_drawn(kind, one), content_type=_KINDS[kind][1], headers=headers)

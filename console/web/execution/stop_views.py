@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.executions import executions as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "StopExecution")
     one = here.own_execution(machine, execution)
     context = {

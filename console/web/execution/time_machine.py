@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import engine
 from console.web.core import json_view
 from console.web.execution.variables import visible_at
-from console.web.history.traces import fed, traced
+from console.web.history.traces import feed_up_to, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,9 @@ def traced_at(execution: Execution, number: int) -> Iterator[Trace]:
     with _LOCK:
         known = _past.pop(execution.pk, None)
     # Forwards only what lies between is read; backwards there is no way but from the beginning.
-    trace = fed(execution, known if known is not None and known.last <= number else None, number)
+    trace = feed_up_to(
+        execution, known if known is not None and known.last <= number else None, number
+    )
     yield trace
     with _LOCK:
         _past[execution.pk] = trace

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
-    origin, cover = replay.of(execution), masked_execution.of(execution)
+    origin, cover = replay.origin_of(execution), masked_execution.masked_execution(execution)
     values = {} if origin is None or not event else cover.variables(origin.variables)
     if '"Assign"' not in execution.definition.text:
         return values

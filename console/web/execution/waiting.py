@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 PAGE = 50
 MOST = 50
@@ -161,7 +161,7 @@ class Tasks:
     after: str
 
 
-def tasks(here: Yard, wanted: Wanted) -> Tasks:
+def tasks(here: Scope, wanted: Wanted) -> Tasks:
     """Return open tasks that somebody outside ends."""
     token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")

@@ -81,7 +81,7 @@ class Filter:
     def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
         """Return those with the text; what is hidden of them is not looked at."""
         found = rows.filter(_says(self.text))
-        cover = masked_execution.of(execution)
+        cover = masked_execution.masked_execution(execution)
         if not cover.veil.places:
             return found
         named = Q(type__icontains=self.text) | Q(state__icontains=self.text)

@@ -143,7 +143,7 @@ def last(execution: Execution) -> int:
     return rows.values_list("event_id", flat=True).first() or 0
 
 
-def one(execution: Execution, number: int) -> Row | None:
+def one_row(execution: Execution, number: int) -> Row | None:
     """Return one unfolded row."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
     return next(iter(_rows(execution, rows, {number})), None)
@@ -203,7 +203,7 @@ _PAYLOADS = ("input", "output", "parameters", "cause")
 
 def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
     """Unfold an event. ``clock``: which one ran out, in words."""
-    opened = _detail(number, masked_execution.of(execution).event(number, text))
+    opened = _detail(number, masked_execution.masked_execution(execution).event(number, text))
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 

@@ -59,7 +59,7 @@ def traced(execution: Execution) -> Iterator[Trace]:
         yield trace
 
 
-def fed(execution: Execution, trace: Trace | None, upto: int) -> Trace:
+def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     """Return a trace of the events up to one of them; raise ``engine.DefinitionError``.
 
     ``trace``: one that has not come so far, to go on with; None begins anew.

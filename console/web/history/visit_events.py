@@ -26,7 +26,7 @@ _GROUP_FAILED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.FAIL
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisitEvent:
     """An event of a visit, read whole."""
 
     id: int
@@ -36,39 +36,41 @@ class Seen:
     previous: int
 
 
-def of_visit(execution: Execution, visit: Visit) -> list[Seen]:
+def of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
     """Return the events of a visit: the first ones and the last two."""
     return read(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
 
 
-def read(execution: Execution, wanted: Iterable[int]) -> list[Seen]:
+def read(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
     """Return events by their ids, in order."""
     rows = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(wanted))
         .order_by("event_id")
         .values_list("event_id", "at_ms", "type", "details", "previous")
     )
-    cover = masked_execution.of(execution)
+    cover = masked_execution.masked_execution(execution)
     return [
-        Seen(number, at_ms, kind, details_of(cover.event(number, text)), previous)
+        VisitEvent(number, at_ms, kind, details_of(cover.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
 
 
-def of_types(execution: Execution, types: Collection[str]) -> Iterator[Seen]:
+def of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
     """Yield all events of some types, in order."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
     yield from in_pieces(execution, list(rows.values_list("event_id", flat=True)))
 
 
-def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[Seen]:
+def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
     """Yield events by their ids, in order, as many as there may be."""
     ordered = sorted(numbers)
     for place in range(0, len(ordered), _AT_ONCE):
         yield from read(execution, ordered[place : place + _AT_ONCE])
 
 
-def value(events: Sequence[Seen], types: Collection[str], field: str) -> tuple[int, str] | None:
+def payload_of(
+    events: Sequence[VisitEvent], types: Collection[str], field: str
+) -> tuple[int, str] | None:
     """Return event and text of a payload: of the last event of these types that has it."""
     for one in reversed(events):
         if one.type in types and field in one.details:
@@ -77,7 +79,7 @@ def value(events: Sequence[Seen], types: Collection[str], field: str) -> tuple[i
 
 
 def failure(
-    execution: Execution, trace: Trace, visit: Visit, events: Sequence[Seen]
+    execution: Execution, trace: Trace, visit: Visit, events: Sequence[VisitEvent]
 ) -> tuple[str, str | None]:
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
     if visit.status not in ("failed", "caught"):
@@ -90,7 +92,7 @@ def failure(
     return "", None
 
 
-def with_failures(execution: Execution, events: list[Seen]) -> list[Seen]:
+def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitEvent]:
     """Add what made a Parallel or Map start again or fail: the event that points back at it."""
     own = {one.id for one in events}
     again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
@@ -100,7 +102,7 @@ def with_failures(execution: Execution, events: list[Seen]) -> list[Seen]:
     return sorted(told, key=lambda one: one.id)
 
 
-def _with_words(execution: Execution, event: Seen) -> Seen:
+def _with_words(execution: Execution, event: VisitEvent) -> VisitEvent:
     """Add to the entry of a Fail the error that it means, which the history does not repeat."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.models import Execution
-    from console.web.machines.past_executions import Run
+    from console.web.machines.past_executions import PastExecution
     from engine import Graph
 
 SIZES = (25, 50, 100)
@@ -64,13 +64,13 @@ class Grid:
     ``states``: how many there are, with those that have no line.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[PastExecution, ...]
     total: Line
     lines: tuple[Line, ...]
     states: int
 
 
-def grid(found: Sequence[Run], graph: Graph | None, elsewhere: frozenset[str]) -> Grid:
+def grid(found: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]) -> Grid:
     """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
     order = tuple(reversed(found))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
@@ -99,7 +99,9 @@ def _depths(graph: Graph | None) -> dict[str, int]:
     return {node.name: groups[node.group] for node in graph.nodes}
 
 
-def _line(name: str, kind: str, depth: int, order: Sequence[Run], *, old: bool = False) -> Line:
+def _line(
+    name: str, kind: str, depth: int, order: Sequence[PastExecution], *, old: bool = False
+) -> Line:
     cells = [run.cells.get(name) for run in order]
     times = [cell.spent for cell in cells if cell is not None and cell.spent is not None]
     limit = past_executions.unusual(times)
@@ -119,7 +121,7 @@ def _line(name: str, kind: str, depth: int, order: Sequence[Run], *, old: bool =
     return Line(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
 
 
-def _total(order: Sequence[Run]) -> Line:
+def _total(order: Sequence[PastExecution]) -> Line:
     times = [run.spent for run in order if run.spent is not None]
     limit = past_executions.unusual(times)
     spots = tuple(

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 import engine
 from console.web.core import formatting
-from console.web.core.scope import render, yard
+from console.web.core.scope import render, scope_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
 from console.web.machines.grid import MOST_LINES, SIZES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @require_safe
 def grid(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/grid/``: the last executions by states."""
-    one = yard(request).machine(machine)
+    one = scope_of(request).machine(machine)
     most = _most(request)
     context = about(one)
     graph = _graph(one)
@@ -49,7 +49,7 @@ def _graph(one: StateMachine) -> engine.Graph | None:
 @require_safe
 def insights(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
-    one = yard(request).machine(machine)
+    one = scope_of(request).machine(machine)
     most = _most(request)
     context = about(one) | {
         "tab": "insights",
@@ -62,7 +62,7 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/insights.html", context)
 
 
-def _insights(one: StateMachine, found: list[past_executions.Run]) -> dict[str, Any]:
+def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
     graph = engine.graph(engine.parse(one.definition.text, one.type))
     inner = past_executions.children(found) if seen.elsewhere(graph) else []
     known = seen.insights(graph, found, inner)

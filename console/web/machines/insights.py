@@ -16,7 +16,7 @@ from console.web.machines import past_executions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from console.web.machines.past_executions import Run
+    from console.web.machines.past_executions import PastExecution
     from engine import Edge, Graph, Node
 
 _NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
@@ -102,13 +102,15 @@ def _distributed(node: Node) -> bool:
     return bool((processor.get("ProcessorConfig") or {}).get("Mode") == "DISTRIBUTED")
 
 
-def insights(graph: Graph, found: Sequence[Run], inner: Sequence[Run] = ()) -> dict[str, Insight]:
+def insights(
+    graph: Graph, found: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
+) -> dict[str, Insight]:
     """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
     apart = elsewhere(graph)
     return {node.id: _insight(node, inner if node.name in apart else found) for node in graph.nodes}
 
 
-def _insight(node: Node, found: Sequence[Run]) -> Insight:
+def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
     cells = [run.cells[node.name] for run in found if node.name in run.cells]
     times = [time for cell in cells for time in cell.times]
     return Insight(
@@ -124,7 +126,7 @@ def _insight(node: Node, found: Sequence[Run]) -> Insight:
     )
 
 
-def ways(graph: Graph, found: Sequence[Run], known: dict[str, Insight]) -> list[Way]:
+def ways(graph: Graph, found: Sequence[PastExecution], known: dict[str, Insight]) -> list[Way]:
     """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
     taken = {way for run in found for way in run.ways}
     result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]

@@ -15,7 +15,7 @@ from console.logs import patterns, read, streams
 from console.masking import masked_execution
 from console.models import LogGroup
 from console.store.machines import log_groups as store
-from console.web.core.scope import Yard, render, yard
+from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import about
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Shown:
 @require_safe
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     asked = request.GET.get("pattern", "")[:1024]
     context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
@@ -59,14 +59,14 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/logs.html", context, status=status)
 
 
-def _group(here: Yard, one: StateMachine) -> LogGroup | None:
+def _group(here: Scope, one: StateMachine) -> LogGroup | None:
     logging: dict[str, Any] = json.loads(one.logging) if one.logging else {}
     name = store.group_name(logging)
     groups = LogGroup.objects.filter(project=here.project, region=here.region, deleted_ms=None)
     return groups.filter(name=name).first() if name else None
 
 
-def _newest(here: Yard, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
+def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compiled(pattern)
     known = [span for span in streams.spans(group) if span.machine_arn == one.arn]

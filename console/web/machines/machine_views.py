@@ -15,7 +15,7 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store.machines import machines as store
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution.execution_views import listed
 from console.web.execution.live_views import list_news
 from console.web.graph import svg
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    found = lists.machines(yard(request), search=search, after=after)
+    found = lists.machines(scope_of(request), search=search, after=after)
     context = {"here": "machines", "machines": found, "search": search, "after": after}
     return render(request, "machine/list.html", context)
 
@@ -41,7 +41,7 @@ def every(request: HttpRequest) -> HttpResponse:
 @require_safe
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     lead = saved_view_list.lead(here, request, one)
     if lead:
@@ -60,14 +60,14 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 @require_safe
 def news(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the poll of a machine's list of executions."""
-    here = yard(request)
+    here = scope_of(request)
     return list_news(request, here, here.machine(machine))
 
 
 @require_safe
 def definition(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     context = about(one) | {"tab": "definition"}
     text = definition_source.readable(one.definition.text)
@@ -87,7 +87,7 @@ def definition(request: HttpRequest, machine: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, machine: str) -> HttpResponse:
     """Ask once, then delete; executions that run are aborted at their next transition."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "DeleteStateMachine")
     one = here.machine(machine)
     if request.method == "GET":

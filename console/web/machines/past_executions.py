@@ -59,7 +59,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PastExecution:
     """One execution, folded. ``ways``: (state, state that followed it)."""
 
     execution: Execution
@@ -73,7 +73,7 @@ class Run:
         return None if one.stop_ms is None else one.stop_ms - one.start_ms
 
 
-def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[Run]:
+def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[PastExecution]:
     """Return the last executions, newest first; fewer where their histories are very long.
 
     ``of_now``: only those that have the definition which the machine has now.
@@ -85,7 +85,7 @@ def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[Run]
     return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
 
 
-def children(found: Sequence[Run]) -> list[Run]:
+def children(found: Sequence[PastExecution]) -> list[PastExecution]:
     """Return the last executions that distributed Maps of some executions have started."""
     parents = [run.execution.pk for run in found]
     rows = Execution.objects.filter(map_run__parent__in=parents)
@@ -113,7 +113,7 @@ _known: OrderedDict[tuple[int, int], _Folded] = OrderedDict()
 _lock = Lock()
 
 
-def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[Run]:
+def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[PastExecution]:
     with _lock:
         known = {row.pk: _known.get((row.pk, length)) for row, length in chosen}
     missing = {row.pk: (row, length) for row, length in chosen if known[row.pk] is None}
@@ -124,7 +124,7 @@ def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[Run]:
             _known[number, length] = made
             while len(_known) > _KEPT:
                 _known.popitem(last=False)
-    return [Run(row, *(known[row.pk] or ({}, frozenset()))) for row, _ in chosen]
+    return [PastExecution(row, *(known[row.pk] or ({}, frozenset()))) for row, _ in chosen]
 
 
 def _events(numbers: Collection[int]) -> Iterator[tuple[int, engine.Event]]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ValidationException
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
-from console.web.core.scope import Yard, actor, render
+from console.web.core.scope import Scope, actor, render
 from console.web.machines.machine_views import about
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _page(
         "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
         "encryption": json.loads(one.encryption) if one.encryption else None,
         "role": typed.get("role") or one.role_arn,
-        "tags": tags.of(one.arn),
+        "tags": tags.tags_of(one.arn),
     }
     return render(request, "machine/settings.html", context | more, status=status)
 
@@ -61,7 +61,7 @@ def _page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _set_logging(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
     level, name = form.get("level", ""), form.get("group", "").strip()
     if level not in LEVELS:
         raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
@@ -76,35 +76,35 @@ def _set_logging(here: Yard, one: StateMachine, form: QueryDict) -> str:
     return "Executions that start from now on log so."
 
 
-def _set_tracing(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = json.dumps({"enabled": True}) if "tracing" in form else ""
     machines.update(one, tracing=text, actor=actor(here))
     return "Tracing is on." if text else "Tracing is off."
 
 
-def _set_role(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
     machines.update(one, role_arn=form.get("role", "").strip(), actor=actor(here))
     return "Executions that start from now on have this role."
 
 
-def _put_tag(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
     key, value = form.get("key", "").strip(), form.get("value", "").strip()
     if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
         raise ValidationException(
             f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
             f"{_LONGEST_VALUE}."
         )
-    tags.put(one.arn, {key: value}, here.project, actor(here))
+    tags.put_tags(one.arn, {key: value}, here.project, actor(here))
     return f"The tag {key} is set."
 
 
-def _remove_tag(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
     key = form.get("key", "")
     tags.remove(one.arn, [key], here.project, actor(here))
     return f"The tag {key} is removed."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Yard, StateMachine, QueryDict], str]]] = {
+_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
     "logging": ("UpdateStateMachine", _set_logging),
     "tracing": ("UpdateStateMachine", _set_tracing),
     "role": ("UpdateStateMachine", _set_role),

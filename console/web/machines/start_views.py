@@ -13,7 +13,7 @@ from console.integrations import mocks
 from console.masking import mask
 from console.models import Execution
 from console.store.executions import executions as store
-from console.web.core.scope import Yard, actor, render, require, yard
+from console.web.core.scope import Scope, actor, render, require, scope_of
 from console.web.machines.machine_views import about, suggested
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 @require_http_methods(["GET", "POST"])
 def start(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form, or start; a refusal comes back with the form as it was typed."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "StartExecution")
     one = here.machine(machine)
     if request.method == "GET":
@@ -60,7 +60,7 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
     return redirect("execution", one.name, started.name)
 
 
-def _prefilled(here: Yard, one: StateMachine, origin: str) -> str:
+def _prefilled(here: Scope, one: StateMachine, origin: str) -> str:
     """Return the input of an earlier execution, or a sample's."""
     if not origin:
         return suggested(one.name)
@@ -68,12 +68,12 @@ def _prefilled(here: Yard, one: StateMachine, origin: str) -> str:
     return here.shown(earlier).input if earlier else suggested(one.name)
 
 
-def _earlier(here: Yard, one: StateMachine, origin: str) -> Execution | None:
+def _earlier(here: Scope, one: StateMachine, origin: str) -> Execution | None:
     rows = Execution.objects.filter(project=here.project)
     return rows.filter(arn=here.arn("execution", one.name, origin)).first()
 
 
-def _whole(here: Yard, one: StateMachine, origin: str, text: str) -> str:
+def _whole(here: Scope, one: StateMachine, origin: str, text: str) -> str:
     """Return an input with the hidden values of the execution it comes from where it shows none."""
     earlier = _earlier(here, one, origin) if origin and mask.MASK in text else None
     if earlier is None:

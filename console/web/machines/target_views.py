@@ -12,7 +12,7 @@ import engine
 from console.errors import ServiceError
 from console.store.machines import machine_options, tags
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.machines import calls
 from console.web.machines.machine_views import about
 
@@ -28,7 +28,7 @@ _LABELS = {
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
-    project = yard(request).project
+    project = scope_of(request).project
     context = {
         "here": "tasks",
         "tab": "targets",
@@ -45,7 +45,7 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
 
     An editor sets the machine's switches.
     """
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     problem = ""
     if request.method == "POST":

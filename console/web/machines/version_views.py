@@ -15,7 +15,7 @@ from console.models import Alias, Version
 from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Yard, actor, render, yard
+from console.web.core.scope import Scope, actor, render, scope_of
 from console.web.machines import definition_source
 from console.web.machines.machine_views import about
 
@@ -70,13 +70,13 @@ def _page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _publish(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
     made = store.publish(one, description=text, actor=actor(here))
     return f"Version {made.number} is what the state machine is now."
 
 
-def _delete_version(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _delete_version(here: Scope, one: StateMachine, form: QueryDict) -> str:
     number = form.get("number", "")
     if not number.isdecimal():
         raise ValidationException(f"The version: got “{number}”, wanted its number.")
@@ -84,7 +84,7 @@ def _delete_version(here: Yard, one: StateMachine, form: QueryDict) -> str:
     return f"Version {number} was deleted."
 
 
-def _put_alias(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _put_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
     name = form.get("name", "").strip()
     if not _NAME.fullmatch(name):
         raise ValidationException(
@@ -115,13 +115,13 @@ def _routing(one: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
     ]
 
 
-def _delete_alias(here: Yard, one: StateMachine, form: QueryDict) -> str:
+def _delete_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
     name = form.get("name", "")
     store.delete_alias(here.project, f"{one.arn}:{name}", actor(here))
     return f"{name} was deleted."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Yard, StateMachine, QueryDict], str]]] = {
+_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
     "publish": ("PublishStateMachineVersion", _publish),
     "delete-version": ("DeleteStateMachineVersion", _delete_version),
     "create": ("CreateStateMachineAlias", _put_alias),
@@ -146,7 +146,7 @@ class Side:
 @require_safe
 def compare(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, executions (``run:…``) or now."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     before = _side(here, one, request.GET.get("from", ""))
     after = _side(here, one, request.GET.get("to", ""))
@@ -162,7 +162,7 @@ def compare(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/diff.html", context)
 
 
-def _side(here: Yard, one: StateMachine, key: str) -> Side:
+def _side(here: Scope, one: StateMachine, key: str) -> Side:
     if key.isdecimal():
         rows = Version.objects.select_related("definition").filter(state_machine=one)
         found = rows.filter(number=int(key[:9])).first()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 PAGE = 50
 MOST_BATCHES = 1_000
@@ -43,7 +43,7 @@ _ROWS = (
 # -- finding it ------------------------------------------------------------------------------------
 
 
-def find(here: Yard, machine: str, execution: str, task: int) -> MapRun:
+def find(here: Scope, machine: str, execution: str, task: int) -> MapRun:
     """Return the Map Run that an execution's task began; raise ``Http404``.
 
     Its parent is only half read: no payload of it is on the page.
@@ -58,7 +58,7 @@ def find(here: Yard, machine: str, execution: str, task: int) -> MapRun:
     return run
 
 
-def address(here: Yard, arn: str) -> str:
+def address(here: Scope, arn: str) -> str:
     """Return the address of the page of a Map Run of this project; raise ``Http404``."""
     rows = MapRun.objects.filter(arn=arn, parent__project=here.project)
     found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
@@ -143,7 +143,7 @@ class Children:
     after: str
 
 
-def children(here: Yard, run: MapRun, query: QueryDict) -> Children:
+def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
     """Return those the query string asks for: ``status``, and ``after`` which index."""
     asked = query.get("status", "")
     status = asked if asked in STATUSES else ""
@@ -165,7 +165,7 @@ def children(here: Yard, run: MapRun, query: QueryDict) -> Children:
     )
 
 
-def _errors(here: Yard, rows: list[Execution]) -> dict[int, str]:
+def _errors(here: Scope, rows: list[Execution]) -> dict[int, str]:
     """Return the errors as they may be read."""
     failed = {one.pk: one.error for one in rows if one.error}
     veils = masked_execution.veils_of(here.project, failed.keys()) if failed else {}

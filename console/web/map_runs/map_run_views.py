@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from console.errors import ServiceError
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.map_runs import map_run_page
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from console.models import MapRun
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
     """Answer the page of the Map Run that a task began; a POST changes its settings."""
-    here = yard(request)
+    here = scope_of(request)
     run = map_run_page.find(here, machine, execution, number)
     if request.method == "GET":
         return _page(request, here, machine, run, map_run_page.form(run))
@@ -49,7 +49,7 @@ def show(request: HttpRequest, machine: str, execution: str, number: int) -> Htt
 @require_safe
 def delta(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
-    here = yard(request)
+    here = scope_of(request)
     context = _context(request, here, machine, map_run_page.find(here, machine, execution, number))
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
@@ -58,7 +58,7 @@ def delta(request: HttpRequest, machine: str, execution: str, number: int) -> Ht
 
 def _page(
     request: HttpRequest,
-    here: Yard,
+    here: Scope,
     machine: str,
     run: MapRun,
     fields: Sequence[map_run_page.Field],
@@ -68,7 +68,7 @@ def _page(
     return render(request, "map_run/page.html", context, status=status)
 
 
-def _context(request: HttpRequest, here: Yard, machine: str, run: MapRun) -> dict[str, Any]:
+def _context(request: HttpRequest, here: Scope, machine: str, run: MapRun) -> dict[str, Any]:
     names = [machine, run.parent.name]
     bad = run.status in ("FAILED", "ABORTED")
     context = {

@@ -14,7 +14,7 @@ from console.errors import ConflictException, ServiceError
 from console.store.people import masks as store
 from console.web.core import conflicts
 from console.web.core.preference_views import local
-from console.web.core.scope import REVEALED, actor, render, require, yard
+from console.web.core.scope import REVEALED, actor, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def settings(request: HttpRequest) -> HttpResponse:
     """Answer ``/settings/``: the masked paths; an editor changes them."""
-    here = yard(request)
+    here = scope_of(request)
     typed, problem, conflict, status = here.project.masked, "", None, 200
     revision = store.revision_of(typed)
     if request.method == "POST":
@@ -31,7 +31,7 @@ def settings(request: HttpRequest) -> HttpResponse:
         typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
         over = request.POST.get("over") or revision
         try:
-            kept = store.put(here.project, typed.splitlines(), actor(here), over)
+            kept = store.put_paths(here.project, typed.splitlines(), actor(here), over)
         except ConflictException:
             conflict, status = conflicts.of_paths(here.project), 409
         except ServiceError as refused:
@@ -59,7 +59,7 @@ def _said(count: int) -> str:
 @require_POST
 def reveal(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "RevealPayloads")
     one = here.execution(machine, execution)
     told = {number: until for number, until in _told(request).items() if until > clock.now_ms()}

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from console.metrics import cost
 from console.metrics.names import METRICS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
-from console.web.core.formatting import iso
-from console.web.core.scope import Yard, render, yard
+from console.web.core.formatting import iso_text
+from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import about
 from console.web.metrics import charts, span
 
@@ -28,14 +28,14 @@ _BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/``: all machines."""
-    context = {"here": "charts"} | charts.context(yard(request), request.GET, None)
+    context = {"here": "charts"} | charts.context(scope_of(request), request.GET, None)
     return render(request, "metrics/page.html", context)
 
 
 @require_safe
 def machine(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/metrics/``."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
     chosen: span.Span = context["span"]
@@ -47,7 +47,7 @@ def machine(request: HttpRequest, machine: str) -> HttpResponse:
 @require_safe
 def delta(request: HttpRequest) -> HttpResponse:
     """Answer the poll: the charts that changed, nothing while none did."""
-    here = yard(request)
+    here = scope_of(request)
     context = charts.context(here, request.GET, _machine(here, request))
     seen = set(request.GET.get("seen", "").split(","))
     changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
@@ -59,7 +59,7 @@ def delta(request: HttpRequest) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts.csv``: what the charts show."""
-    here = yard(request)
+    here = scope_of(request)
     context = charts.context(here, request.GET, _machine(here, request))
     headers = {
         "Cache-Control": "no-store",
@@ -70,7 +70,7 @@ def download(request: HttpRequest) -> HttpResponse:
     rows.writerow(["metric", "statistic", "unit", "from", "seconds", "value"])
     for one in context["charts"]:
         for bar in one.bars:
-            start, seconds = iso(bar.start), context["span"].period // 1000
+            start, seconds = iso_text(bar.start), context["span"].period // 1000
             rows.writerow([one.name, one.statistic, one.unit, start, seconds, f"{bar.value:.10g}"])
     return response
 
@@ -81,7 +81,7 @@ def download(request: HttpRequest) -> HttpResponse:
 @require_safe
 def behind(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
-    here, query = yard(request), request.GET
+    here, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
@@ -109,7 +109,7 @@ def behind(request: HttpRequest) -> HttpResponse:
 
 
 def _found(
-    here: Yard, metric: Metric, since: int, until: int, machine: StateMachine | None
+    here: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
     """Return the column that places executions in time, and those that a metric counts."""
     starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
@@ -129,6 +129,6 @@ def _found(
     return column, rows.filter(arn__startswith=here.arn("execution", ""))
 
 
-def _machine(here: Yard, request: HttpRequest) -> StateMachine | None:
+def _machine(here: Scope, request: HttpRequest) -> StateMachine | None:
     name = request.GET.get("machine", "")
     return here.machine(name) if name else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.models import StateMachine
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 _WIDTH, _HEIGHT = 600.0, 100.0
 _GROUPS = {
@@ -97,7 +97,7 @@ class Chart:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def draw(here: Yard, span: Span, machine: StateMachine | None) -> list[Chart]:
+def draw(here: Scope, span: Span, machine: StateMachine | None) -> list[Chart]:
     """Return the charts of a machine, or of all."""
     metrics = [METRICS[name] for name in _GROUPS[span.group][1]]
     return [
@@ -106,7 +106,7 @@ def draw(here: Yard, span: Span, machine: StateMachine | None) -> list[Chart]:
 
 
 def _read(
-    here: Yard, span: Span, metrics: list[Metric], machine: StateMachine | None
+    here: Scope, span: Span, metrics: list[Metric], machine: StateMachine | None
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
     times = frozenset(one.name for one in metrics if one.unit != "Count")
@@ -175,7 +175,7 @@ def _behind(metric: Metric, since: int, until: int, machine: StateMachine | None
 # -- what pages get --------------------------------------------------------------------------------
 
 
-def context(here: Yard, query: Mapping[str, str], machine: StateMachine | None) -> dict[str, Any]:
+def context(here: Scope, query: Mapping[str, str], machine: StateMachine | None) -> dict[str, Any]:
     """Return what the template of the charts needs."""
     groups = _GROUPS if machine is None else OF_MACHINES
     span = Span.of(query, groups)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.web.core.scope import Yard, render, yard
+from console.web.core.scope import Scope, render, scope_of
 from console.web.map_runs import map_run_page
 from console.web.metrics import charts
 from console.web.search import lists
@@ -25,7 +25,7 @@ MOST = 8
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
-    here = yard(request)
+    here = scope_of(request)
     context = _context(here) | charts.context(here, request.GET, None)
     return render(request, "overview/page.html", context)
 
@@ -33,13 +33,13 @@ def show(request: HttpRequest) -> HttpResponse:
 @require_safe
 def pulse(request: HttpRequest) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the lists anew."""
-    context = _context(yard(request))
+    context = _context(scope_of(request))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "overview/_lists.html", context)
 
 
-def _context(here: Yard) -> dict[str, Any]:
+def _context(here: Scope) -> dict[str, Any]:
     machines = lists.machines(here, most=MOST)
     running = lists.lately(here, ("RUNNING",), MOST)
     failed = lists.lately(here, lists.FAILURES, MOST)
@@ -74,7 +74,7 @@ _ARN = re.compile(
 def by_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
-        return redirect(map_run_page.address(yard(request), arn))
+        return redirect(map_run_page.address(scope_of(request), arn))
     found = _ARN.fullmatch(arn)
     if found is None:
         raise Http404(f"No page belongs to “{arn}”.")

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console.store.people import login_attempts, people
-from console.web.core.scope import Yard, actor, render, yard
+from console.web.core.scope import Scope, actor, render, scope_of
 from console.web.people.login_views import limited_address, too_many
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _OWN_COUNT = "the form that changes the password"
 @require_http_methods(["GET", "POST"])
 def change(request: HttpRequest) -> HttpResponse:
     """Answer ``/password/``. A person who has a password must know it; other sessions end."""
-    here = yard(request)
+    here = scope_of(request)
     user = here.principal.user
     given = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
@@ -62,7 +62,7 @@ def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> 
     return valid
 
 
-def _changed(request: HttpRequest, here: Yard, password: str) -> HttpResponse:
+def _changed(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
     user = here.principal.user
     encoded = make_password(password)
     if not people.set_password(here.project, user, encoded, actor(here)):

@@ -15,7 +15,7 @@ from console.models import AccessKey, AuditEntry, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Yard, actor, render, require, yard
+from console.web.core.scope import Scope, actor, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -27,7 +27,7 @@ _HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 @require_http_methods(["GET", "POST"])
 def members(request: HttpRequest) -> HttpResponse:
     """Answer ``/team/``: the members; an owner adds them and changes roles."""
-    here = yard(request)
+    here = scope_of(request)
     if request.method != "POST":
         return _team(request, here)
     require(here, "PutMember")
@@ -40,7 +40,7 @@ def members(request: HttpRequest) -> HttpResponse:
     return redirect("team")
 
 
-def _team(request: HttpRequest, here: Yard, status: int = 200, **more: Any) -> HttpResponse:
+def _team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
     context = {
         "here": "team",
         "members": _members(here),
@@ -54,7 +54,7 @@ def _team(request: HttpRequest, here: Yard, status: int = 200, **more: Any) -> H
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite(request: HttpRequest) -> HttpResponse:
     """Make an invitation, and show its link this once; its address alone leads to the team."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "CreateInvitation")
     if request.method != "POST":
         return redirect("team")
@@ -74,7 +74,7 @@ def invite(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, number: int) -> HttpResponse:
     """Revoke an open invitation."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "RevokeInvitation")
     try:
         found = invitations.revoke(here.project, number, actor(here), here.principal.user)
@@ -85,7 +85,7 @@ def revoke(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("team")
 
 
-def _members(here: Yard) -> list[Any]:
+def _members(here: Scope) -> list[Any]:
     keys = Q(user__accesskey__project=here.project)
     found = Membership.objects.filter(project=here.project).select_related("user")
     return list(
@@ -99,7 +99,7 @@ def _members(here: Yard) -> list[Any]:
 @require_POST
 def remove(request: HttpRequest) -> HttpResponse:
     """Remove a member."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "RemoveMember")
     name = request.POST.get("name", "")
     try:
@@ -114,7 +114,7 @@ def remove(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
-    here = yard(request)
+    here = scope_of(request)
     made: dict[str, str] | None = None
     problem = ""
     if request.method == "POST":
@@ -139,7 +139,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change_key(request: HttpRequest, key: str) -> HttpResponse:
     """Disable, enable or delete a key."""
-    here = yard(request)
+    here = scope_of(request)
     try:
         found = store.get_key(here.project, key)
         if found.user_id != here.principal.user.pk:
@@ -160,7 +160,7 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
-    here = yard(request)
+    here = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
     found = AuditEntry.objects.filter(project=here.project)
     if asked["who"]:

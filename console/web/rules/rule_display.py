@@ -15,7 +15,7 @@ from console.web.core.formatting import Status
 
 if TYPE_CHECKING:
     from console.models import EventTarget
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 PAGE = 50
 _MACHINES = 500
@@ -111,7 +111,7 @@ def _texts(values: Any) -> bool:
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def rows(here: Yard, *, scheduled: bool, after: str = "") -> tuple[list[Row], str]:
+def rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Row], str]:
     """Return a page of rules by name, and the key of the next page, "" at the end."""
     found = EventRule.objects.filter(project=here.project, region=here.region, name__gt=after)
     found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
@@ -137,7 +137,7 @@ def _shown(target: EventTarget) -> str:
     return without_secrets(address).removeprefix("mailto:")
 
 
-def dead(here: Yard, before: int | None = None) -> tuple[list[Delivery], int | None]:
+def dead(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
     found = Delivery.objects.filter(
         project=here.project, status="dead", target__rule__region=here.region
@@ -149,7 +149,7 @@ def dead(here: Yard, before: int | None = None) -> tuple[list[Delivery], int | N
     return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
 
 
-def machines(here: Yard) -> list[StateMachine]:
+def machines(here: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
     found = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
     return list(found.only("name", "arn").order_by("name")[:_MACHINES])

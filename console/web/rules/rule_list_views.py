@@ -15,7 +15,7 @@ from console.errors import ServiceError
 from console.store.events import deliveries
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Yard, actor, render, require, yard
+from console.web.core.scope import Scope, actor, render, require, scope_of
 from console.web.rules import rule_display
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def notifications(request: HttpRequest) -> HttpResponse:
     """Answer ``/notifications/``: rules by pattern, a form for one more, and dead letters."""
-    here = yard(request)
+    here = scope_of(request)
     if request.method == "POST":
         require(here, "events:PutRule")
         problem = _save(here, request, _told(request.POST), request.POST.get("target", ""))
@@ -41,7 +41,7 @@ def _told(form: QueryDict) -> dict[str, str]:
     return {"pattern": pattern or rule_display.pattern_of(chosen, form.get("machine", ""))}
 
 
-def _notifications(request: HttpRequest, here: Yard, problem: str = "") -> HttpResponse:
+def _notifications(request: HttpRequest, here: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
     found, after = rule_display.rows(here, scheduled=False, after=request.GET.get("after", ""))
     letters, older = rule_display.dead(here, before)
@@ -63,7 +63,7 @@ def _notifications(request: HttpRequest, here: Yard, problem: str = "") -> HttpR
 @require_http_methods(["GET", "POST"])
 def schedules(request: HttpRequest) -> HttpResponse:
     """Answer ``/schedules/``: rules by time, and a form for one more."""
-    here = yard(request)
+    here = scope_of(request)
     problem = ""
     if request.method == "POST":
         require(here, "events:PutRule")
@@ -86,7 +86,7 @@ def schedules(request: HttpRequest) -> HttpResponse:
     return render(request, "rules/schedules.html", context, status=422 if problem else 200)
 
 
-def _form(here: Yard, problem: str) -> dict[str, Any]:
+def _form(here: Scope, problem: str) -> dict[str, Any]:
     may = here.may("events:PutRule")
     return {
         "may_rule": may,
@@ -95,7 +95,7 @@ def _form(here: Yard, problem: str) -> dict[str, Any]:
     }
 
 
-def _save(here: Yard, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
+def _save(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
     """Make the rule of a form; return what was wrong with it, "" if nothing was."""
     name = request.POST.get("name", "").strip()
     target = {"Id": "1", "Arn": rule_display.address(typed)}
@@ -110,12 +110,12 @@ def _save(here: Yard, request: HttpRequest, fields: dict[str, str], typed: str) 
     return ""
 
 
-def _back(here: Yard, view: str, *names: str) -> HttpResponse:
+def _back(here: Scope, view: str, *names: str) -> HttpResponse:
     """Lead to a page of the same region."""
     return redirect(where(here, view, *names))
 
 
-def where(here: Yard, view: str, *names: str) -> str:
+def where(here: Scope, view: str, *names: str) -> str:
     """Return the address of a page of the same region."""
     query = f"?{urlencode({'region': here.region})}" if here.elsewhere else ""
     return reverse(view, args=names) + query
@@ -124,7 +124,7 @@ def where(here: Yard, view: str, *names: str) -> str:
 @require_POST
 def send_again(request: HttpRequest, number: int) -> HttpResponse:
     """Try a dead letter anew."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "events:SendAgain")
     try:
         deliveries.send_again(here.project, number, actor(here))

@@ -19,7 +19,7 @@ from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
 from console.store.events import rules as store
 from console.web.core import conflicts
-from console.web.core.scope import Yard, actor, render, require, yard
+from console.web.core.scope import Scope, actor, render, require, scope_of
 from console.web.rules import rule_display
 from console.web.rules.rule_list_views import where
 
@@ -32,9 +32,9 @@ _DELIVERIES = 25
 _MOMENTS = 5
 
 
-def _rule(here: Yard, name: str) -> EventRule:
+def _rule(here: Scope, name: str) -> EventRule:
     try:
-        return store.get(here.project, here.region, name)
+        return store.get_rule(here.project, here.region, name)
     except ServiceError:
         raise Http404(f"There is no rule “{name}” in {here.region}.") from None
 
@@ -42,7 +42,7 @@ def _rule(here: Yard, name: str) -> EventRule:
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, rule: str) -> HttpResponse:
     """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
-    here = yard(request)
+    here = scope_of(request)
     one = _rule(here, rule)
     problem, typed, conflict = "", {}, None
     revision = store.revision_of(one)
@@ -64,7 +64,7 @@ def show(request: HttpRequest, rule: str) -> HttpResponse:
     return render(request, "rules/page.html", context, status=status)
 
 
-def _change(request: HttpRequest, here: Yard, one: EventRule, typed: dict[str, str]) -> str:
+def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
     kept = {"state": one.state, "role_arn": one.role_arn}
     kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
@@ -77,7 +77,7 @@ def _change(request: HttpRequest, here: Yard, one: EventRule, typed: dict[str, s
     return ""
 
 
-def _about(here: Yard, one: EventRule) -> dict[str, Any]:
+def _about(here: Scope, one: EventRule) -> dict[str, Any]:
     may = here.may("events:PutRule")
     latest = Delivery.objects.filter(target__rule=one).select_related("target", "event")
     return {
@@ -136,7 +136,7 @@ def _moments(one: EventRule) -> list[int]:
 @require_POST
 def switch(request: HttpRequest, rule: str) -> HttpResponse:
     """Enable or disable a rule."""
-    here = yard(request)
+    here = scope_of(request)
     on = request.POST.get("act") == "enable"
     require(here, "events:EnableRule" if on else "events:DisableRule")
     one = _rule(here, rule)
@@ -148,7 +148,7 @@ def switch(request: HttpRequest, rule: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, rule: str) -> HttpResponse:
     """Ask once, then delete."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "events:DeleteRule")
     one = _rule(here, rule)
     view = "schedules" if one.schedule else "notifications"
@@ -164,7 +164,7 @@ def delete(request: HttpRequest, rule: str) -> HttpResponse:
 @require_POST
 def add_target(request: HttpRequest, rule: str) -> HttpResponse:
     """Let a rule send to one more address."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "events:PutTargets")
     one = _rule(here, rule)
     taken = {each.target_id for each in one.targets.all()}
@@ -183,7 +183,7 @@ def add_target(request: HttpRequest, rule: str) -> HttpResponse:
 @require_POST
 def remove_target(request: HttpRequest, rule: str) -> HttpResponse:
     """Let a rule send to an address no more."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "events:RemoveTargets")
     one = _rule(here, rule)
     ids = [request.POST.get("id", "")]
@@ -196,7 +196,7 @@ def remove_target(request: HttpRequest, rule: str) -> HttpResponse:
 
 
 def _answered(
-    request: HttpRequest, here: Yard, one: EventRule, act: Callable[[], str], done: str
+    request: HttpRequest, here: Scope, one: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
     """Do it and lead back to the rule with what came of it."""
     try:

@@ -23,7 +23,7 @@ from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.store.executions import executions
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.machines.machine_views import about
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
 def _waited(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
-    stop = signals.listen(("execution", execution.pk), lambda *_: ended.set())
+    stop = signals.subscribe(("execution", execution.pk), lambda *_: ended.set())
     try:
         left = LONGEST_S
         while True:
@@ -113,7 +113,7 @@ def _answer(body: dict[str, Any], status: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.machine(machine)
     made, problem = "", ""
     if request.method == "POST":
@@ -137,7 +137,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     """End a start link."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "RevokeStartLink")
     one = here.machine(machine)
     try:

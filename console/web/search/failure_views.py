@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from django.views.decorators.http import require_safe
 
 from console import clock
-from console.web.core.formatting import DAY, iso
-from console.web.core.scope import render, yard
+from console.web.core.formatting import DAY, iso_text
+from console.web.core.scope import render, scope_of
 from console.web.search import failure_groups as store
 from console.web.search import scan
 from console.web.search.filters import Wanted
@@ -23,7 +23,7 @@ SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
-    here = yard(request)
+    here = scope_of(request)
     name = request.GET.get("machine", "")[:80]
     machine = here.machine(name) if name else None
     chosen = request.GET.get("span", "")
@@ -51,5 +51,5 @@ def address(group: store.Group) -> str:
     pairs = [("status", one) for one in store.STATUSES]
     if group.like.machine is not None:  # its index makes the list faster
         pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
-    times = [("from", iso(first)), ("to", iso(last))]
+    times = [("from", iso_text(first)), ("to", iso_text(last))]
     return urlencode([*pairs, ("failure", group.like.key), *times])

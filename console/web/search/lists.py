@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 _OFFERED = 200
 FAILURES = ("FAILED", "TIMED_OUT")
@@ -48,7 +48,7 @@ class Machines:
     after: str
 
 
-def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE) -> Machines:
+def machines(here: Scope, *, search: str = "", after: str = "", most: int = PAGE) -> Machines:
     """Return machines by name. ``search``: a part of the name."""
     every = StateMachine.objects.filter(project=here.project, region=here.region)
     found = every.filter(name__icontains=search) if search else every
@@ -73,7 +73,7 @@ def machines(here: Yard, *, search: str = "", after: str = "", most: int = PAGE)
     return Machines(shown, total, shown[-1].machine.name if len(rows) > most else "")
 
 
-def names(here: Yard) -> list[str]:
+def names(here: Scope) -> list[str]:
     """Return the names to offer where a machine is asked for, newest first."""
     rows = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
     return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
@@ -89,7 +89,7 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     return {machine: count for machine, count in pairs if machine is not None}
 
 
-def changed(here: Yard, running: Sequence[int], told: Mapping[int, str]) -> list[Execution]:
+def changed(here: Scope, running: Sequence[int], told: Mapping[int, str]) -> list[Execution]:
     """Return those rows of a list that no longer show what is.
 
     ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
@@ -111,14 +111,14 @@ def stamp(execution: Execution) -> str:
     return execution.remark.stamp if hasattr(execution, "remark") else ""
 
 
-def lately(here: Yard, statuses: Sequence[str], most: int) -> list[Execution]:
+def lately(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
     unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
     rows = _of(here, None).filter(status__in=statuses).defer(*unread)
     return masked_execution.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
-def tally(here: Yard) -> dict[str, int]:
+def tally(here: Scope) -> dict[str, int]:
     """Return how many run now, and how many ended how in the last 24 hours."""
     since = clock.now_ms() - DAY
     rows = (
@@ -131,7 +131,7 @@ def tally(here: Yard) -> dict[str, int]:
     return dict(rows)
 
 
-def _of(here: Yard, machine: StateMachine | None) -> QuerySet[Execution]:
+def _of(here: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
     # children of Map Runs belong to their run, as in the service's own lists
     rows = Execution.objects.filter(project=here.project, map_run=None)
     if machine is not None:

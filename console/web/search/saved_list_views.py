@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.errors import ServiceError, ValidationException
 from console.models import SavedView
 from console.store.people import saved_views as store
-from console.web.core.scope import Yard, actor, require, yard
+from console.web.core.scope import Scope, actor, require, scope_of
 from console.web.search import saved_view_list
 from console.web.search.filters import Wanted
 
@@ -27,7 +27,7 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
     """Save a view, or delete one, and go back to its list."""
-    here = yard(request)
+    here = scope_of(request)
     form = request.POST
     act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
     if act not in _RIGHTS:
@@ -46,7 +46,7 @@ def change(request: HttpRequest) -> HttpResponse:
     return redirect(f"{back}?{urlencode({'view': shown, **region})}")
 
 
-def _save(request: HttpRequest, here: Yard) -> str:
+def _save(request: HttpRequest, here: Scope) -> str:
     """Save the view of a form; return its name."""
     form = request.POST
     wanted = Wanted.of(QueryDict(form.get("query", "")))
@@ -54,7 +54,7 @@ def _save(request: HttpRequest, here: Yard) -> str:
         raise ValidationException("A filter that is not understood cannot be saved.")
     machine = form.get("machine", "")
     default = machine if "default" in form else ""
-    view = store.put(
+    view = store.put_view(
         here.project,
         form.get("name", ""),
         wanted.address,
@@ -68,7 +68,7 @@ def _save(request: HttpRequest, here: Yard) -> str:
 @require_safe
 def count(request: HttpRequest, number: int) -> HttpResponse:
     """Answer with the count of a view that must be looked into, for a script to show."""
-    here = yard(request)
+    here = scope_of(request)
     view = SavedView.objects.filter(project=here.project, pk=number).first()
     if view is None:
         raise Http404("There is no such view.")

@@ -19,7 +19,7 @@ from console.web.search.filters import FIELDS, Wanted
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Shelf:
     default: bool
 
 
-def lead(here: Yard, request: HttpRequest, machine: StateMachine | None) -> str:
+def lead(here: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
     """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
     asked = request.GET
     if any(asked.get(name) for name in (*FIELDS, "before")):
@@ -71,7 +71,7 @@ def lead(here: Yard, request: HttpRequest, machine: StateMachine | None) -> str:
     return f"{request.path}?{urlencode([*pairs, ('view', found.name), *region])}"
 
 
-def shelf(here: Yard, machine: StateMachine | None, wanted: Wanted, name: str) -> Shelf:
+def shelf(here: Scope, machine: StateMachine | None, wanted: Wanted, name: str) -> Shelf:
     """Return the views that a list offers, counted in a few queries however many they are."""
     every = SavedView.objects.filter(project=here.project).order_by("name")
     views = [one for one in every if machine is None or machine_of(one) in ("", machine.name)]
@@ -88,7 +88,7 @@ def shelf(here: Yard, machine: StateMachine | None, wanted: Wanted, name: str) -
     return Shelf(offered, named, query, changed, default)
 
 
-def look(here: Yard, view: SavedView) -> str:
+def look(here: Scope, view: SavedView) -> str:
     """Return the count of a view that must be looked into."""
     wanted = scan.named(here, None, Wanted.of(QueryDict(view.query)))
     if wanted.problems:
@@ -102,7 +102,7 @@ def machine_of(view: SavedView) -> str:
     return dict(parse_qsl(view.query)).get("machine", "")
 
 
-def _counted(here: Yard, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
+def _counted(here: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
     names = {machine_of(one) for one in views} - {""}
     known = {machine.name: machine} if machine else {}
     if names - set(known):

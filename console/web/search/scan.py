@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
     from console.web.search.verify import Key
 
 PAGE = 50
@@ -69,7 +69,7 @@ class Executions:
     newest: int
 
 
-def executions(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Executions:
+def executions(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Executions:
     """Return a page of the executions of one machine, or of all."""
     newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     wanted = named(here, machine, wanted)
@@ -87,7 +87,7 @@ def executions(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Exec
     return Executions(tuple(rows), wanted, address, looked, newest)
 
 
-def named(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Wanted:
+def named(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Wanted:
     """Check the machine's name, which only the database knows."""
     if machine is not None or not wanted.machine or _machine(here, wanted.machine):
         return wanted
@@ -96,7 +96,7 @@ def named(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Wanted:
 
 
 def every(
-    here: Yard, machine: StateMachine | None, wanted: Wanted, most: int
+    here: Scope, machine: StateMachine | None, wanted: Wanted, most: int
 ) -> tuple[list[Key], bool]:
     """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
@@ -112,7 +112,7 @@ def every(
         before = part.floor
 
 
-def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
+def newer(here: Scope, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
     conditions = _matching(here, machine, wanted)
     found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
@@ -123,7 +123,7 @@ def newer(here: Yard, machine: StateMachine | None, wanted: Wanted, than: int) -
 
 
 def look(
-    here: Yard, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
+    here: Scope, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
 ) -> Part:
     """Look through one window for up to ``most`` that match, five queries whatever is asked.
 
@@ -144,7 +144,7 @@ def look(
 
 
 def _through(
-    here: Yard,
+    here: Scope,
     machine: StateMachine | None,
     wanted: Wanted,
     streams: Sequence[QuerySet[Execution]],
@@ -172,7 +172,7 @@ def _first(
 
 
 def counts(
-    here: Yard, asked: Sequence[tuple[StateMachine | None, Wanted]]
+    here: Scope, asked: Sequence[tuple[StateMachine | None, Wanted]]
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
@@ -201,7 +201,9 @@ def counts(
     }
 
 
-def _streams(here: Yard, machine: StateMachine | None, wanted: Wanted) -> list[QuerySet[Execution]]:
+def _streams(
+    here: Scope, machine: StateMachine | None, wanted: Wanted
+) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow.
 
     What was imported is still in them, which no index of theirs knows.
@@ -241,7 +243,7 @@ def _statuses(wanted: Wanted) -> tuple[str, ...]:
     return possible
 
 
-def _matching(here: Yard, machine: StateMachine | None, wanted: Wanted) -> Q:
+def _matching(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Q:
     """Return what no index knows; a machine's executions are where it is."""
     if machine or wanted.machine:
         return _conditions(wanted)
@@ -322,6 +324,6 @@ def _labelled(
         return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
-def _machine(here: Yard, name: str) -> StateMachine | None:
+def _machine(here: Scope, name: str) -> StateMachine | None:
     arn = here.arn("stateMachine", name)
     return StateMachine.objects.filter(project=here.project, arn=arn).first()

@@ -16,7 +16,7 @@ from console.web.search.query import ANYWHERE, COLUMNS, PAYLOADS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from console.masking.mask import Veil
+    from console.masking.mask import Mask
     from console.models import Project
     from console.web.search.filters import Wanted
 
@@ -78,7 +78,7 @@ def _looked_at(
         yield (start, number), _holds(wanted, row)
 
 
-def _veiled(row: Mapping[str, str | None], veil: Veil) -> dict[str, str | None]:
+def _veiled(row: Mapping[str, str | None], veil: Mask) -> dict[str, str | None]:
     """Return the texts of an execution as they may be read; its name is in its address anyway."""
     return {
         name: text

@@ -13,7 +13,7 @@ from console.errors import ServiceError
 from console.store.machines import tags
 from console.store.tasks import activities as store
 from console.store.tasks import timeouts
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
 
@@ -31,13 +31,13 @@ _LABELS = {
 @require_http_methods(["GET", "POST"])
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
-    here = yard(request)
+    here = scope_of(request)
     name = problem = ""
     if request.method == "POST":
         require(here, "CreateActivity")
         name = request.POST.get("name", "").strip()
         try:
-            store.create(here.project, here.region, name, actor(here))
+            store.create_activity(here.project, here.region, name, actor(here))
         except ServiceError as refused:
             problem = refused.message
         else:
@@ -59,17 +59,17 @@ def every(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, activity: str) -> HttpResponse:
     """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
-    here = yard(request)
+    here = scope_of(request)
     one = open_work.activity(here, activity)
     if one is None:
         raise Http404(f"There is no activity “{activity}” in {here.region}.")
     problem = ""
     if request.method == "POST" and request.POST.get("act") == "delete":
         require(here, "DeleteActivity")
-        store.delete(here.project, one.activity.arn, actor(here))
+        store.delete_activity(here.project, one.activity.arn, actor(here))
         messages.success(request, f"The activity {activity} was deleted.")
         return redirect("activities")
-    limits = timeouts.said(one.activity.arn)
+    limits = timeouts.shown_limit(one.activity.arn)
     if request.method == "POST":
         require(here, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}

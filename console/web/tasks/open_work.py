@@ -16,7 +16,7 @@ from console.web.core import formatting
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 PAGE = 50
 _OPEN = ("scheduled", "started", "waiting")
@@ -51,7 +51,7 @@ class Work:
     @property
     def pollers(self) -> int:
         """Return how many workers hold a GetActivityTask open here, now."""
-        return signals.listening(("activity", self.activity.arn))
+        return signals.subscribers(("activity", self.activity.arn))
 
     alarm = formatting.Status("caught", "Nobody polls")
     own_status = formatting.Status("running", "This server")
@@ -67,7 +67,7 @@ class Activities:
     after: str
 
 
-def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
+def activities(here: Scope, *, search: str = "", after: str = "") -> Activities:
     """Return activities by name. ``search``: a part of the name."""
     found = Activity.objects.select_related("project")
     found = found.filter(project=here.project, region=here.region)
@@ -78,7 +78,7 @@ def activities(here: Yard, *, search: str = "", after: str = "") -> Activities:
     return Activities(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
 
 
-def activity(here: Yard, name: str) -> Work | None:
+def activity(here: Scope, name: str) -> Work | None:
     """Return one activity, None if there is none of this name."""
     found = Activity.objects.select_related("project").filter(
         project=here.project, arn=here.arn("activity", name)

@@ -14,14 +14,14 @@ from console.errors import ServiceError
 from console.masking import masked_execution
 from console.store.tasks import manual
 from console.web.core import json_view
-from console.web.core.scope import actor, render, require, yard
+from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution import waiting
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution, TaskRow
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
 
 _ACTIONS = {
     "complete": ("SendTaskSuccess", "The task was completed."),
@@ -35,14 +35,14 @@ _ACTIONS = {
 def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
     wanted = waiting.Wanted.of(request.GET)
-    context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(yard(request), wanted)}
+    context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(scope_of(request), wanted)}
     return render(request, "task/list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 def answer(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
-    here = yard(request)
+    here = scope_of(request)
     one = here.execution(machine, execution)
     row = manual.find(one, number)
     if row is None:
@@ -67,7 +67,7 @@ def answer(request: HttpRequest, machine: str, execution: str, number: int) -> H
     return redirect(f"{reverse('execution', args=[machine, one.name])}{_region(here)}")
 
 
-def _act(here: Yard, one: Execution, number: int, act: str, request: HttpRequest) -> str:
+def _act(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
     """Do what was asked; return the token if it is to be shown."""
     given, by = request.POST, actor(here)
     match act:
@@ -82,13 +82,13 @@ def _act(here: Yard, one: Execution, number: int, act: str, request: HttpRequest
     return ""
 
 
-def _region(here: Yard) -> str:
+def _region(here: Scope) -> str:
     return f"?region={here.region}" if here.elsewhere else ""
 
 
 def _input(one: Execution, row: TaskRow) -> json_view.Payload:
     field = "parameters" if row.kind == "service" else "input"
-    text = masked_execution.of(one).of_task(row.task, row.input)
+    text = masked_execution.masked_execution(one).of_task(row.task, row.input)
     return json_view.payload(text, f"events/{row.task}/{field}/")
 
 

@@ -20,7 +20,7 @@ from console.integrations import redaction
 from console.models import StateMachine
 from console.store.executions import imports, redrive
 from console.web.core import cli_commands, columns, formatting
-from console.web.core.scope import yard
+from console.web.core.scope import scope_of
 
 if TYPE_CHECKING:
     from django.template import Context
@@ -67,7 +67,7 @@ def query(context: Context, **changes: Any) -> str:
 def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
-    here = yard(request)
+    here = scope_of(request)
     if isinstance(what, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
@@ -129,7 +129,7 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
     flags = (" data-precise" if precise else "") + (" data-bare" if bare else "")
     return format_html(
         '<time datetime="{}"{}>{}{}</time>',
-        formatting.iso(milliseconds),
+        formatting.iso_text(milliseconds),
         SafeString(flags),
         formatting.clock(milliseconds, precise=precise),
         "" if bare else " UTC",

@@ -15,7 +15,7 @@ import engine
 from console import test_state
 from console.errors import ServiceError
 from console.masking import masked_execution
-from console.masking.mask import OPEN, Veil
+from console.masking.mask import OPEN, Mask
 from console.web.core import causes, formatting, json_view
 from console.web.execution import data_flow
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from console.models import Execution, Project
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
     from engine import Graph, Node
 
 LEVELS = ("INFO", "DEBUG", "TRACE")
@@ -66,7 +66,7 @@ class Mistake(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TestRequest:
     """The form as it was typed. ``mock``: "", "result" or "error"."""
 
     state: str = ""
@@ -178,7 +178,7 @@ class Tested:
     wires: tuple[Wire, ...]
 
 
-def outcome(here: Yard, params: dict[str, Any], node: Node, veil: Veil) -> Tested:
+def outcome(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> Tested:
     """Try a state as the API does and return what came of it; raise ``ServiceError``."""
     try:
         answer = test_state.try_state(here.principal, here.region, params)
@@ -188,14 +188,14 @@ def outcome(here: Yard, params: dict[str, Any], node: Node, veil: Veil) -> Teste
     return _tested(_covered(answer, _within(veil, params, answer)), node)
 
 
-def veil_of(project: Project, origin: Execution | None) -> Veil:
+def veil_of(project: Project, origin: Execution | None) -> Mask:
     """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
     if origin is not None:
-        return masked_execution.of(origin).veil
-    return Veil(masked_execution.places_of(project.masked)) if project.masked else OPEN
+        return masked_execution.masked_execution(origin).veil
+    return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 
-def _within(veil: Veil, *told: dict[str, Any]) -> Veil:
+def _within(veil: Mask, *told: dict[str, Any]) -> Mask:
     """Return a veil that also hides what stands at hidden places of what is sent or comes back."""
     if not veil.places:
         return veil
@@ -213,7 +213,7 @@ def _payloads(value: dict[str, Any]) -> list[str]:
     return texts + [text for one in inner for text in _payloads(one)]
 
 
-def _covered(answer: dict[str, Any], veil: Veil) -> dict[str, Any]:
+def _covered(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
     """Return an answer without what is hidden."""
 
     def cover(name: str, value: Any) -> Any:

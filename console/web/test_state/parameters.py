@@ -20,7 +20,7 @@ MOST = 50
 """For so many attempts of a state there are parameters."""
 
 
-def of(
+def parameters_of(
     execution: Execution, trace: Trace, attempts: Iterable[tuple[Visit, int, dict[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the parameters of TestState for each attempt, but definition and role.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from console.models import Execution
-    from console.web.history.visit_events import Seen
+    from console.web.history.visit_events import VisitEvent
     from engine import Trace, Visit
 
 _BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
@@ -50,7 +50,7 @@ class _Call:
     response: dict[str, Any] | None = None
 
 
-def of(execution: Execution) -> dict[str, Any]:
+def scenario_of(execution: Execution) -> dict[str, Any]:
     """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
     with traced(execution) as trace:
         owners = {
@@ -64,7 +64,7 @@ def of(execution: Execution) -> dict[str, Any]:
         numbers = _numbers(trace, calls)
         path = [_line(one) for one in engine.lines(trace)]
         ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
-        tried = list(parameters.of(execution, trace, ended))
+        tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
     imported = execution.imported_ms is not None
     arn = execution.arn.split(":", 2)[2] if imported else execution.arn
@@ -93,7 +93,7 @@ def _calls(
     execution: Execution,
     trace: Trace,
     owners: dict[int, Visit],
-    events: Iterable[Seen],
+    events: Iterable[VisitEvent],
 ) -> Iterator[_Call]:
     """Yield each call, in the order in which they were made."""
     made: list[_Call] = []
@@ -123,7 +123,7 @@ def _heartbeats(execution: Execution) -> set[int]:
 
 
 def _response(
-    execution: Execution, trace: Trace, call: _Call, end: Seen, late: set[int]
+    execution: Execution, trace: Trace, call: _Call, end: VisitEvent, late: set[int]
 ) -> dict[str, Any] | None:
     if end.type == "MapRunSucceeded":
         result = _of_map_run(execution, trace, call)
@@ -140,14 +140,16 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
-        found = visit_events.value(
+        found = visit_events.payload_of(
             visit_events.read(execution, call.visit.events[-2:]), event_types.STATE_EXITS, "output"
         )
         return found and found[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     whole = None if run is None else map_runs.outputs_of(run)
-    return None if whole is None else masked_execution.of(execution).veil.payload(whole)
+    return (
+        None if whole is None else masked_execution.masked_execution(execution).veil.payload(whole)
+    )
 
 
 def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
@@ -174,7 +176,7 @@ def _tasks(
     return found
 
 
-def _acts(execution: Execution, events: Iterable[Seen]) -> list[dict[str, Any]]:
+def _acts(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
     found = []
     for one in events:
@@ -196,9 +198,9 @@ def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
         "VersionArn": execution.version_arn,
         "AliasArn": execution.alias_arn,
     }
-    origin = replay.of(execution)
+    origin = replay.origin_of(execution)
     if origin is not None:
-        told = masked_execution.of(execution).variables(origin.variables)
+        told = masked_execution.masked_execution(execution).variables(origin.variables)
         texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())
         start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
     if execution.status == "TIMED_OUT" and execution.stop_ms is not None:

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods
 import engine
 from console.errors import ServiceError
 from console.masking import mask
-from console.web.core.scope import render, require, yard
+from console.web.core.scope import render, require, scope_of
 from console.web.execution.replay_views import earlier
 from console.web.machines.machine_views import about, suggested
 from console.web.test_state import form
-from console.web.test_state.form import Asked
+from console.web.test_state.form import TestRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from console.models import Execution, StateMachine
-    from console.web.core.scope import Yard
+    from console.web.core.scope import Scope
     from engine import Graph, Node
 
 _OF_MOCK = ("Mock", "A test mock", "State type")
@@ -49,20 +49,20 @@ class _Subject:
     newer: bool = False
     revision: str = ""
 
-    def filled(self, asked: Asked) -> Asked:
+    def filled(self, asked: TestRequest) -> TestRequest:
         """Return a form with the hidden values of its origin where it still shows none."""
         if self.origin is None or mask.MASK not in asked.input + asked.variables:
             return asked
         shown, true = earlier(self.origin, self.step, self.visit)
         texts = {name: getattr(asked, name) for name in ("input", "variables")}
         told = {name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()}
-        return Asked(**asdict(asked) | told)
+        return TestRequest(**asdict(asked) | told)
 
 
 @require_http_methods(["GET", "POST"])
 def test(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form, filled from ``?origin=`` if that is given, or test a state."""
-    here = yard(request)
+    here = scope_of(request)
     require(here, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
     subject = _subject(here, here.machine(machine), sent)
@@ -70,7 +70,7 @@ def test(request: HttpRequest, machine: str) -> HttpResponse:
     if graph is None or "state" not in request.POST:
         first = _first(here, subject, sent.get("state", ""), graph)
         return _form(request, subject, graph, first)
-    asked = Asked.of(request.POST)
+    asked = TestRequest.of(request.POST)
     if asked.reveal:
         require(here, "RevealSecrets")
     node = graph.by_id.get(graph.by_name.get(asked.state, ""))
@@ -81,7 +81,12 @@ def test(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 def _answer(  # the arguments are what a test is about
-    request: HttpRequest, here: Yard, subject: _Subject, graph: Graph, asked: Asked, node: Node
+    request: HttpRequest,
+    here: Scope,
+    subject: _Subject,
+    graph: Graph,
+    asked: TestRequest,
+    node: Node,
 ) -> HttpResponse:
     try:
         params = subject.filled(asked).params(subject.text, subject.role)
@@ -106,7 +111,7 @@ def _field(error: ServiceError) -> str:
     return "mock" if of_mock else "state"
 
 
-def _subject(here: Yard, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
+def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
     if sent.get("text") and here.may("UpdateStateMachine"):
         text = sent["text"].replace("\r\n", "\n")
         role = sent.get("role", "").strip() or one.role_arn
@@ -134,10 +139,10 @@ def _graph(subject: _Subject) -> Graph | None:
         return None
 
 
-def _first(here: Yard, subject: _Subject, state: str, graph: Graph | None) -> Asked:
+def _first(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
     """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
     if graph is None:
-        return Asked()
+        return TestRequest()
     if state and state not in graph.by_name:
         raise Http404(f"“{subject.machine.name}” has no state “{state}”.")
     chosen = state or graph.nodes[0].name
@@ -150,14 +155,14 @@ def _first(here: Yard, subject: _Subject, state: str, graph: Graph | None) -> As
         told |= shown | {"variables": shown["variables"].removeprefix("{}")}
     else:
         told["input"] = suggested(subject.machine.name)
-    return Asked(**told)
+    return TestRequest(**told)
 
 
 def _form(  # the arguments are what the page is about
     request: HttpRequest,
     subject: _Subject,
     graph: Graph | None,
-    asked: Asked,
+    asked: TestRequest,
     *,
     status: int = 200,
     **more: Any,

@@ -145,7 +145,7 @@ def after(setup: Callable[[World], object], act: Provoke) -> Provoke:
 def crowded(world: World) -> object:
     """Poll an activity beside as many others as may."""
     limited(activity_pollers=1)(world)
-    end = signals.listen(("activity", world.activity), lambda *_: None)
+    end = signals.subscribe(("activity", world.activity), lambda *_: None)
     try:
         return world.ask("GetActivityTask", activityArn=world.activity)
     finally:

@@ -193,14 +193,14 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
 ) -> None:
     """Between reading it and writing it: told as if it had never been there."""
     ask(project, "PutRule", Name="r", EventPattern=PATTERN)
-    read = rules.get
+    read = rules.get_rule
 
     def gone(*args: Any) -> EventRule:
         rule = read(*args)
         EventRule.objects.filter(pk=rule.pk).delete()
         return rule
 
-    monkeypatch.setattr(rules, "get", gone)
+    monkeypatch.setattr(rules, "get_rule", gone)
     assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"
 
 

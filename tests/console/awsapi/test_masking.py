@@ -315,7 +315,7 @@ def test_changed_paths_count_at_once(
 ) -> None:
     """A key that was used a moment ago is read anew, with its project."""
     viewer = caller("viewer")
-    masks.put(project, [], BY)
+    masks.put_paths(project, [], BY)
     assert SECRETS[0] in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))
-    masks.put(project, PATHS.splitlines(), BY)
+    masks.put_paths(project, PATHS.splitlines(), BY)
     assert SECRETS[0] not in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))

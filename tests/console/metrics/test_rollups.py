@@ -177,7 +177,7 @@ def test_functions_are_counted_by_how_they_ended(
 
 def test_activities_have_times_and_outcomes(project: Project) -> None:
     """Scheduled, started and succeeded once; the times add up."""
-    activities.create(project, ACTIVITY.split(":")[3], "work")
+    activities.create_activity(project, ACTIVITY.split(":")[3], "work")
     execution = drain(start(create(project, WORK)))
     work = claim.take_activity_task(ACTIVITY, "me")
     assert work is not None
@@ -198,7 +198,7 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
     project: Project, column: str, counted: str
 ) -> None:
     """The history says States.Timeout of both clocks; the metrics tell them apart."""
-    activities.create(project, ACTIVITY.split(":")[3], "work")
+    activities.create_activity(project, ACTIVITY.split(":")[3], "work")
     work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=600, HeartbeatSeconds=60)
     execution = drain(start(create(project, work)))
     taken = claim.take_activity_task(ACTIVITY, "me")

@@ -28,7 +28,7 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
     definition = one("Start", Type="Task", Resource=CALL + suffix, Parameters=arguments)
     machine = create(project, definition, "parent")
     if policy:
-        tags.put(machine.arn, {machine_options.CHILD_POLICY: policy})
+        tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: policy})
     return machine
 
 
@@ -50,7 +50,7 @@ def child_of(project: Project, name: str) -> Execution:
 def swept() -> None:
     """Do what the sweeper does."""
     for number in children.to_end():
-        children.end(number)
+        children.end_child(number)
 
 
 def status(execution: Execution) -> str:
@@ -82,7 +82,7 @@ def test_terminate_finds_a_child_by_its_own_name(project: Project) -> None:
     machine = parent_of(project, "terminate", Name="mine")
     text = machine.definition.text.replace(":child", ":child:1#Case")
     parent = start(create(project, json.loads(text), "versioned"))
-    tags.put(parent.state_machine_arn, {machine_options.CHILD_POLICY: "terminate"})
+    tags.put_tags(parent.state_machine_arn, {machine_options.CHILD_POLICY: "terminate"})
     drain(parent)
     RunRow.objects.filter(pk=parent.pk).update(children_end=True)
     called(parent)
@@ -148,5 +148,5 @@ def test_a_policy_that_is_none_is_refused(project: Project) -> None:
     """The words say what there is."""
     machine = parent_of(project)
     with pytest.raises(ValidationException, match="wanted one of abandon, requestCancel"):
-        tags.put(machine.arn, {machine_options.CHILD_POLICY: "explode"})
+        tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: "explode"})
     assert machine_options.of_machine(machine.arn)[machine_options.CHILD_POLICY] == "requestCancel"

@@ -29,8 +29,8 @@ YEAR_MS = 365 * 24 * 3_600_000
 
 def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Execution, TaskRow]:
     """Return an execution at the task of an activity with these tags, and its row."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": value for clock, value in said.items()})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": value for clock, value in said.items()})
     definition = one("A", Type="Task", Resource=ACTIVITY, **state)
     execution = start(create(project, definition))
     drain(execution)
@@ -96,10 +96,10 @@ def test_no_clock_lasts_longer_than_a_year(project: Project) -> None:
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "none", "123456789", "٣"])
 def test_a_tag_that_says_no_time_is_refused(project: Project, value: str) -> None:
     """With the words of what is wanted; nothing is stored."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     with pytest.raises(ValidationException, match="wanted a number of seconds"):
-        tags.put(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
-    assert tags.of(ACTIVITY) == {}
+        tags.put_tags(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
+    assert tags.tags_of(ACTIVITY) == {}
 
 
 def test_a_task_that_nobody_took_times_out(project: Project) -> None:
@@ -156,7 +156,7 @@ def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None
 def test_a_task_of_before_is_not_touched_by_a_new_tag(project: Project) -> None:
     """The clocks of a task are those of when it was scheduled."""
     _, row = task(project, {})
-    tags.put(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
+    tags.put_tags(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
     assert left(taken(), row.scheduled_ms) == (YEAR_MS, "year")
 
 

@@ -15,7 +15,7 @@ from console.models import Execution, Gist, HistoryEvent, Timer
 from console.store.db import signals
 from console.store.executions import redrive, retention
 from console.store.state import history_columns, history_digest
-from console.worker.maintenance import Upkeep
+from console.worker.maintenance import Maintenance
 from tests.console.store.helpers import PASS, create, drain, ended, start, types
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def told() -> Iterator[list[int]]:
     """Collect the executions whose histories were said to be long."""
     found: list[int] = []
-    end = signals.listen(("long",), found.append)
+    end = signals.subscribe(("long",), found.append)
     yield found
     end()
 
@@ -182,13 +182,13 @@ def test_long_histories_are_outlined_soon(project: Project, small: None, told: l
     assert execution.pk in told
     assert short.pk not in told
     assert not Gist.objects.exists()
-    upkeep = Upkeep()
+    upkeep = Maintenance()
     upkeep.history_grew(execution.pk)
     swept(upkeep)
     assert Gist.objects.get().last == len(types(execution))
 
 
-def swept(upkeep: Upkeep) -> None:
+def swept(upkeep: Maintenance) -> None:
     """Let upkeep do what it was told of."""
     from console.store.tasks.workers import Share
 

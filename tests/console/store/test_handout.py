@@ -28,7 +28,7 @@ def take() -> Any:
 @pytest.fixture(autouse=True)
 def offered(project: Project) -> None:
     """One task of an activity is open."""
-    activities.create(project, "us-east-1", "work")
+    activities.create_activity(project, "us-east-1", "work")
     drain(start(create(project, one("A", Type="Task", Resource=ACTIVITY))))
 
 

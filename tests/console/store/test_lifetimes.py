@@ -38,7 +38,7 @@ LONG = WORK  # of an activity, which nobody does
 @pytest.fixture(autouse=True)
 def activity(project: Project) -> None:
     """Let there be the activity."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
 
 
 def deadlines(execution: Execution) -> list[int]:

@@ -45,7 +45,7 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
     machine = project.statemachine_set.filter(name=f"m-{policy}").first()
     machine = machine or create(project, one("T", **function("pay", **more)), f"m-{policy}")
     if policy:
-        tags.put(machine.arn, {machine_options.ON_WORKER_LOSS: policy})
+        tags.put_tags(machine.arn, {machine_options.ON_WORKER_LOSS: policy})
     execution = start(machine)
     drain(execution)
     assert claim.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
@@ -56,7 +56,7 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
 def test_a_lost_call_is_made_again(project: Project, policy: str) -> None:
     """Without the switch nothing is lost, and the row counts how often it was sent."""
     execution = called(project, policy)
-    assert lost_calls.take_up_all() == (0, 1)
+    assert lost_calls.recover_all() == (0, 1)
     row = TaskRow.objects.get()
     assert (row.status, claim.claim(execution.pk, row.task) is not None) == ("scheduled", True)
     assert TaskRow.objects.get().dispatches == 2
@@ -65,8 +65,8 @@ def test_a_lost_call_is_made_again(project: Project, policy: str) -> None:
 def test_a_call_that_must_not_be_made_twice_has_failed(project: Project) -> None:
     """States.TaskFailed with a cause that says what is not known; the history has it once."""
     execution = called(project, "fail")
-    assert lost_calls.take_up_all() == (1, 0)
-    assert lost_calls.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (1, 0)
+    assert lost_calls.recover_all() == (0, 0)
     task = TaskRow.objects.get().task
     assert not complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
     execution = drain(execution)
@@ -81,7 +81,7 @@ def test_a_call_that_must_not_be_made_twice_has_failed(project: Project) -> None
 def test_retry_may_still_make_it_again(project: Project) -> None:
     """Whoever asks for another attempt gets one, with another idempotency key."""
     execution = called(project, "fail", Retry=RETRY)
-    lost_calls.take_up_all()
+    lost_calls.recover_all()
     drain(execution)
     Timer.objects.update(due_ms=1)
     drain(execution)
@@ -94,17 +94,17 @@ def test_retry_may_still_make_it_again(project: Project) -> None:
 
 def test_only_what_was_under_way_fails(project: Project) -> None:
     """A call that had not begun, one that waits for its job, and others' activities go on."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = create(project, WORK, "activity")
-    tags.put(machine.arn, {machine_options.ON_WORKER_LOSS: "fail"})
+    tags.put_tags(machine.arn, {machine_options.ON_WORKER_LOSS: "fail"})
     theirs = start(machine)
     drain(theirs)
     assert claim.take_activity_task(ACTIVITY, "w") is not None
     execution = called(project, "fail")
     TaskRow.objects.filter(execution=execution).update(status="scheduled")
-    assert lost_calls.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (0, 0)
     TaskRow.objects.filter(execution=execution).update(status="waiting")
-    assert lost_calls.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (0, 0)
     assert set(TaskRow.objects.values_list("status", flat=True)) == {"waiting", "started"}
 
 
@@ -112,8 +112,8 @@ def test_a_task_lost_within_the_process_is_treated_alike(project: Project) -> No
     """One at a time, as the sweeper finds them."""
     again, never = called(project, "redispatch"), called(project, "fail")
     numbers = dict(TaskRow.objects.values_list("execution_id", "task"))
-    assert lost_calls.take_up(again.pk, numbers[again.pk])
-    assert not lost_calls.take_up(never.pk, numbers[never.pk])
+    assert lost_calls.recover(again.pk, numbers[again.pk])
+    assert not lost_calls.recover(never.pk, numbers[never.pk])
     assert drain(never).status == "FAILED"
     assert drain(again).status == "RUNNING"
 
@@ -123,7 +123,7 @@ def test_the_children_of_a_map_are_of_their_machine(project: Project) -> None:
     execution = called(project, "fail")
     arn = f"{execution.state_machine_arn}/Label"
     Execution.objects.filter(pk=execution.pk).update(state_machine=None, state_machine_arn=arn)
-    assert lost_calls.take_up_all() == (1, 0)
+    assert lost_calls.recover_all() == (1, 0)
 
 
 def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
@@ -133,7 +133,7 @@ def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
 
     def act(number: int) -> Any:
         if number == 0:
-            return lost_calls.take_up_all()[0] == 1
+            return lost_calls.recover_all()[0] == 1
         return complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))
 
     assert sum(crowd(4, act)) == 1
@@ -153,8 +153,8 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
         claim.work_as(name)
         held[name] = [called(project, policy) for policy in ("redispatch", "fail")]
     claim.work_as("")
-    assert lost_calls.take_up_from(["living"]) == 2
-    assert lost_calls.take_up_from(["living"]) == 0
+    assert lost_calls.recover_from(["living"]) == 2
+    assert lost_calls.recover_from(["living"]) == 0
     again, never = held["dead"]
     assert TaskRow.objects.get(execution=again).status == "scheduled"
     assert drain(never).cause == lost_calls.UNKNOWN
@@ -166,7 +166,7 @@ def test_two_who_bury_the_same_process_fail_its_call_once(project: Project) -> N
     claim.work_as("dead")
     execution = called(project, "fail")
     claim.work_as("")
-    results = crowd(4, lambda _: lost_calls.take_up_from([]))
+    results = crowd(4, lambda _: lost_calls.recover_from([]))
     assert sorted(results) == [0, 0, 0, 1]
     drain(execution)
     assert types(execution).count("LambdaFunctionFailed") == 1

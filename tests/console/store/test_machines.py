@@ -150,7 +150,7 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
     def slowly(*arguments: Any, **more: Any) -> None:
         born.set()
         time.sleep(0.3)
-        insert.give_birth(*arguments, **more)
+        insert.insert_execution(*arguments, **more)
 
     def act(number: int) -> None:
         if number:
@@ -159,7 +159,7 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
             born.wait(5)
             machines.delete(project, machine.arn)
 
-    monkeypatch.setattr(executions, "give_birth", slowly)
+    monkeypatch.setattr(executions, "insert_execution", slowly)
     assert crowd(2, act) == [None, None]
     assert drain(Execution.objects.get()).status == "ABORTED"
     machines.finish_deletions()
@@ -171,7 +171,7 @@ def test_projects_do_not_see_each_other(project: Project) -> None:
     machine = create(project, PASS)
     other = Project.objects.create(name="other", account_id="999999999999")
     with pytest.raises(errors.StateMachineDoesNotExist):
-        machines.get(other, machine.arn)
+        machines.get_machine(other, machine.arn)
 
 
 def test_changes_are_audited(project: Project) -> None:

@@ -47,7 +47,7 @@ def test_a_stop_is_not_held_back(project: Project, limit: Any, now: Clock) -> No
 def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock) -> None:
     """An outcome that was accepted stands in the history before the stop, tokens or not."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, {**WORK, "StartAt": "A"}))
     taken = work_of(execution, now)
     complete.succeed(taken.token, '"done"')
@@ -80,7 +80,7 @@ def test_a_time_limit_is_not_held_back(project: Project, limit: Any, now: Clock)
 def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock) -> None:
     """A task's result stays in the inbox, is taken when there is a token, and is no late work."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK))
     taken = work_of(execution, now)
     complete.succeed(taken.token, '"done"')
@@ -97,7 +97,7 @@ def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock
 def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, now: Clock) -> None:
     """However many outcomes were accepted before it: all of them are in the history, then it."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     branches = [
         {"StartAt": f"A{n}", "States": {f"A{n}": {**TASK, "End": True}}} for n in range(220)
     ]

@@ -38,7 +38,7 @@ BEN = audit.Actor("ben")
 @pytest.fixture
 def open_task(project: Project) -> Callable[[str], tuple[Execution, claim.Work]]:
     """Return a function: name -> an execution and its one task, which a worker has."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = create(project, TIMED)
 
     def make(name: str) -> tuple[Execution, claim.Work]:
@@ -177,7 +177,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
 ) -> None:
     """Each looks for the name before any of them has written it; all get the same execution."""
     machine = create(project, WORK)
-    look = rows.one
+    look = rows.fetch_one
 
     def slowly(model: Any, *about: Any) -> Any:
         found = look(model, *about)
@@ -185,7 +185,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
             time.sleep(0.1)
         return found
 
-    monkeypatch.setattr(rows, "one", slowly)
+    monkeypatch.setattr(rows, "fetch_one", slowly)
     found = crowd(8, lambda _: executions.start(machine, name="same", input="{}").pk)
     assert Execution.objects.filter(name="same").count() == 1
     assert found == [Execution.objects.get(name="same").pk] * 8
@@ -193,7 +193,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
 
 def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
     """An operator answers as workers poll: the history has one start, whoever it was."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = create(project, TIMED)
     for round_ in range(ROUNDS):
         execution = start(machine, name=f"x{round_}")

@@ -19,7 +19,7 @@ from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain,
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     """What a step has no room for stays in the inbox, in order, for the next one."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
     drain(execution)
     output = json.dumps("x" * 250_000)

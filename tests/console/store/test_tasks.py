@@ -44,7 +44,7 @@ from tests.refusals import raises_code
 @pytest.fixture
 def execution(project: Project) -> Execution:
     """An execution that waits for an activity worker."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), {"n": 1})
     drain(execution)
     return execution
@@ -168,7 +168,7 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
 
 def test_deadline_counts_from_the_worker_and_is_never_early(project: Project) -> None:
     """An activity that nobody took does not expire; a taken one not before its time."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     execution = start(create(project, definition))
     drain(execution)
@@ -202,7 +202,7 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
 
 def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
     """TimeoutSeconds counts from the first start; its history has one, too."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100)
     execution = start(create(project, definition))
     drain(execution)
@@ -278,7 +278,7 @@ def poll(seconds: float) -> dict[str, Any]:
 
 def test_a_poll_whose_caller_left_takes_nothing(project: Project) -> None:
     """It ends at once, not at the end of its minute."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     begun = time.monotonic()
     assert poll(0.1) == {}
     assert time.monotonic() - begun < 1
@@ -338,7 +338,7 @@ def test_one_poller_is_told_of_one_task() -> None:
         assert looked == [0, 1, 2, 3]
         for _ in range(4):
             offered[0] += 1
-            signals.pass_on(("activity", "x"))
+            signals.deliver(("activity", "x"))
         return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
 
     assert [one["poller"] for one in looped(polls)] == [0, 1, 2, 3]
@@ -349,7 +349,7 @@ def test_a_heartbeat_in_the_last_moment_wins(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Expiry decides on what the row says when it is closed, not on what was read before."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=50)
     execution = start(create(project, definition))
     drain(execution)
@@ -368,7 +368,7 @@ def test_a_heartbeat_in_the_last_moment_wins(
 
 def test_many_late_tasks_expire_together(project: Project) -> None:
     """Each of them once, with what it was late for."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     machine = create(project, one("M", Type="Map", ItemProcessor=work))
     late = [start(machine, [1, 2, 3]) for _ in range(2)]
@@ -385,7 +385,7 @@ def test_many_late_tasks_expire_together(project: Project) -> None:
 
 def test_ten_workers_take_ten_tasks(project: Project) -> None:
     """Workers that poll at once get a task each, none twice."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("M", Type="Map", ItemProcessor=WORK)
     execution = start(create(project, definition), list(range(10)))
     drain(execution)
@@ -395,7 +395,7 @@ def test_ten_workers_take_ten_tasks(project: Project) -> None:
 
 def test_a_heartbeat_keeps_alive_but_never_revives(project: Project) -> None:
     """It moves the heartbeat's deadline, not the timeout's, and is refused once the task ended."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     drain(start(create(project, definition)))
     work = taken()

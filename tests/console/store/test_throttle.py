@@ -42,8 +42,8 @@ def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None
 
 def test_without_a_setting_nothing_is_throttled(project: Project) -> None:
     """AWS's numbers hold for what is counted; rates are off."""
-    assert quotas.of(project.name) == quotas.Quotas()
-    assert quotas.of(project.name).start_execution is None
+    assert quotas.quotas_of(project.name) == quotas.Quotas()
+    assert quotas.quotas_of(project.name).start_execution is None
 
 
 def test_starts_beyond_the_rate_are_refused_and_counted(project: Project, given: Any) -> None:
@@ -61,10 +61,10 @@ def test_starts_beyond_the_rate_are_refused_and_counted(project: Project, given:
 def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: Any) -> None:
     """What stands under its name replaces what stands for all."""
     given({"activities": 5, "projects": {project.name: {"activities": 1}, "other": {}}})
-    assert quotas.of("other").activities == 5
-    activities.create(project, REGION, "one")
+    assert quotas.quotas_of("other").activities == 5
+    activities.create_activity(project, REGION, "one")
     with raises_code(ErrorCode.ActivityLimitExceeded):
-        activities.create(project, REGION, "two")
+        activities.create_activity(project, REGION, "two")
 
 
 def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,8 +107,8 @@ def test_open_executions_are_limited_where_that_is_set(project: Project, given: 
 
 def test_open_executions_are_limited_by_default(project: Project) -> None:
     """Children of Map Runs do not count: their Map Run has a limit of its own."""
-    assert quotas.of(project.name).open_executions == 100_000
-    assert quotas.of(project.name).nesting_depth == 20
+    assert quotas.quotas_of(project.name).open_executions == 100_000
+    assert quotas.quotas_of(project.name).nesting_depth == 20
 
 
 def test_starts_far_from_the_limit_count_nothing(project: Project, given: Any) -> None:
@@ -161,4 +161,4 @@ def test_a_wrong_setting_is_told(given: Any, wrong: dict[str, Any]) -> None:
     """The message names the member, what was there and what is wanted."""
     given(wrong)
     with pytest.raises(ImproperlyConfigured, match=r"quotas: .*got .*wanted"):
-        quotas.of("p")
+        quotas.quotas_of("p")

@@ -34,7 +34,7 @@ def called(project: Project) -> tuple[Execution, int, str]:
     execution = start(create(project, one("T", Type="Task", Resource=LAMBDA)))
     drain(execution)
     number = TaskRow.objects.get().task
-    name = workers.enter()
+    name = workers.register()
     claim.work_as(name)
     assert claim.claim(execution.pk, number) is not None
     return execution, number, name
@@ -49,9 +49,9 @@ def test_a_lease_that_is_renewed_stands(called: tuple[Execution, int, str]) -> N
     """Its tasks stay where they are, whoever else looks."""
     _, _, name = called
     assert workers.renew(name, steps=3, fenced=1)
-    other = workers.enter()
-    assert workers.look(other)[1] == []
-    assert workers.bury([]) == 0
+    other = workers.register()
+    assert workers.team_share(other)[1] == []
+    assert workers.remove_dead([]) == 0
     row = Worker.objects.get(name=name)
     assert (row.steps, row.fenced) == (3, 1)
 
@@ -60,10 +60,10 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     """With the same idempotency key, to whoever is alive."""
     execution, number, name = called
     end_lease(name)
-    other = workers.enter()
-    part, dead = workers.look(other)
+    other = workers.register()
+    part, dead = workers.team_share(other)
     assert (part, dead) == (workers.Share(0, 1), [name])
-    assert workers.bury(dead) == 1
+    assert workers.remove_dead(dead) == 1
     claim.work_as(other)
     work = claim.claim(execution.pk, number)
     assert work is not None
@@ -80,27 +80,27 @@ def test_a_lease_that_ended_cannot_be_renewed(called: tuple[Execution, int, str]
 def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(project: Project) -> None:
     """Nobody waits for the end of its lease."""
     del project
-    name, other = workers.enter(), workers.enter()
+    name, other = workers.register(), workers.register()
     child = os.fork()
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
     Worker.objects.filter(name=name).update(pid=child)
-    assert workers.look(other)[1] == [name]
+    assert workers.team_share(other)[1] == [name]
 
 
 def test_a_process_of_another_machine_is_only_known_by_its_lease(project: Project) -> None:
     """Its number means nothing here."""
     del project
-    name, other = workers.enter(), workers.enter()
+    name, other = workers.register(), workers.register()
     Worker.objects.filter(name=name).update(pid=2**22 + 1, host="elsewhere")
-    assert workers.look(other)[1] == []
+    assert workers.team_share(other)[1] == []
 
 
 def test_who_leaves_hands_over(called: tuple[Execution, int, str]) -> None:
     """Its lease is gone and its task is free."""
     _, _, name = called
-    assert workers.leave(name) == 1
+    assert workers.deregister(name) == 1
     assert TaskRow.objects.get().status == "scheduled"
     assert not Worker.objects.exists()
 
@@ -112,8 +112,8 @@ def test_shares_cover_everything_once(project: Project) -> None:
     for number in started:
         while step.step(number):
             pass
-    names = [workers.enter() for _ in range(3)]
-    parts = [workers.look(name)[0] for name in names]
+    names = [workers.register() for _ in range(3)]
+    parts = [workers.team_share(name)[0] for name in names]
     assert sorted(part.rank for part in parts) == [0, 1, 2]
     assert sum(part.leads for part in parts) == 1
     found = [
@@ -181,12 +181,12 @@ def test_hints_travel_with_their_transaction(project: Project) -> None:
     from django.db import connection
 
     carrier, here = Kept(), []
-    signals.carry_by(carrier)
-    end = signals.listen(("born",), here.append)
+    signals.use_transport(carrier)
+    end = signals.subscribe(("born",), here.append)
     try:
         execution = start(create(project, PASS))
     finally:
-        signals.carry_by(None)
+        signals.use_transport(None)
         end()
     assert here == []
     got = carrier.written if connection.vendor == "postgresql" else carrier.taken

@@ -36,7 +36,7 @@ def test_x13_others_see_who_stopped_it_and_why(
     stopped: Execution, signed_in: Callable[[str], Client]
 ) -> None:
     """Even a viewer; newest first, and its start is the last line."""
-    found = audit_trail.of(stopped)
+    found = audit_trail.audit_trail_of(stopped)
     assert [one.words for one in found.acts] == ["Stopped", "Started"]
     assert (found.acts[0].actor, found.acts[0].reason) == ("ana", "wrong input")
     assert not found.more
@@ -56,14 +56,14 @@ def test_x13_a_value_that_is_hidden_stays_hidden_in_a_reason(
     type(stopped).objects.filter(pk=stopped.pk).update(input='{"card": "4242-1"}')
     audit.record(project, audit.Actor("ana"), "PutNote", stopped.arn, "card 4242-1")
     fresh = type(stopped).objects.select_related("project", "definition").get(pk=stopped.pk)
-    assert "4242-1" not in audit_trail.of(fresh).acts[0].reason
+    assert "4242-1" not in audit_trail.audit_trail_of(fresh).acts[0].reason
 
 
 def test_x13_what_is_long_ends_and_says_so(stopped: Execution, project: Project) -> None:
     """The rest is in the audit."""
     for number in range(audit_trail.MOST + 5):
         audit.record(project, audit.Actor("ben"), "PutNote", stopped.arn, str(number))
-    found = audit_trail.of(stopped)
+    found = audit_trail.audit_trail_of(stopped)
     assert len(found.acts) == audit_trail.MOST
     assert found.more
     assert found.acts[0].reason == str(audit_trail.MOST + 4)
@@ -73,7 +73,7 @@ def test_its_query_uses_the_index(stopped: Execution, django_assert_num_queries:
     """A yard with a million starts has a million rows in the audit."""
     assert stopped.project.name == "default"
     with django_assert_num_queries(1) as told:
-        audit_trail.of(stopped)
+        audit_trail.audit_trail_of(stopped)
     if connection.vendor != "sqlite":
         return  # a small table is read whole there
     with connection.cursor() as cursor:

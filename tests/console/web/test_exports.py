@@ -14,7 +14,7 @@ from django.test import RequestFactory
 import engine
 from console import access
 from console.web.core import cli_commands
-from console.web.core.scope import Yard
+from console.web.core.scope import Scope
 from console.web.graph import mermaid
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
@@ -106,7 +106,7 @@ def test_an_input_is_one_argument(project: Project) -> None:
     """Quotes, dollars and line ends stay what they are; a very long one is a file."""
     request = RequestFactory().get("/")
     user, _, _ = access.first_owner()
-    here = Yard(access.Principal(user, project, "owner"), "us-east-1")
+    here = Scope(access.Principal(user, project, "owner"), "us-east-1")
     given = {"it's": '$(x) `y` "z"\n'}
     execution = start(create(project, CHAIN), given)
     again = shlex.split(cli_commands.of_execution(request, here, execution)[0].text)

@@ -113,7 +113,7 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
 def taken_everywhere(project: Project) -> Execution:
     """Run it, with a worker beside, and return it when it has ended."""
     mask(project)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(logged(project, create(project, WAYS)), INPUT, "x")
     until = time.monotonic() + 20
     while (work := claim.take_activity_task(ACTIVITY, "w")) is None:
@@ -346,7 +346,7 @@ def test_x14_an_imported_history_is_masked_too(project: Project, client: Client)
 def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> None:
     """On its own page; whoever has its token still gets the value."""
     mask(project)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     ask = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": ACTIVITY, "End": True}}}
     one = drain(start(create(project, ask), {"password": "canary-1"}, "x"))
     row = TaskRow.objects.get(execution=one)
@@ -419,7 +419,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
         for number, one in enumerate(several):
             shown = masked_execution.shown(Execution.objects.get(pk=one.pk))
             assert shown.input == '{"password":"(masked)"}'
-            assert masked_execution.of(shown).veil.values == {f"canary-{number}"}
+            assert masked_execution.masked_execution(shown).veil.values == {f"canary-{number}"}
     assert len(masked_execution._memory._known) == 1
 
 

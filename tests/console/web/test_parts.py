@@ -41,7 +41,7 @@ def test_spans_have_at_most_two_units(milliseconds: int, text: str) -> None:
 
 def test_moments_are_utc_and_sortable() -> None:
     """The text of a moment and its machine-readable form agree."""
-    assert formatting.iso(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
+    assert formatting.iso_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
     assert formatting.clock(1_700_000_000_123, precise=True) == "2023-11-14 22:13:20.123"
 
 

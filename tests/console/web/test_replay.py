@@ -158,7 +158,7 @@ def test_x20_a_payload_that_speaks_of_an_origin_is_none(project: Project) -> Non
     """What an input says is not what the snapshot says."""
     data = {"origin": "arn:aws:states:us-east-1:123456789012:execution:a:b"}
     execution = start(create(project, DEFINITION), data, "x")
-    assert replay.of(Execution.objects.get(pk=execution.pk)) is None
+    assert replay.origin_of(Execution.objects.get(pk=execution.pk)) is None
 
 
 def test_x20_the_deleted_machine_starts_nothing(client: Client, failed: Execution) -> None:

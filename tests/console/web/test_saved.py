@@ -127,7 +127,7 @@ def test_x16_views_cost_the_same_however_many(yard: Project, client: Client) -> 
     for upto in (1, 30):
         for number in range(upto):
             query = f"q={number}&machine=short" if number % 2 else "status=FAILED&status=RUNNING"
-            saved_views.put(yard, f"v{number}", query, None, NOBODY)
+            saved_views.put_view(yard, f"v{number}", query, None, NOBODY)
         for address in ("/executions/?q=s", "/machines/short/?q=s"):
             with CaptureQueriesContext(connection) as queries:
                 text(client.get(address))

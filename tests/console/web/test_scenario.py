@@ -85,7 +85,7 @@ def hurry(execution: Execution) -> None:
 @pytest.fixture
 def shopped(project: Project) -> Execution:
     """Return an execution with retries, a wait, two items done crosswise, and a caught error."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = drain(start(create(project, SHOP), {"items": ["a", "b"]}, "x"))
     answer(execution, "Pay", ("Busy", "later"))
     hurry(execution)

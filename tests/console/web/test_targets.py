@@ -133,7 +133,7 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
 ) -> None:
     """As the tags have them, else as AWS does; a change is in the audit, a viewer's refused."""
     machine = create(project, CALLS)
-    tags.put(machine.arn, {machine_options.CHILD_POLICY: "terminate"})
+    tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: "terminate"})
     shown = text(client.get("/machines/machine/calls/"))
     assert "<option selected>terminate" in shown
     assert "<option selected>redispatch" in shown
@@ -143,7 +143,7 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
         "team": "a",
     }
     assert client.post("/machines/machine/calls/", sent).status_code == 302
-    assert tags.of(machine.arn) == {
+    assert tags.tags_of(machine.arn) == {
         machine_options.CHILD_POLICY: "abandon",
         machine_options.ON_WORKER_LOSS: "fail",
     }

@@ -27,8 +27,8 @@ SAID = {
 
 def waiting(project: Project, clock: str) -> Execution:
     """Return an execution at a task with one clock; a worker has it if the clock needs one."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": "600"})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "600"})
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     if clock in ("startToClose", "heartbeat"):
@@ -68,7 +68,7 @@ def test_the_page_names_the_clock_that_ran_out(
 
 def test_a_task_without_a_clock_says_who_answers(project: Project, client: Client) -> None:
     """The year that every task has is not shown as its deadline."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     assert "data-until" not in text(client.get(page(execution)))

@@ -67,7 +67,9 @@ def test_a_second_worker_is_refused(
         return  # there the data folder is locked
     monkeypatch.setattr(worker_lock, "_PATIENCE_S", 0.2)
     second = Embedded()
-    with pytest.raises(worker_lock.NotAlone, match=r"another worker is running on database.*stop"):
+    with pytest.raises(
+        worker_lock.WorkerLockHeld, match=r"another worker is running on database.*stop"
+    ):
         second.start()
     worker.stop()
     second.start()
@@ -82,7 +84,7 @@ def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -
     del project
     if connection.vendor != "postgresql":
         return  # no sessions to be cut
-    other = worker_lock.Alone()
+    other = worker_lock.WorkerLock()
     worker._alone.leave()
     other.take()
     try:

@@ -161,5 +161,5 @@ def test_removing_a_target_ends_what_is_on_its_way(project: Project) -> None:
     happened(project)
     (number,) = deliveries.claim(1)
     rules.remove_targets(project, REGION, "rule", ["1"])
-    outbox_relay.carry(number)
+    outbox_relay.relay(number)
     assert EventTarget.objects.count() == Delivery.objects.count() == 0

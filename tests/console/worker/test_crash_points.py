@@ -29,7 +29,7 @@ from console.store.tasks import claim
 from console.store.tasks.workers import Share
 from console.worker import task_delivery
 from console.worker.embedded import runnable
-from console.worker.poison_guard import Suspects
+from console.worker.poison_guard import PoisonGuard
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_what_kills_its_process_each_time_is_ended(
 
     def begin() -> None:
         """Begin as a worker does: with what the rows say, in their order."""
-        suspects = Suspects()
+        suspects = PoisonGuard()
         suspects.watch(runnable(Share()))
         for number in runnable(Share()):
             assert suspects.take(number)

@@ -68,7 +68,7 @@ def test_unknown_function_is_told_as_lambda_does(project: Project, worker: Embed
 def test_builtin_activity_worker(project: Project, worker: Embedded) -> None:
     """A callable registered for an activity works its tasks."""
     del worker
-    arn = activities.create(project, REGION, "half").arn
+    arn = activities.create_activity(project, REGION, "half").arn
     execution = ended(start(create(project, one("A", Type="Task", Resource=arn)), 4))
     assert execution.output == "8"
     assert "ActivityStarted" in types(execution)
@@ -85,7 +85,7 @@ def test_wait_ends_on_time(project: Project, worker: Embedded) -> None:
 def test_task_times_out(project: Project, worker: Embedded) -> None:
     """A callback nobody answers ends in States.Timeout after TimeoutSeconds."""
     del worker
-    activities.create(project, REGION, "slow")
+    activities.create_activity(project, REGION, "slow")
     arn = "arn:aws:states:us-east-1:123456789012:activity:slow"
     definition = one("A", Type="Task", Resource=arn, TimeoutSeconds=1)
     execution = start(create(project, definition))

@@ -236,7 +236,7 @@ def test_a_rule_starts_as_who_last_changed_it(project: Project, prey: StateMachi
     """Who gives the owner's rule another target starts it in their own name."""
     machine = machine_of(project, "ana", deleting(prey))
     pattern = json.dumps({"detail": {"stateMachineArn": [{"suffix": ":source"}]}})
-    rules.put(project, REGION, "rule", pattern=pattern, actor=Actor("ana"))
+    rules.put_rule(project, REGION, "rule", pattern=pattern, actor=Actor("ana"))
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": machine.arn}], Actor("olga"))
     start(create(project, WAIT, "source"))
     _deliver()
@@ -249,7 +249,7 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
     """It goes on starting; what it starts may call nothing any more."""
     child = machine_of(project, "ana", PASS, "child")
     machine = machine_of(project, "ana", starting(child), "parent")
-    rule = rules.put(project, REGION, "rule", schedule="rate(1 minute)", actor=Actor("ed"))
+    rule = rules.put_rule(project, REGION, "rule", schedule="rate(1 minute)", actor=Actor("ed"))
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": machine.arn}], Actor("ed"))
     type(rule).objects.update(next_ms=1)
     Membership.objects.filter(user__username="ed").delete()

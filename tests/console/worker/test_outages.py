@@ -117,7 +117,7 @@ def test_the_clock_outlives_a_failure(
     """A deadline whose expiry failed is tried again."""
     del worker
     monkeypatch.setattr(expiry, "expire", failing(1, expiry.expire))
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     execution = start(create(project, definition))
     while claim.take_activity_task(ACTIVITY) is None:
@@ -169,7 +169,7 @@ def test_strange_functions_harm_only_their_execution(
 def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings: Any) -> None:
     """An activity task that a callable was working; the history shows one start."""
     settings.STEPYARD_FUNCTIONS = {"activity:work": f"{HERE}:double"}
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), 2)
     drain(execution)
     assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
@@ -252,7 +252,7 @@ def test_timers_do_not_wait_for_deadlines(
     monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 30)
     worker = Embedded()
     worker.start()
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     late = start(create(project, definition))
     while claim.take_activity_task(ACTIVITY) is None:

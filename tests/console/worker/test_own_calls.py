@@ -136,7 +136,7 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     ((task, status),) = open_tasks(parent)
     assert status == "waiting"
     due: list[Any] = []
-    stop = signals.listen(("due",), lambda _, *what: due.append(what))
+    stop = signals.subscribe(("due",), lambda _, *what: due.append(what))
     try:
         executions.stop(children()[0], error="E", cause="c")
     finally:
@@ -214,11 +214,11 @@ def test_terminate_finds_children_by_their_parent(project: Project) -> None:
 
     child = create(project, WAIT, "child")
     machine = create(project, starting(child), "parent")
-    tags.put(machine.arn, {machine_options.CHILD_POLICY: machine_options.TERMINATE})
+    tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: machine_options.TERMINATE})
     parent = started(machine)
     worked(parent)
     Execution.objects.filter(pk=children()[0].pk).update(name="renamed")
-    store.end(parent.pk)
+    store.end_child(parent.pk)
     assert children()[0].status == "ABORTED"
 
 

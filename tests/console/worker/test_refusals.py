@@ -49,11 +49,11 @@ def test_what_was_never_submitted(
     assert types(execution)[2:] == ["TaskScheduled", "TaskStarted", ending, "ExecutionFailed"]
     details = json.loads(HistoryEvent.objects.get(type=ending).details)
     assert "No target is configured" in details["cause"]
-    found = samples.of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
+    found = samples.samples_of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
     names = [one.series.metric for one in found]
     assert names.count("ServiceIntegrationsFailed") == 1
     ended = Execution.objects.get(pk=execution.pk)
-    assert engine.replay(json.dumps(scenario.of(ended))) == []
+    assert engine.replay(json.dumps(scenario.scenario_of(ended))) == []
 
 
 def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> None:

@@ -134,12 +134,12 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
 
 def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embedded) -> None:
     """GetActivityTask waits for work for a minute; functions are called meanwhile."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     each = call_of("getActivityTask", ActivityArn=ACTIVITY)
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
     poller = executions.start(machine, input=text)
-    until(lambda: signals.listening(("activity", ACTIVITY)) == 2 * THREADS)
+    until(lambda: signals.subscribers(("activity", ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
     assert ended(executions.start(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
@@ -148,19 +148,19 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
-    assert signals.listening(("activity", ACTIVITY)) == 0
+    assert signals.subscribers(("activity", ACTIVITY)) == 0
 
 
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
     """Its parent was stopped: nothing of it is kept, and its listener is gone."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = executions.start(
         create(project, calling("getActivityTask", ActivityArn=ACTIVITY)), input="{}"
     )
     until(lambda: len(few._waits) == 1)
     executions.stop(parent)
     until(lambda: not len(few._waits))
-    assert signals.listening(("activity", ACTIVITY)) == 0
+    assert signals.subscribers(("activity", ACTIVITY)) == 0
     assert not few._offered
 
 
@@ -227,7 +227,7 @@ def test_an_activity_task_is_not_lost_in_an_outage(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken with the outcome of who polls for it, or by nobody."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
@@ -246,7 +246,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
     found: list[Any] = [OperationalError("gone"), None, {"a": 1}]
 
     def look() -> dict[str, Any] | None:
-        signals.pass_on(("test",))
+        signals.deliver(("test",))
         now = found.pop(0)
         if isinstance(now, Exception):
             raise now
@@ -258,7 +258,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
 
 def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -> None:
     """Nobody would answer it."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from console.store.executions import engine_failures, step
-from console.worker.crash_journal import Witness
+from console.worker.crash_journal import CrashJournal
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
     """Let a process die while it steps some executions and another is done."""
     child = os.fork()
     if child == 0:
-        witness = Witness(folder)
+        witness = CrashJournal(folder)
         witness.begin()
         with witness.of(99):
             pass
@@ -42,17 +42,17 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
 def test_the_dead_are_told_once(tmp_path: Path) -> None:
     """What two threads were stepping, not what was done before."""
     child_that_dies_stepping(tmp_path, 7, 8)
-    witness = Witness(tmp_path)
+    witness = CrashJournal(tmp_path)
     assert sorted(witness.dead()) == [(7, 0), (8, 0)]
     assert witness.dead() == []
 
 
 def test_the_living_are_not_accused(tmp_path: Path) -> None:
     """A process that goes on is let alone; one that ends well leaves nothing."""
-    witness = Witness(tmp_path)
+    witness = CrashJournal(tmp_path)
     witness.begin()
     with witness.of(5):
-        assert Witness(tmp_path).dead() == []
+        assert CrashJournal(tmp_path).dead() == []
     witness.end()
     assert list(tmp_path.iterdir()) == []
 

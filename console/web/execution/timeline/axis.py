@@ -40,7 +40,7 @@ Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ExecutionAttempt:
     """The execution from its start, or from a redrive (``number`` 2 and up), to its next end.
 
     ``until``: where it ended, or for one that runs what counts as now.
@@ -135,11 +135,11 @@ class Axis:
     """The span on display, the attempts there are, and which of them was chosen (0: all)."""
 
     span: Span
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ExecutionAttempt, ...]
     chosen: int = 0
 
     @property
-    def shown(self) -> tuple[Attempt, ...]:
+    def shown(self) -> tuple[ExecutionAttempt, ...]:
         """Return the attempts on display."""
         return tuple(one for one in self.attempts if self.chosen in (0, one.number))
 
@@ -158,28 +158,32 @@ class Axis:
         """Return how many lanes a bar has."""
         return min(len(self.shown), MOST_LANES)
 
-    def lane(self, attempt: Attempt) -> int:
+    def lane(self, attempt: ExecutionAttempt) -> int:
         """Return an attempt's lane; where there are too many the first ones share one."""
         place = [one.number for one in self.shown].index(attempt.number)
         return max(0, place - (len(self.shown) - self.lanes))
 
 
-def attempts(execution: Execution, now_ms: int, past_ms: int | None = None) -> tuple[Attempt, ...]:
+def execution_attempts(
+    execution: Execution, now_ms: int, past_ms: int | None = None
+) -> tuple[ExecutionAttempt, ...]:
     """Return the attempts at an execution; ``past_ms``: those begun by then."""
     running = formatting.EXECUTION["RUNNING"]
     now = now_ms if past_ms is None else past_ms
     if not execution.redrive_count:
         end = execution.stop_ms if execution.stop_ms is not None else now_ms
-        return (Attempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),)
-    found = [Attempt(1, execution.start_ms, now, running)]
+        return (
+            ExecutionAttempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),
+        )
+    found = [ExecutionAttempt(1, execution.start_ms, now, running)]
     for at_ms, kind in _turns(execution):
         if at_ms > now:
             break
         if kind == "ExecutionRedriven":
-            found.append(Attempt(len(found) + 1, at_ms, now, running))
+            found.append(ExecutionAttempt(len(found) + 1, at_ms, now, running))
         else:
             last = found[-1]
-            found[-1] = Attempt(last.number, last.since, at_ms, _ENDS[kind])
+            found[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
     return tuple(found)
 
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
-from console.web.execution.attempts import tries
+from console.web.execution.attempts import attempts
 from console.web.execution.timeline.axis import (
     LANE,
     SHORTEST,
-    Attempt,
     Axis,
+    ExecutionAttempt,
     Span,
-    attempts,
+    execution_attempts,
     folded,
 )
-from console.web.history.visit_events import Seen
+from console.web.history.visit_events import VisitEvent
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def bars(
     ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
     """
     shown = list(rows)
-    known = attempts(execution, now_ms, past_ms)
+    known = execution_attempts(execution, now_ms, past_ms)
     chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
     retried = _retried(execution, trace, shown)
     begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
@@ -105,7 +105,7 @@ def bars(
 
 def _limits(
     execution: Execution,
-    known: Sequence[Attempt],
+    known: Sequence[ExecutionAttempt],
     chosen: int,
     now_ms: int,
     past_ms: int | None,
@@ -133,7 +133,7 @@ def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
 
 
 def _busy(
-    trace: Trace, known: Sequence[Attempt], retried: dict[int, list[Seen]], now: int
+    trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
     quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", "Map", "Parallel")}
@@ -152,14 +152,16 @@ def _busy(
 
 
 def _worked(
-    visit: Visit, events: list[Seen], known: Sequence[Attempt], now: int
+    visit: Visit, events: list[VisitEvent], known: Sequence[ExecutionAttempt], now: int
 ) -> Iterator[tuple[int, int]]:
     for piece in _pieces(visit, events, now):
         if piece.tone != "wait":
             yield from ((since, until) for _, since, until in _within(piece, known))
 
 
-def _within(piece: _Piece, known: Sequence[Attempt]) -> Iterator[tuple[Attempt, int, int]]:
+def _within(
+    piece: _Piece, known: Sequence[ExecutionAttempt]
+) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
     for place, one in enumerate(known, 1):
         since = piece.since if place == 1 else max(piece.since, one.since)
@@ -173,7 +175,7 @@ def _within(piece: _Piece, known: Sequence[Attempt]) -> Iterator[tuple[Attempt, 
 # -- segments --------------------------------------------------------------------------------------
 
 
-def _segments(row: Row, axis: Axis, retried: dict[int, list[Seen]]) -> Iterator[Segment]:
+def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Iterator[Segment]:
     now = axis.span.now
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
@@ -203,7 +205,7 @@ def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
         yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
 
 
-def _pieces(visit: Visit, events: list[Seen], now: int) -> Iterator[_Piece]:
+def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece]:
     """Yield what a visit consists of: its attempts and the pauses between, or one piece."""
     end = now if visit.left_ms is None else visit.left_ms
     status = formatting.STEP[visit.status]
@@ -211,7 +213,7 @@ def _pieces(visit: Visit, events: list[Seen], now: int) -> Iterator[_Piece]:
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for one in tries(events, visit.left_ms if visit.status == "aborted" else None):
+    for one in attempts(events, visit.left_ms if visit.status == "aborted" else None):
         if before is not None:
             yield _Piece(before, one.at_ms, "wait", "waited")
         before = one.until_ms
@@ -225,7 +227,7 @@ def _pieces(visit: Visit, events: list[Seen], now: int) -> Iterator[_Piece]:
 # -- what tells attempts apart ---------------------------------------------------------------------
 
 
-def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[Seen]]:
+def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[VisitEvent]]:
     """Return first event -> the events that tell attempts apart, of visits with more than one."""
     wanted = [
         visit
@@ -237,7 +239,7 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
     if not wanted:
         return {}
     owner = {event: visit.number for visit in wanted for event in visit.events}
-    found: dict[int, list[Seen]] = {visit.number: [] for visit in wanted}
+    found: dict[int, list[VisitEvent]] = {visit.number: [] for visit in wanted}
     for one in _told(execution, min(owner), max(owner)):
         if one.id not in owner:
             continue
@@ -245,12 +247,12 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
         if events and events[-1].type == one.type and one.type in _FAILED_BEFORE:
             # A Parallel or Map that starts again has failed before, at the event it points back at.
             at_ms = trace.time_of(one.previous)
-            events.append(Seen(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
+            events.append(VisitEvent(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
         events.append(one)
     return found
 
 
-def _told(execution: Execution, first: int, last: int) -> Iterator[Seen]:
+def _told(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
     rows = (
         HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__range=(first, last), type__in=_KINDS
@@ -259,4 +261,4 @@ def _told(execution: Execution, first: int, last: int) -> Iterator[Seen]:
         .values_list("event_id", "at_ms", "type", "previous")
     )
     for number, at_ms, kind, previous in rows:
-        yield Seen(number, at_ms, kind, {}, previous)
+        yield VisitEvent(number, at_ms, kind, {}, previous)
