@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from console import environment, logging_setup, postgres, quotas, setting_shapes
-from console.data_folder import data_folder, derived, derived_text, master_secret
+from console.data_folder import data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
@@ -39,10 +39,10 @@ TESTING = "pytest" in sys.modules or "test" in sys.argv[1:2]
 
 # Tests must not touch the user's folder, and a secret that is never stored guards nothing.
 _MASTER = os.urandom(32) if TESTING else master_secret(DATA_DIR)
-SECRET_KEY = derived_text(_MASTER, "django")
-STEPYARD_KEY_SECRET = derived(_MASTER, "access-keys")
-STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
-STEPYARD_PAGING_KEY = derived(_MASTER, "paging")
+SECRET_KEY = derive_text(_MASTER, "django")
+STEPYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
+STEPYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
+STEPYARD_PAGING_KEY = derive_key(_MASTER, "paging")
 
 DEBUG = False
 STEPYARD_HTTPS = environment.read_switch("STEPYARD_HTTPS")

@@ -63,5 +63,6 @@ so a key that leaks from a log is good for one day, region and service.
 * **Timing**: for an unknown key the same work is done with the secret it would have, and signatures
   are compared in constant time. How long a refusal takes tells nothing.
 
-Secrets stand in no table: ``access.secret_for`` derives one from the key's id and the master secret.
+Secrets stand in no table: ``access.secret_for`` derives one from the key's id and the master
+secret.
 """

@@ -112,7 +112,7 @@ def test_a_tick_without_change_carries_nothing(two: Project, client: Client) -> 
 def test_few_queries(two: Project, client: Client, path: str) -> None:
     """At most 15 on a page, however much there is to show."""
     del two
-    rollups.keep()
+    rollups.sum_up()
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code == 200
     assert len(queries) <= 15, [one["sql"][:90] for one in queries]
@@ -178,7 +178,7 @@ def test_names_from_people_cannot_break_the_exposition(
     """Quotes, backslashes and new lines in a label are escaped."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    from console.metrics.openmetrics import RENDERERS, render
+    from console.metrics.openmetrics import RENDERERS, render_metrics
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
     from console.store.db.writer import write
@@ -188,7 +188,7 @@ def test_names_from_people_cannot_break_the_exposition(
     tally.add(1)
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", odd)
     write(lambda: rollups._add_totals({series: tally}))
-    text = render(next(iter(RENDERERS))).decode()
+    text = render_metrics(next(iter(RENDERERS))).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     (sample,) = families["stepyard_activities_failed"].samples
     assert sample.labels["activity_arn"] == odd
@@ -214,12 +214,12 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
     project: Project, accept: str | None, answered: str
 ) -> None:
     """Both formats have the same samples; without a preference it is OpenMetrics."""
-    from console.store.writer import write
     from django.test import Client
     from prometheus_client import openmetrics, parser
 
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
+    from console.store.db.writer import write
 
     tally = Tally()
     tally.add(12)
@@ -244,12 +244,12 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
 
 def test_large_counters_are_exact(project: Project) -> None:
     """A counter beyond a million has all its digits: of rounded ones a rate would be wrong."""
-    from console.store.writer import write
     from django.test import Client
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
+    from console.store.db.writer import write
 
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")
     write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))
