@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.integrations import items, results, targets
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.db.project_names import project_of
 from console.store.executions import step
 from console.store.map_runs import map_items, map_runs
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.store.map_runs.map_items import Outside
 
-_WAYS = {"SUCCEEDED": ["SUCCEEDED"], "FAILED": ["FAILED", "TIMED_OUT", "ABORTED"], "PENDING": []}
+_WAYS = {
+    ExecutionStatus.SUCCEEDED: [ExecutionStatus.SUCCEEDED],
+    ExecutionStatus.FAILED: list(UNSUCCESSFUL),
+    "PENDING": [],
+}
 
 
 def move(map_run_id: int) -> None:
@@ -84,8 +89,8 @@ def _record(child: Execution) -> dict[str, Any]:
         **{name: text for name, text in texts.items() if text is not None},
         **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
         "RedriveCount": child.redrive_count,
-        "StartDate": engine.iso(child.start_ms),
-        **({"StopDate": engine.iso(child.stop_ms)} if child.stop_ms is not None else {}),
+        "StartDate": engine.iso_text(child.start_ms),
+        **({"StopDate": engine.iso_text(child.stop_ms)} if child.stop_ms is not None else {}),
         "StateMachineArn": child.state_machine_arn,
         "Status": child.status,
     }

@@ -13,6 +13,7 @@ from console import clock, execution_rights
 from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
 from console.models import EventRule, EventTarget, StateMachine
+from console.statuses import RuleState
 from console.store.db import audit
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 MOST_RULES = 300
 MOST_TARGETS = 5
 _NAME = re.compile(r"[.\-_A-Za-z0-9]{1,64}")
-_STATES = ("ENABLED", "DISABLED")
+_STATES = (RuleState.ENABLED, RuleState.DISABLED)
 
 
 def arn_of(project: Project, region: str, name: str) -> str:
@@ -42,7 +43,7 @@ def put_rule(
     pattern: str = "",
     schedule: str = "",
     timezone: str = "UTC",
-    state: str = "ENABLED",
+    state: str = RuleState.ENABLED,
     description: str = "",
     role_arn: str = "",
     actor: audit.Actor = audit.NOBODY,
@@ -139,7 +140,7 @@ def revision_of(rule: EventRule) -> str:
 
 def next_ms(rule: EventRule) -> int | None:
     """Return when a rule is due next, None if it never is."""
-    if not rule.schedule or rule.state != "ENABLED":
+    if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
     found = schedules.parse_schedule(rule.schedule, rule.timezone)
     return found.next(clock.now_ms(), rule.created_ms)
@@ -204,7 +205,7 @@ def switch(
 
     def store() -> None:
         rule = get_rule(project, region, name)
-        rule.state = "ENABLED" if on else "DISABLED"
+        rule.state = RuleState.ENABLED if on else RuleState.DISABLED
         changes = {"state": rule.state, "next_ms": next_ms(rule)}
         if not EventRule.objects.filter(pk=rule.pk).update(**changes):
             raise _missing(name)  # it was deleted since it was read

@@ -8,6 +8,7 @@ import secrets
 from console import clock
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
 from console.models import StartLink, StateMachine
+from console.statuses import MachineStatus
 from console.store.db import audit, rows
 from console.store.db.writer import write
 
@@ -31,7 +32,7 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
         row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
-        if row.status == "DELETING":
+        if row.status == MachineStatus.DELETING:
             raise ServiceError(
                 ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
             )

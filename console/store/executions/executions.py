@@ -13,6 +13,7 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ErrorCode, ServiceError
 from console.models import Alias, Execution, MapRun, StateMachine, Version
+from console.statuses import ExecutionStatus, MachineType
 from console.store.db import audit, rows
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import is_outage, write
@@ -67,7 +68,7 @@ def starting(
     if name is not None:
         arns.check_name(name)
     _check_quotas(machine, parent)
-    named = name is not None and machine.type != "EXPRESS"  # else it is new
+    named = name is not None and machine.type != MachineType.EXPRESS  # else it is new
     name = name or str(uuid.uuid4())
     arn = _arn(machine, name)
     wanted = _new(machine, name, arn, input, trace_header, actor)
@@ -112,13 +113,13 @@ def _same_start(arn: str, text: str | None) -> Execution | None:
     None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
     """
     found = rows.fetch_one(Execution, "arn = %s", [arn])
-    if found is None or (found.status == "RUNNING" and found.input == text):
+    if found is None or (found.status == ExecutionStatus.RUNNING and found.input == text):
         return found
     raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
 
 def _arn(machine: StateMachine, name: str) -> str:
-    if machine.type == "EXPRESS":
+    if machine.type == MachineType.EXPRESS:
         return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
     return arns.execution_arn(machine.arn, name)
 
@@ -143,8 +144,8 @@ def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
 
 
 def _check_input(text: str) -> None:
-    if engine.too_long(text):
-        limit = engine.limit()
+    if engine.is_too_long(text):
+        limit = engine.payload_limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
         raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():
@@ -220,7 +221,7 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     Its tasks are closed first: nobody may be told that an outcome counts which comes after Stop.
     """
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
-    running = execution.values_list("status", flat=True).first() == "RUNNING"
+    running = execution.values_list("status", flat=True).first() == ExecutionStatus.RUNNING
     if running:
         schedule.close_all(number, clock.now_ms())
         inbox.post(number, message)

@@ -16,6 +16,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import Alias, StateMachine, Version
+from console.statuses import MachineStatus
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines import machines
@@ -227,7 +228,7 @@ def _active(machine: StateMachine) -> StateMachine:
 
 
 def _check_active(machine: StateMachine) -> None:
-    if machine.status == "DELETING":
+    if machine.status == MachineStatus.DELETING:
         raise ServiceError(
             ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
         )

@@ -12,6 +12,7 @@ import engine
 from console import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.models import TaskRow
+from console.statuses import TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
@@ -41,8 +42,8 @@ def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed)
 
 def succeeding(token: str, output: str, project: Project | None = None) -> Pending[None]:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
-    if engine.too_long(output):
-        limit = engine.limit()
+    if engine.is_too_long(output):
+        limit = engine.payload_limit()
         raise ValidationException(
             "1 validation error detected: Value at 'output' failed to satisfy constraint: Member "
             f"must have length less than or equal to {limit.most} ({limit.unit})"
@@ -72,7 +73,9 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         now_ms = clock.now_ms()
         due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
+        if not found.exclude(status=TaskStatus.CLOSED).update(
+            heartbeat_ms=now_ms, heartbeat_due_ms=due_ms
+        ):
             raise _too_late()
         if due_ms:
             signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
@@ -104,7 +107,7 @@ def _open(token: str, project: Project | None) -> TaskRow:
             ErrorCode.TaskDoesNotExist,
             "Task does not exist: 'Provided task does not exist anymore'",
         )
-    if row.status == "closed":
+    if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
 

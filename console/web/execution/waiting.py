@@ -72,7 +72,7 @@ class OpenTask:
         """Say who can end it."""
         if self.row.kind == "activity":
             return "a worker of the activity, or an operator here"
-        if self.row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+        if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             return "whoever has its task token, or an operator here"
         return "the service it called"
 
@@ -95,7 +95,7 @@ def _kind(row: TaskRow) -> str:
         return "Activity task"
     if row.kind == "map":
         return "Map Run"
-    if row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+    if row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         return "Callback"
     if row.service in ("states", "aws-sdk:sfn") and row.pattern:
         return "Child execution"
@@ -163,7 +163,7 @@ class Tasks:
 
 def tasks(here: Scope, wanted: Wanted) -> Tasks:
     """Return open tasks that somebody outside ends."""
-    token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
+    token = Q(kind="service", pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")
     if wanted.activity:
         activity &= Q(resource=here.arn("activity", wanted.activity))

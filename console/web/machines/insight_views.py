@@ -41,7 +41,7 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
 
 def _graph(one: StateMachine) -> engine.Graph | None:
     try:
-        return engine.graph(engine.parse(one.definition.text, one.type))
+        return engine.build_graph(engine.parse(one.definition.text, one.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
@@ -63,7 +63,7 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
-    graph = engine.graph(engine.parse(one.definition.text, one.type))
+    graph = engine.build_graph(engine.parse(one.definition.text, one.type))
     inner = past_executions.children(found) if seen.elsewhere(graph) else []
     known = seen.insights(graph, found, inner)
     ways = seen.ways(graph, [*found, *inner], known)

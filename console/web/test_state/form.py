@@ -272,7 +272,7 @@ def choices(graph: Graph) -> list[Choices]:
     return sorted(found, key=lambda one: bool(one.label))
 
 
-def _label(graph: Graph, group: engine.Group) -> str:
+def _label(graph: Graph, group: engine.StateGroup) -> str:
     if not group.owner:
         return ""
     owner = graph.by_id[group.owner]

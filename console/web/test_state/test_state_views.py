@@ -134,7 +134,7 @@ def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subjec
 
 def _graph(subject: _Subject) -> Graph | None:
     try:
-        return engine.graph(engine.parse(subject.text, subject.machine.type))
+        return engine.build_graph(engine.parse(subject.text, subject.machine.type))
     except engine.DefinitionError:
         return None
 

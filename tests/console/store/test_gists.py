@@ -49,7 +49,7 @@ LOOP = {
         "Look": {"Type": "Pass", "InputPath": "$.nothing", "End": True},
     },
 }
-TURNS = {"n": 0, "most": 5, "items": [1, 2]}
+TURNS: dict[str, Any] = {"n": 0, "most": 5, "items": [1, 2]}
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def listed(batches: Any) -> list[tuple[Any, ...]]:
 def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
     """Write events out as the table has them."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-    length = len(TURNS["items"])  # type: ignore[arg-type] - it is a list
+    length = len(TURNS["items"])
     return [
         (
             *(row.event_id, row.previous, row.at_ms, (row.type, row.state)),
@@ -152,7 +152,7 @@ def test_what_came_later_is_read_from_the_events(looped: Execution) -> None:
 
 def fold(execution: Execution) -> engine.Trace:
     """Return a trace by the gist, which equals one by the events."""
-    graph = engine.graph(engine.parse(execution.definition.text))
+    graph = engine.build_graph(engine.parse(execution.definition.text))
     by_outline, by_events = engine.Trace(graph), engine.Trace(graph)
     for portion in history_digest.read(execution.pk):
         by_outline.take(portion)

@@ -24,7 +24,12 @@ def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)
-    write(lambda: [inbox.post(execution.pk, engine.TaskSucceeded(n, output)) for n in numbers])
+
+    def post_all() -> None:
+        for number in numbers:
+            inbox.post(execution.pk, engine.TaskSucceeded(number, output))
+
+    write(post_all)
     assert step.step(execution.pk)
     left = InboxMessage.objects.count()
     assert 20 < left < 40
@@ -96,7 +101,9 @@ def test_kept_runs_are_bounded_by_number_and_size() -> None:
     """The oldest go first; a run of another version is not the run."""
 
     def run(size: int) -> engine.Run:
-        return engine.Run(about={"input": "x" * size}, frames={}, groups={}, status="RUNNING")
+        return engine.Run(
+            about={"input": "x" * size}, frames={}, groups={}, status=engine.ExecutionStatus.RUNNING
+        )
 
     values = StoredValues(1)
     kept = Runs(2, 1_000)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import engine
-from engine.runtime.memory import _start
+from engine.runtime.memory import start_message
 
 START_MS = 1_700_000_000_000
 
@@ -28,7 +28,7 @@ class Sim:
         self.finish: engine.Finish | None = None
         self.written = 0
         self.steps = 0
-        self.send(_start({} if data is None else data))
+        self.send(start_message({} if data is None else data))
 
     def send(self, message: engine.Message, *, budget: int = engine.BUDGET) -> engine.Step:
         """Send one message and take in the step."""
@@ -79,7 +79,9 @@ class Sim:
         del self.tasks[number]
         return self.send(engine.TaskSucceeded(number, json.dumps(output)))
 
-    def fail(self, state: str, error: str | None = "Boom", cause: str | None = "it broke"):
+    def fail(
+        self, state: str, error: str | None = "Boom", cause: str | None = "it broke"
+    ) -> engine.Step:
         """Let the task of a state fail."""
         number = self.task(state)
         del self.tasks[number]

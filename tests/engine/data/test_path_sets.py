@@ -1,4 +1,4 @@
-"""Which places does a path name, told without the value?"""
+"""Sets of paths are matched on the way down, without the value."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ import engine
 )
 def test_a_place_is_named_or_not(path: str, way: tuple[str | int, ...], named: bool) -> None:
     """Names, indexes, all of them, and any depth."""
-    here = engine.places([path])
+    paths = engine.compile_path_set([path])
     for key in way:
-        here = here.into(key)
-    assert here.here == named
+        paths = paths.child(key)
+    assert paths.matches == named
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_place_is_named_or_not(path: str, way: tuple[str | int, ...], named: b
 def test_what_depends_on_the_value_is_refused(path: str) -> None:
     """Filters, slices, counting from the end, functions, and what is no path."""
     with pytest.raises(engine.EngineError, match=r"\$|wanted"):
-        engine.places([path])
+        engine.compile_path_set([path])

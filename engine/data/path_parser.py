@@ -1,7 +1,8 @@
-"""How is the text of a JSONPath read?
+"""The reader of a JSONPath's text.
 
-jsonpath-ng parses. What its grammar does not know - names that are no identifiers, filters, an
-index counted by ``@.length`` - is put out of its way first and put back into the steps afterwards.
+jsonpath-ng parses. Its grammar lacks names that are no identifiers, filters, and an index counted
+by ``@.length``. The reader replaces those by plain names first, and puts them back into the
+selectors afterwards.
 """
 
 from __future__ import annotations
@@ -13,31 +14,29 @@ from typing import TYPE_CHECKING, Any
 from jsonpath_ng import jsonpath
 from jsonpath_ng.ext.parser import parse as ng_parse
 
-from engine.data.steps import (
-    Deep,
-    Element,
-    Elements,
-    Filter,
-    Member,
-    Several,
-    Slice,
-    Step,
-    Wildcard,
+from engine.data.filters import compile_filter
+from engine.data.path_syntax import QUOTED, PathSyntaxError, unquote
+from engine.data.selectors import (
+    DescendantSelector,
+    FilterSelector,
+    IndexesSelector,
+    IndexSelector,
+    NameSelector,
+    NamesSelector,
+    Selector,
+    SliceSelector,
+    WildcardSelector,
 )
-from engine.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAX_STEPS = 500
+    from engine.data.selectors import FilterTest
+
+MAX_SELECTORS = 500
 FUNCTIONS = "length|min|max|avg|sum|stddev|keys|size|first|last"
 
 
-class PathSyntaxError(EngineError):
-    """The text is not a JSONPath, an intrinsic call or an expression that can be compiled."""
-
-
-QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,$]+)")
 _SCRIPT = re.compile(r"\[\s*\(\s*@\.length\s*-\s*(\d+)\s*\)\s*\]")
 _PATTERN = re.compile(r"=~\s*/(?:[^/\\]|\\.)*/", re.DOTALL)
@@ -47,8 +46,8 @@ _PLACE = re.compile(r"x__(n|f)(\d+)__x")
 
 
 @lru_cache(maxsize=4096)
-def read_steps(rest: str) -> tuple[tuple[Step, ...], str]:
-    """Return the steps behind a path's head, and its closing function's name or ``""``.
+def read_selectors(rest: str) -> tuple[tuple[Selector, ...], str]:
+    """Return the selectors behind a path's head, and its closing function's name or ``""``.
 
     Raise ``PathSyntaxError``.
     """
@@ -57,23 +56,20 @@ def read_steps(rest: str) -> tuple[tuple[Step, ...], str]:
         function, rest = match[1], rest[: match.start()]
     if not rest:
         return (), function
-    reader = _Reader(rest)
+    reader = _PathReader(rest)
     try:
         tree = ng_parse("$" + reader.prepared())
     except Exception as error:  # noqa: BLE001 - its lexer raises bare Exceptions
         raise PathSyntaxError(f"'${rest}': {error}") from None
-    steps = reader.steps(tree)
-    if len(steps) > MAX_STEPS:
-        raise PathSyntaxError(f"got a path of {len(steps)} steps, wanted at most {MAX_STEPS}")
-    return steps, function
+    selectors = reader.selectors(tree)
+    if len(selectors) > MAX_SELECTORS:
+        raise PathSyntaxError(
+            f"got a path of {len(selectors)} steps, wanted at most {MAX_SELECTORS}"
+        )
+    return selectors, function
 
 
-def unquote(text: str) -> str:
-    """Return the text between quotes, its escapes undone."""
-    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
-
-
-class _Reader:
+class _PathReader:
     """One path: the names and filters taken out of it, by number."""
 
     def __init__(self, text: str) -> None:
@@ -92,7 +88,7 @@ class _Reader:
     def _piece(self, at: int) -> tuple[str, int]:
         text = self.text
         if _FILTER.match(text, at):
-            end = filter_end(text, at)
+            end = find_filter_end(text, at)
             self.filters.append(text[text.index("?", at) + 1 : end - 1])
             return f"['x__f{len(self.filters) - 1}__x']", end
         if script := _SCRIPT.match(text, at):
@@ -108,9 +104,9 @@ class _Reader:
         self.names.append(name)
         return f"x__n{len(self.names) - 1}__x"
 
-    def steps(self, tree: Any) -> tuple[Step, ...]:
-        """Turn jsonpath-ng's tree into steps, outermost first, without recursion."""
-        found: list[Step] = []
+    def selectors(self, tree: Any) -> tuple[Selector, ...]:
+        """Turn jsonpath-ng's tree into selectors, outermost first, without recursion."""
+        found: list[Selector] = []
         stack, deep = [tree], False
         while stack:
             node = stack.pop()
@@ -123,49 +119,49 @@ class _Reader:
             elif node is None:
                 deep = True
             else:
-                step = self._step(node)
-                found.append(Deep(step) if deep else step)
+                selector = self._selector(node)
+                found.append(DescendantSelector(selector) if deep else selector)
                 deep = False
         return tuple(found)
 
-    def _step(self, node: Any) -> Step:
+    def _selector(self, node: Any) -> Selector:
         match node:
             case jsonpath.Fields(fields=("*",)) | jsonpath.Wildcard():
-                return Wildcard()
+                return WildcardSelector()
             case jsonpath.Fields(fields=fields):
                 return self._members(fields)
             case jsonpath.Index(indices=(index,)):
-                return Element(index)
+                return IndexSelector(index)
             case jsonpath.Index(indices=indexes):
-                return Elements(tuple(indexes))
+                return IndexesSelector(tuple(indexes))
             case jsonpath.Slice(start=None, end=None, step=None):
-                return Wildcard()
+                return WildcardSelector()
             case jsonpath.Slice(step=0):
                 raise PathSyntaxError(f"'${self.text}': got step 0, wanted any other number")
             case jsonpath.Slice():
-                return Slice(node.start, node.end, node.step)
+                return SliceSelector(node.start, node.end, node.step)
         raise PathSyntaxError(
             f"'${self.text}': got {type(node).__name__}, which a path here cannot have"
         )
 
-    def _members(self, fields: Sequence[str]) -> Step:
+    def _members(self, fields: Sequence[str]) -> Selector:
         names = []
-        for one in fields:
-            place = _PLACE.fullmatch(one)
+        for field in fields:
+            place = _PLACE.fullmatch(field)
             if place is None:
-                raise PathSyntaxError(f"'${self.text}': got {one!r}, wanted a quoted name")
+                raise PathSyntaxError(f"'${self.text}': got {field!r}, wanted a quoted name")
             if place[1] == "f":
-                return Filter(self._filter(int(place[2])))
+                return FilterSelector(self._filter(int(place[2])))
             names.append(self.names[int(place[2])])
-        return Member(names[0]) if len(names) == 1 else Several(tuple(names))
+        return NameSelector(names[0]) if len(names) == 1 else NamesSelector(tuple(names))
 
-    def _filter(self, number: int) -> Any:
-        from engine.data.filters import compile_filter  # filters hold paths, paths hold filters
+    def _filter(self, number: int) -> FilterTest:
+        # A filter holds paths, and a path holds filters: the reader of the one is handed to the
+        # other, so that their modules need not import each other.
+        return compile_filter(self.filters[number], read_selectors)
 
-        return compile_filter(self.filters[number])
 
-
-def filter_end(text: str, start: int) -> int:
+def find_filter_end(text: str, start: int) -> int:
     """Return where the filter that begins at ``start`` ends; raise ``PathSyntaxError``."""
     depth, at = 0, start
     while at < len(text):
