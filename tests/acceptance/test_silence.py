@@ -146,7 +146,7 @@ def test_a_process_that_serves_bounds_its_statements(proxy: SilentProxy) -> None
     """A session that is frozen looks as if it worked; patient threads wait for it."""
     postgres.limit_statements(1.0)
     try:
-        with connect(proxy) as own, postgres.patient():
+        with connect(proxy) as own, postgres.patient_statements():
             own.execute("SELECT pg_sleep(2)")
         with pytest.raises(psycopg.OperationalError, match="has lasted"):
             connect(proxy).execute("SELECT pg_sleep(60)")
