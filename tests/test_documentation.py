@@ -29,7 +29,7 @@ CODE_FILES = [
     *(file for folder in citations.CODE for file in sorted((ROOT / folder).rglob("*.py"))),
     *sorted((ROOT / "templates").rglob("*.html")),
 ]
-HELP = ROOT / "templates/parts/help.html"
+HELP = ROOT / "templates/core/_keyboard_help.html"
 PAGE_URLS = "console.web.urls"
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)")
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -245,7 +245,7 @@ def test_citations_have_an_entry_in_the_docs() -> None:
 def test_citations_are_found() -> None:
     """The search above looks at comments, docstrings, names and marks of tests."""
     found = citations.cited()
-    assert {"G14", "I7", "E11", "X5", "S2", "R1", "[recorded]", "[measured]"} <= set(found)
+    assert {"G14", "I7", "E11", "X5", "S2", "R1", "[recorded]"} <= set(found)
     text = (
         '"""Do it (G99)."""\nx = 1  # as I98 says\n@pytest.mark.row("E97")\ndef test_x96_y(): ...\n'
     )
