@@ -69,6 +69,7 @@ def test_a_database_of_its_own_process_is_not_read_in_the_event_loop(
         looped(ask)
 
 
+@pytest.mark.sqlite_only
 def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     """The loop goes on meanwhile; what was written is there, and what failed is not."""
     writer.write(lambda: None)  # the thread is there
@@ -92,6 +93,7 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     assert isinstance(gone, LookupError)
 
 
+@pytest.mark.sqlite_only
 def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
     """On a thread, because it may take long."""
     del project
@@ -140,6 +142,7 @@ async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.sqlite_only
 def test_short_calls_hold_no_thread(
     project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
 ) -> None:
