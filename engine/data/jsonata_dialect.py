@@ -1,0 +1,509 @@
+"""The library's JSONata, corrected to what JSONata 2 and the service yield.
+
+Every correction overrides one method. What the library does right stays its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+import re
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from jsonata.functions import Functions
+from jsonata.jexception import JException
+from jsonata.jsonata import Jsonata
+from jsonata.parser import Parser
+from jsonata.signature import Signature
+from jsonata.tokenizer import Tokenizer
+from jsonata.utils import Utils
+
+from engine.data.jsonata_library import FUNCTIONS, MAX_BYTES, MemoryLimitError, merge_sorted, to_string
+from engine.data.jsonata_regex import find_matches, regex_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIMEOUT_S: Final = 1.0  # AWS: one expression may run for at most a second
+MAX_DEPTH: Final = 100  # AWS: so many evaluations inside one another
+_MAX_RANGE: Final = 10_000_000  # JSONata's own limit
+_EXACT: Final = 2**53
+_CHECK_TIME: Final = 0x3F  # every 64 evaluations
+_MAX_NUMBERS: Final = MAX_BYTES // 8
+
+
+class DepthError(Exception):
+    """Evaluations lie deeper inside one another than the service allows."""
+
+
+class TimeLimitError(Exception):
+    """An evaluation runs longer than the service allows."""
+
+
+# -- syntax --------------------------------------------------------------------------------------
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class _Tokenizer(Tokenizer):  # type: ignore[misc]
+    """Reads tokens; what is missing at the end of a text is an error of JSONata's."""
+
+    def next(self, prefix: bool) -> Any:
+        """Return the next token, None at the end."""
+        self._skip_comments()
+        try:
+            token = super().next(prefix)
+        except IndexError:
+            raise JException("S0101", self.position) from None
+        except JException as error:
+            if error.error == "S0301" and error.current is not None:  # the library's wrong code
+                raise JException("S0103", error.location, error.current) from None
+            raise
+        if token is not None and token.type == "operator" and token.value in ("!", "~"):
+            raise JException("S0204", token.position, token.value)
+        if token is not None and token.type == "string" and _SURROGATES.search(token.value):
+            data = token.value.encode("utf-16", "surrogatepass")
+            token.value = data.decode("utf-16", "surrogatepass")
+        return token
+
+    def _skip_comments(self) -> None:
+        while True:
+            while self.position < self.length and self.path[self.position] in " \t\n\r\v":
+                self.position += 1
+            if not self.path.startswith("/*", self.position):
+                return
+            end = self.path.find("*/", self.position + 2)
+            if end < 0:
+                raise JException("S0106", self.position)
+            self.position = end + 2
+
+
+class _Signature(Signature):  # type: ignore[misc]
+    """Checks arguments; null is a type of its own."""
+
+    def get_symbol(self, value: Any) -> str:
+        """Return the letter of a value's type."""
+        return _SYMBOLS.get(type(value)) or str(super().get_symbol(value))
+
+    def validate(self, args: Any, context: Any) -> Any:
+        """Return the arguments, completed; raise T0410 to T0412."""
+        try:
+            return super().validate(args, context)
+        except JException as error:
+            if error.error == "T0411":
+                raise JException("T0411", -1, error.expected, self.function_name) from None
+            if error.error == "T0412":
+                kind = _KINDS.get(str(error.extra or "")[:1])
+                raise JException("T0412", -1, error.current, self.function_name, kind) from None
+            raise
+
+
+_SYMBOLS: Final = {
+    str: "s",
+    bool: "b",
+    int: "n",
+    float: "n",
+    list: "a",
+    Utils.JList: "a",
+    dict: "o",
+    type(Utils.NULL_VALUE): "l",
+    type(None): "m",
+}
+_KINDS: Final = {
+    "a": "arrays",
+    "b": "booleans",
+    "f": "functions",
+    "n": "numbers",
+    "o": "objects",
+    "s": "strings",
+}
+
+
+def _renewed(signature: Any) -> _Signature:
+    """Return a signature of the library as one of ours."""
+    renewed = _Signature.__new__(_Signature)
+    renewed.__dict__.update(signature.__dict__)
+    return renewed
+
+
+class _Parser(Parser):  # type: ignore[misc]
+    """Reads expressions with the tokens of ours."""
+
+    def parse(self, text: str, engine: Any = regex_engine) -> Any:
+        """Return the tree of an expression; raise ``JException``."""
+        self.source = text
+        self.errors = []
+        self.lexer = _Tokenizer(text, engine)
+        try:
+            self.advance()
+            tree = self.expression(0)
+        except NotImplementedError:
+            raise JException("S0201", self.node.position, self.node.value) from None
+        except RuntimeError as error:
+            if isinstance(error, JException):
+                raise
+            raise JException(_signature_code(error), self.node.position) from None
+        if self.node.id != "(end)":
+            raise JException("S0201", self.node.position, self.node.value)
+        tree = self.process_ast(tree)
+        if tree.type == "parent" or tree.seeking_parent is not None:
+            raise JException("S0217", tree.position, tree.type)
+        return tree
+
+
+def _signature_code(error: RuntimeError) -> str:
+    return "S0402" if "Choice groups" in str(error) else "S0401"
+
+
+_local = threading.local()
+
+
+def _parser() -> _Parser:
+    parser: _Parser | None = getattr(_local, "parser", None)
+    if parser is None:
+        parser = _local.parser = _Parser()
+    return parser
+
+
+# -- functions -----------------------------------------------------------------------------------
+
+
+class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
+    """A function with its name and signature."""
+
+    def __init__(self, name: str, signature: str, implementation: Callable[..., Any]) -> None:
+        """Keep the function; its arguments are checked before each call."""
+        super().__init__(None, None)
+        self.function_name = name
+        self.signature = _Signature(signature, name)
+        self._implementation = implementation
+
+    def call(self, _input: Any, args: Any) -> Any:
+        """Call the function with its validated arguments."""
+        result = self._implementation(*args)
+        return number(result) if isinstance(result, float) else result
+
+    def get_number_of_args(self) -> int:
+        """Return how many arguments the signature names."""
+        return int(self.signature.get_number_of_args())
+
+
+def number(value: float) -> float:
+    """Return a whole number that a double holds exactly as an integer."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    return value
+
+
+def _library_frame() -> Any:
+    """Return the frame of all built-in functions, without ``$eval``."""
+    frame = Jsonata.Frame(None)
+    for name, function in Jsonata.static_frame.bindings.items():
+        renewed = copy.copy(function)
+        renewed.signature = _renewed(function.signature)
+        frame.bind(name, renewed)
+    for name, (signature, implementation) in FUNCTIONS.items():
+        frame.bind(name, BuiltIn(name, signature, implementation))
+    frame.bindings.pop("eval")
+    return frame
+
+
+_LIBRARY: Final = _library_frame()
+
+
+# -- evaluation ----------------------------------------------------------------------------------
+
+_WITH_ENVIRONMENT: Final = {
+    "path": "evaluate_path",
+    "binary": "evaluate_binary",
+    "unary": "evaluate_unary",
+    "name": "evaluate_name",
+    "condition": "evaluate_condition",
+    "block": "evaluate_block",
+    "bind": "evaluate_bind_expression",
+    "lambda": "evaluate_lambda",
+    "partial": "evaluate_partial_application",
+    "apply": "evaluate_apply_expression",
+    "transform": "evaluate_transform_expression",
+}
+_WITH_INPUT: Final = {"wildcard": "evaluate_wildcard", "descendant": "evaluate_descendants"}
+
+
+class _Frame(Jsonata.Frame):  # type: ignore[misc]
+    """A scope of variables."""
+
+    def lookup(self, name: str) -> Any:
+        """Return a variable's value, None if no scope around has it."""
+        frame = self
+        while frame is not None:
+            if name in frame.bindings:
+                return frame.bindings[name]
+            frame = frame.parent
+        return None
+
+
+def _collapsed(sequence: Any, expr: Any) -> Any:
+    """Return what a sequence amounts to: nothing, its only member, or itself."""
+    if not sequence.sequence or sequence.tuple_stream:
+        return sequence
+    if expr.keep_array:
+        sequence.keep_singleton = True
+    if not sequence:
+        return None
+    return sequence[0] if len(sequence) == 1 and not sequence.keep_singleton else sequence
+
+
+class Evaluator(Jsonata):  # type: ignore[misc]
+    """A parsed expression that can be evaluated, by one thread at a time."""
+
+    def __init__(self, text: str) -> None:
+        """Parse an expression; raise ``JException`` for a syntax error."""
+        self.regex_engine = regex_engine
+        self.parser = _parser()
+        self.ast = self.parser.parse(text)
+        self.errors = None
+        self.environment = self.create_frame(_LIBRARY)
+        self.timestamp = 0
+        self.input = None
+        self.validate_input = False
+        self.output_convert_nulls = False
+        self._depth = 0
+        self._evaluations = 0
+        self._ends = math.inf
+
+    def result(self, names: dict[str, Any], root: Any = None) -> Any:
+        """Evaluate with variables; None is nothing, ``Utils.NULL_VALUE`` is null."""
+        Jsonata.CURRENT.jsonata = self
+        self._depth = 0
+        self._evaluations = 0
+        self._ends = time.thread_time() + TIMEOUT_S
+        return self.evaluate(root, names)
+
+    def get_per_thread_instance(self) -> Evaluator:
+        """Return this one: the library would take the one that was made last."""
+        return self
+
+    def create_frame(self, enclosing_environment: Any = None) -> _Frame:
+        """Make a scope of variables inside another one."""
+        return _Frame(enclosing_environment)
+
+    def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as inherited
+        """Evaluate a part within the limits of depth, time and memory."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise DepthError(f"Depth={self._depth} max={MAX_DEPTH}")
+        self._evaluations += 1
+        if not self._evaluations & _CHECK_TIME and time.thread_time() > self._ends:
+            raise TimeLimitError
+        before, self.environment = self.environment, environment
+        result = self._value(expr, input, environment)
+        self.environment = before
+        self._depth -= 1
+        if isinstance(result, list):
+            if len(result) > _MAX_NUMBERS:
+                raise MemoryLimitError
+            return _collapsed(result, expr) if isinstance(result, Utils.JList) else result
+        if isinstance(result, str) and len(result) > MAX_BYTES:
+            raise MemoryLimitError
+        return result
+
+    def _value(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Evaluate a part with its predicates and its grouping, as it stands."""
+        kind = expr.type
+        if kind in _WITH_ENVIRONMENT:
+            result = getattr(self, _WITH_ENVIRONMENT[kind])(expr, input, environment)
+        elif kind == "variable":
+            result = self.evaluate_variable(expr, input, environment)
+        elif kind in _WITH_INPUT:
+            result = getattr(self, _WITH_INPUT[kind])(expr, input)
+        elif kind in ("string", "number", "value"):
+            result = Utils.NULL_VALUE if expr.value is None else expr.value
+        elif kind == "function":
+            result = self.evaluate_function(expr, input, environment, Utils.NONE)
+        elif kind == "regex":
+            result = expr.value
+        elif kind == "parent":
+            result = environment.lookup(expr.slot.label)
+        else:
+            result = None
+        for predicate in expr.predicate or ():
+            result = self.evaluate_filter(predicate.expr, result, environment)
+        if kind != "path" and expr.group is not None:
+            result = self.evaluate_group_expression(expr.group, result, environment)
+        return result
+
+    # -- operators -----------------------------------------------------------------------------
+
+    def evaluate_binary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Evaluate an operator between two parts."""
+        left, sign = self.eval(expr.lhs, input, environment), expr.value
+        if sign in ("and", "or"):
+            known = Jsonata.boolize(left)
+            if known is (sign == "or"):
+                return known
+            return Jsonata.boolize(self.eval(expr.rhs, input, environment))
+        right = self.eval(expr.rhs, input, environment)
+        if sign in _ARITHMETIC:
+            return self.evaluate_numeric_expression(left, right, sign)
+        if sign in ("=", "!="):
+            equal = _equal(left, right)
+            return False if equal is None else equal is (sign == "=")
+        if sign in ("<", "<=", ">", ">="):
+            return self.evaluate_comparison_expression(left, right, sign)
+        if sign == "&":
+            return (to_string(left) or "") + (to_string(right) or "")
+        if sign == "in":
+            return self.evaluate_includes_expression(left, right)
+        return self.evaluate_range_expression(left, right)
+
+    def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        """Calculate with doubles, as JavaScript does."""
+        if lhs is not None and not Utils.is_numeric(lhs):
+            raise JException("T2001", -1, op, lhs)
+        if rhs is not None and not Utils.is_numeric(rhs):
+            raise JException("T2002", -1, op, rhs)
+        if lhs is None or rhs is None:
+            return None
+        return number(_ARITHMETIC[op](float(lhs), float(rhs)))
+
+    def evaluate_unary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Negate a number; all other prefixes are the library's."""
+        if expr.value != "-":
+            return super().evaluate_unary(expr, input, environment)
+        value = self.eval(expr.expression, input, environment)
+        if value is None:
+            return None
+        if not Utils.is_numeric(value):
+            raise JException("D1002", expr.position, value)
+        return number(-float(value))
+
+    def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> bool:
+        """Tell whether a value is one of others; ``true`` is not 1."""
+        if lhs is None or rhs is None:
+            return False
+        return any(_same(lhs, item) for item in (rhs if isinstance(rhs, list) else [rhs]))
+
+    def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
+        """Make the integers from one to the other, both included."""
+        if lhs is not None and not _is_integer(lhs):
+            raise JException("T2003", -1, lhs)
+        if rhs is not None and not _is_integer(rhs):
+            raise JException("T2004", -1, rhs)
+        if lhs is None or rhs is None or lhs > rhs:
+            return None
+        numbers = range(int(lhs), int(rhs) + 1)
+        if len(numbers) > _MAX_RANGE:
+            raise JException("D2014", -1, len(numbers))
+        if len(numbers) > _MAX_NUMBERS:
+            raise MemoryLimitError
+        return Utils.create_sequence_from_iter(numbers)
+
+    def evaluate_sort_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Order a sequence by its terms."""
+        if input is None:
+            return None
+        if len(input) <= 1:
+            return input
+        tuples = isinstance(input, Utils.JList) and input.tuple_stream
+        compare = Jsonata.ComparatorWrapper(self, expr, environment, tuples).compare
+        ordered: Any = merge_sorted(list(input), lambda *pair: compare(*pair) > 0)
+        if tuples:
+            ordered.tuple_stream = True
+        return ordered
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def evaluate_lambda(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Make a closure; its signature is checked as those of built-in functions are."""
+        procedure = super().evaluate_lambda(expr, input, environment)
+        if procedure.signature is not None:
+            procedure.signature = _renewed(procedure.signature)
+        return procedure
+
+    def evaluate_partial_application(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Bind some arguments; T1007 names the function that was written without its ``$``."""
+        procedure = expr.procedure
+        if procedure.type == "path" and self.eval(procedure, input, environment) is None:
+            name = str(procedure.steps[0].value)
+            if environment.lookup(name) is not None:
+                raise JException("T1007", expr.position, name)
+        return super().evaluate_partial_application(expr, input, environment)
+
+    def evaluate_function(self, expr: Any, input: Any, environment: Any, first: Any) -> Any:  # noqa: A002
+        """Call a function; ``first``: the left side of ``~>``, its first argument."""
+        called = expr.procedure
+        procedure = self.eval(called, input, environment)
+        name = called.steps[0].value if called.type == "path" else called.value
+        if procedure is None:
+            known = called.type == "path" and environment.lookup(str(name)) is not None
+            raise JException("T1005" if known else "T1006", expr.position, name)
+        args = [] if first is Utils.NONE else [first]
+        args += [self.eval(argument, input, environment) for argument in expr.arguments or ()]
+        if isinstance(procedure, Parser.Symbol):
+            procedure.token, procedure.position = name, expr.position
+        return self.apply(procedure, args, input, environment)
+
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Call a function with arguments; T1006 for what is none."""
+        if isinstance(proc, Jsonata.JFunction):
+            return proc.call(input, proc.validate(args, input))
+        if Functions.is_lambda(proc):
+            return self.apply_procedure(proc, self.validate_arguments(proc, args, input))
+        if Functions.is_regex(proc):
+            text = next((value for value in args if isinstance(value, str)), "")
+            return _next_match(find_matches(proc, text, function="match"))
+        raise JException("T1006", -1)
+
+
+def _next_match(matches: Any) -> Any:
+    """Return a pattern's next match as the function does that a pattern is."""
+    found = next(matches, None)
+    if found is None:
+        return None
+    return {
+        "match": found.text,
+        "start": found.start,
+        "end": found.end,
+        "groups": list(found.groups),
+        "next": BuiltIn("next", "<:x>", lambda: _next_match(matches)),
+    }
+
+
+def _divided(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+
+
+_ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divided,
+    "%": lambda left, right: math.fmod(left, right) if right else math.nan,
+}
+
+
+def _is_integer(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or value.is_integer()
+
+
+def _equal(left: Any, right: Any) -> bool | None:
+    """Compare two values deeply; None if one of them is nothing."""
+    if left is None or right is None:
+        return None
+    return bool(Utils.is_deep_equal(left, right))
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Tell whether two values are one to JavaScript's ``===``."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list | dict):
+        return left is right
+    return bool(left == right)
