@@ -5,6 +5,7 @@ Text in, a checked and compiled Machine out, or every problem of the text.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -59,8 +60,15 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
     machine = build(alone, text, express=False, problems=problems)
     errors = [one for one in problems.errors if one.code not in (MISSING_TARGET, MISSING_END)]
     if errors or machine is None:
-        raise DefinitionError(errors)
+        raise DefinitionError([_with_detail(one) for one in errors])
     return machine, name
+
+
+def _with_detail(problem: Diagnostic) -> Diagnostic:
+    """Return a problem whose message names JSONata's own code, which helps whoever tries a state."""
+    if not problem.detail:
+        return problem
+    return replace(problem, message=f"{problem.message} ({problem.detail})")
 
 
 def _find(definition: Any, name: str) -> Any:

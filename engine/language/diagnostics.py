@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from engine.data.jsonata import JsonataSyntaxError
+
 SCHEMA = "SCHEMA_VALIDATION_FAILED"
 NOT_JSON = "INVALID_JSON_DESCRIPTION"
 MISSING_TARGET = "MISSING_TRANSITION_TARGET"
@@ -28,6 +30,8 @@ class Diagnostic:
     ``/States/Pay/Next`` as the service writes it, "" for the whole text.
 
     ``line`` and ``column`` count from 1; None where the place is not in the text.
+
+    ``detail``: JSONata's own code of a syntax error, which only TestState tells.
     """
 
     severity: str  # ERROR | WARNING
@@ -36,6 +40,7 @@ class Diagnostic:
     location: str = ""
     line: int | None = None
     column: int | None = None
+    detail: str = ""
 
     def __str__(self) -> str:
         """Return the problem as InvalidDefinition lists it."""
@@ -49,9 +54,17 @@ class Problems:
 
     found: list[Diagnostic] = field(default_factory=list)
 
-    def error(self, location: str, message: str, code: str = SCHEMA) -> None:
+    def error(self, location: str, message: str, code: str = SCHEMA, detail: str = "") -> None:
         """Note what the service refuses."""
-        self.found.append(Diagnostic("ERROR", code, message, location))
+        self.found.append(Diagnostic("ERROR", code, message, location, detail=detail))
+
+    def jsonata_error(self, location: str, error: Exception | None, otherwise: str) -> None:
+        """Note why a JSONata expression is refused; ``otherwise``: what any other error means."""
+        if not isinstance(error, JsonataSyntaxError):
+            self.error(location, otherwise)
+            return
+        for message in error.messages:
+            self.error(location, message, error.code, error.jsonata_code)
 
     def warning(self, location: str, message: str, code: str) -> None:
         """Note what the service accepts but the author hardly meant."""

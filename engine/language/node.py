@@ -147,7 +147,7 @@ class Node:
         value = self.get(name)
         try:
             if self.jsonata:
-                return self._jsonata_template(name, value)
+                return self.jsonata_template(name, field=name)
             _warn(self, name, value)
             return compile_template(value, field=name)
         except CollidingKeysError as error:
@@ -162,11 +162,12 @@ class Node:
             )
             return None
 
-    def _jsonata_template(self, name: str, value: Json) -> Expression | None:
+    def jsonata_template(self, name: str, *, field: str) -> Expression | None:
+        """Return a field that holds any JSON with expressions; ``field``: its name in causes."""
         try:
-            return compile_jsonata_template(value, field=name)
+            return compile_jsonata_template(self.get(name), field=field)
         except TemplateSyntaxError as error:
-            self.problems.error(self.at(name) + error.pointer, str(error))
+            self.problems.jsonata_error(self.at(name) + error.pointer, error.reason, str(error))
             return None
 
     def scalar(self, name: str, least: int, most: int = MAX_SECONDS) -> Expression | None:
@@ -187,7 +188,7 @@ class Node:
         try:
             return compile_jsonata(value, field=name)
         except PathSyntaxError as error:
-            self.error(name, str(error))
+            self.problems.jsonata_error(self.at(name), error, str(error))
             return None
 
 

@@ -16,7 +16,6 @@ from engine.data.paths import REPLACE, PathSyntaxError, ResultPath, compile_resu
 from engine.data.templates import (
     TemplateSyntaxError,
     collision,
-    compile_jsonata_template,
     compile_template,
     compile_value,
 )
@@ -118,7 +117,7 @@ def _assigned(single: Node, key: str, name: str) -> Expression | None:
     """Compile one variable's value; its field is named ``Assign/x`` in JSONata errors."""
     try:
         if single.jsonata:
-            return compile_jsonata_template(single.get(key), field=f"Assign/{key}")
+            return single.jsonata_template(key, field=f"Assign/{key}")
         if key.endswith(".$"):
             return compile_value(single.get(key), field=key)
         return compile_template(single.get(key), field=name)
