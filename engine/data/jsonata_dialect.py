@@ -5,13 +5,12 @@ Every correction overrides one method. What the library does right stays its own
 
 from __future__ import annotations
 
-import copy
 import math
 import operator
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from jsonata.functions import Functions
 from jsonata.jexception import JException
@@ -45,6 +44,7 @@ class TimeLimitError(Exception):
 
 # -- syntax --------------------------------------------------------------------------------------
 
+_NUMERIC = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -61,6 +61,9 @@ class _Tokenizer(Tokenizer):  # type: ignore[misc]
         except JException as error:
             if error.error == "S0301" and error.current is not None:  # the library's wrong code
                 raise JException("S0103", error.location, error.current) from None
+            if error.error == "S0102":
+                text = _NUMERIC.match(self.path, self.position)
+                raise JException("S0102", error.location, text and text[0]) from None
             raise
         if token is not None and token.type == "operator" and token.value in ("!", "~"):
             raise JException("S0204", token.position, token.value)
@@ -99,6 +102,18 @@ class _Signature(Signature):  # type: ignore[misc]
                 kind = _KINDS.get(str(error.extra or "")[:1])
                 raise JException("T0412", -1, error.current, self.function_name, kind) from None
             raise
+
+    def throw_validation_error(self, args: Any, symbols: Any, name: Any) -> NoReturn:
+        """Raise T0410 for the first argument that is not of its type."""
+        pattern, good = "", 0
+        for param in self._params:
+            pattern += param.regex
+            match = re.match(pattern, symbols)
+            if match is None:
+                break
+            good = match.end()
+        del args
+        raise JException("T0410", -1, good + 1, name)
 
 
 _SYMBOLS: Final = {
@@ -175,20 +190,36 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
     """A function with its name and signature."""
 
     def __init__(self, name: str, signature: str, implementation: Callable[..., Any]) -> None:
-        """Keep the function; its arguments are checked before each call."""
+        """Keep the function; each call checks its arguments."""
         super().__init__(None, None)
         self.function_name = name
         self.signature = _Signature(signature, name)
         self._implementation = implementation
 
-    def call(self, _input: Any, args: Any) -> Any:
-        """Call the function with its validated arguments."""
-        result = self._implementation(*args)
+    def validate(self, args: Any, context: Any) -> Any:
+        """Return the arguments, completed by the context."""
+        return self.signature.validate(args, context)
+
+    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as inherited
+        """Check the arguments and call the function."""
+        result = self._implementation(*self.validate(args, input))
         return number(result) if isinstance(result, float) else result
 
     def get_number_of_args(self) -> int:
         """Return how many arguments the signature names."""
         return int(self.signature.get_number_of_args())
+
+
+class _LibraryFunction(BuiltIn):
+    """A function that stays the library's own."""
+
+    def __init__(self, function: Any) -> None:
+        """Take over its name, and its signature with our checks."""
+        Jsonata.JFunction.__init__(self, None, None)
+        self.function_name = function.function_name
+        self.signature = _renewed(function.signature)
+        missing = [None] * function.get_number_of_args()
+        self._implementation = lambda *args: function.method(*args, *missing[len(args) :])
 
 
 def number(value: float) -> float:
@@ -198,13 +229,28 @@ def number(value: float) -> float:
     return value
 
 
-def _library_frame() -> Any:
+class _Frame(Jsonata.Frame):  # type: ignore[misc]
+    """A scope of variables."""
+
+    def bind(self, name: str, val: Any) -> None:
+        """Set a variable; a function keeps the name it was defined with."""
+        self.bindings[name] = val
+
+    def lookup(self, name: str) -> Any:
+        """Return a variable's value, None if no scope around has it."""
+        frame = self
+        while frame is not None:
+            if name in frame.bindings:
+                return frame.bindings[name]
+            frame = frame.parent
+        return None
+
+
+def _library_frame() -> _Frame:
     """Return the frame of all built-in functions, without ``$eval``."""
-    frame = Jsonata.Frame(None)
+    frame = _Frame(None)
     for name, function in Jsonata.static_frame.bindings.items():
-        renewed = copy.copy(function)
-        renewed.signature = _renewed(function.signature)
-        frame.bind(name, renewed)
+        frame.bind(name, _LibraryFunction(function))
     for name, (signature, implementation) in FUNCTIONS.items():
         frame.bind(name, BuiltIn(name, signature, implementation))
     frame.bindings.pop("eval")
@@ -230,19 +276,6 @@ _WITH_ENVIRONMENT: Final = {
     "transform": "evaluate_transform_expression",
 }
 _WITH_INPUT: Final = {"wildcard": "evaluate_wildcard", "descendant": "evaluate_descendants"}
-
-
-class _Frame(Jsonata.Frame):  # type: ignore[misc]
-    """A scope of variables."""
-
-    def lookup(self, name: str) -> Any:
-        """Return a variable's value, None if no scope around has it."""
-        frame = self
-        while frame is not None:
-            if name in frame.bindings:
-                return frame.bindings[name]
-            frame = frame.parent
-        return None
 
 
 def _collapsed(sequence: Any, expr: Any) -> Any:
@@ -416,6 +449,31 @@ class Evaluator(Jsonata):  # type: ignore[misc]
 
     # -- functions -----------------------------------------------------------------------------
 
+    def evaluate_filter(self, predicate: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Keep what a predicate is true of, or what stands at its indices."""
+        if input is None:
+            return Utils.create_sequence()
+        tuples = isinstance(input, Utils.JList) and input.tuple_stream
+        results = Utils.create_sequence()
+        results.tuple_stream = bool(tuples)
+        items = input if isinstance(input, list) else [input]
+        if predicate.type == "number":
+            place = math.floor(predicate.value)
+            found = items[place] if -len(items) <= place < len(items) else None
+            return found if isinstance(found, list) else _with_item(results, found)
+        for index, item in enumerate(items):
+            scope = self.create_frame_from_tuple(environment, item) if tuples else environment
+            kept = self.eval(predicate, item["@"] if tuples else item, scope)
+            if Utils.is_numeric(kept):
+                kept = [kept]
+            if Utils.is_array_of_numbers(kept):
+                places = (math.floor(place) for place in kept)
+                hits = sum(index == (place + len(items) if place < 0 else place) for place in places)
+                results.extend([item] * hits)
+            elif Jsonata.boolize(kept):
+                results.append(item)
+        return results
+
     def evaluate_lambda(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Make a closure; its signature is checked as those of built-in functions are."""
         procedure = super().evaluate_lambda(expr, input, environment)
@@ -449,13 +507,19 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Call a function with arguments; T1006 for what is none."""
         if isinstance(proc, Jsonata.JFunction):
-            return proc.call(input, proc.validate(args, input))
+            return proc.call(input, args)
         if Functions.is_lambda(proc):
             return self.apply_procedure(proc, self.validate_arguments(proc, args, input))
         if Functions.is_regex(proc):
             text = next((value for value in args if isinstance(value, str)), "")
             return _next_match(find_matches(proc, text, function="match"))
         raise JException("T1006", -1)
+
+
+def _with_item(sequence: Any, item: Any) -> Any:
+    if item is not None:
+        sequence.append(item)
+    return sequence
 
 
 def _next_match(matches: Any) -> Any:

@@ -103,6 +103,13 @@ def rounded(value: Any, precision: Any = None) -> Any:
     return Functions.round(value, int(precision or 0))
 
 
+def format_base(value: Any, radix: Any = None) -> Any:
+    """``$formatBase`` with a radix from 2 to 36."""
+    if radix is not None and not 2 <= radix <= 36:  # noqa: PLR2004 - digits and letters
+        raise JException("D3100", -1, radix)
+    return Functions.format_base(value, radix)
+
+
 def sum_of(values: Any) -> Any:
     """``$sum``, added from left to right as doubles are."""
     if values is None:
@@ -313,7 +320,7 @@ def distinct(values: Any) -> Any:
 
 def _identity(value: Any) -> str:
     """Return a text that only equal values share."""
-    if is_function(value) and value is not Utils.NULL_VALUE:
+    if is_function(value):
         return f"function {id(value)}"
     if isinstance(value, dict):
         members = sorted((key, _identity(item)) for key, item in value.items())
@@ -323,6 +330,11 @@ def _identity(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(float(value))
     return value_text(value)
+
+
+def type_of(value: Any) -> Any:
+    """``$type``: a pattern is a function too."""
+    return "function" if is_function(value) else Functions.type(value)
 
 
 def keys_of(value: Any) -> Any:
@@ -450,7 +462,10 @@ def _many_words(whole: int, picture: str) -> str:
     style = picture.partition(";")[0]
     trillions, rest = divmod(abs(whole), _TRILLION)
     words = ("minus " if whole < 0 else "") + format_integer(trillions, style) + _TRILLIONS[style]
-    return words if rest == 0 else f"{words}, {format_integer(rest, picture)}"
+    if rest == 0:
+        return words
+    join = " and " if rest < 100 else ", "  # noqa: PLR2004 - as English writes it
+    return words + join + str(format_integer(rest, picture))
 
 
 def _exact_integer(value: float) -> int:
@@ -585,6 +600,7 @@ FUNCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
     "power": ("<n-n:n>", power),
     "round": ("<n-n?:n>", rounded),
     "sum": ("<a<n>:n>", sum_of),
+    "formatBase": ("<n-n?:s>", format_base),
     "base64decode": ("<s-:s>", base64_decode),
     "error": ("<s?:x>", raise_error),
     "encodeUrl": ("<s-:s>", _encoder("encodeUrl", _URL)),
@@ -597,6 +613,7 @@ FUNCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
     "replace": ("<s-(sf)(sf)n?:s>", replace),
     "sort": ("<af?:a>", sort),
     "distinct": ("<x:x>", distinct),
+    "type": ("<x:s>", type_of),
     "keys": ("<x-:a<s>>", keys_of),
     "toMillis": ("<s-s?:n>", to_millis),
     "fromMillis": ("<n-s?s?:s>", from_millis),

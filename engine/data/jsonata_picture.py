@@ -73,17 +73,14 @@ class _Picture:
         family = "".join(chr(zero + step) for step in range(_FAMILY))
         names = ("decimal-separator", "grouping-separator", "digit")
         active = family + "".join(symbols[name] for name in names)
-        places = [index for index, char in enumerate(text) if char in active]
-        begin, end = (places[0], places[-1] + 1) if places else (0, len(text))
-        if not places:
-            begin = end = 0
-        middle = text[begin:end] if places else text
+        begin, end = _active_part(text, active, symbols["exponent-separator"])
+        middle = text[begin:end]
         mantissa, separator, exponent = middle.partition(symbols["exponent-separator"])
         integer, _, fraction = mantissa.partition(symbols["decimal-separator"])
         made = cls(
             text,
             text[:begin],
-            text[end:] if places else "",
+            text[end:],
             mantissa,
             integer,
             fraction,
@@ -226,6 +223,14 @@ class _Picture:
 
     def _translated(self, text: str) -> str:
         return "".join(self.family[int(char)] if char in "0123456789" else char for char in text)
+
+
+def _active_part(text: str, active: str, exponent: str) -> tuple[int, int]:
+    """Return where the digits begin and end; without any the whole text counts."""
+    begin = next((index for index, char in enumerate(text) if char in active), None)
+    if begin is None:
+        return 0, len(text)
+    return begin, max(index for index, char in enumerate(text) if char in active + exponent) + 1
 
 
 def _regular(places: list[int]) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import re2
 from jsonata.functions import Functions
 from jsonata.jexception import JException
+from jsonata.utils import Utils
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def find_matches(matcher: Any, text: str, *, function: str) -> Iterator[Found]:
     for match in matcher.finditer(text):
         if match.start() == match.end():
             raise JException("D1004", -1, match.group())
-        groups = ["" if group is None else group for group in match.groups()]
+        groups = [Utils.NULL_VALUE if group is None else group for group in match.groups()]
         yield Found(match.group(), match.start(), match.end(), groups)
 
 
@@ -115,7 +116,8 @@ def expand_replacement(template: str, found: Found) -> str:
         width = len(str(len(found.groups))) if found.groups else 1
         for length in range(min(width, len(digits)), 0, -1):
             if int(digits[:length]) <= len(found.groups):
-                return str(found.groups[int(digits[:length]) - 1]) + digits[length:]
+                group = found.groups[int(digits[:length]) - 1]
+                return ("" if group is Utils.NULL_VALUE else str(group)) + digits[length:]
         return digits[1:]
 
     return _REFERENCE.sub(expand, template)

@@ -18,14 +18,14 @@ from jsonata.utils import Utils
 _PLAIN_BELOW: Final = 21  # JavaScript writes an exponent from 1e21 on
 _PLAIN_ABOVE: Final = -6  # and below 1e-6
 _PLACEHOLDER = re.compile(r"\{\{\{(\w+)\}\}\}|\{\{(\w+)\}\}")
-# The catalog of the library says "Object" where JSONata says "function", and lacks two names.
+# The library's catalog says "Object" where JSONata says "function", and has other quotes.
 _TEXTS: Final = {
-    **{code: text.replace("Object", "function") for code, text in JException.error_codes.items()},
-    "S0103": "unsupported escape sequence: \\{{token}}",
-    "T0412": "Argument {{index}} of function {{token}} must be an array of {{type}}",
-    "T2013": "The transform expression clones the input object using the $clone() function.  "
-    "This has been overridden in the current scope by a non-function.",
-    "D1002": "Cannot negate a non-numeric value: {{value}}",
+    **{
+        code: text.replace("Object", "function").replace('"', "'")
+        for code, text in JException.error_codes.items()
+    },
+    "D3137": "{{{message}}}",
+    "D3141": "{{{message}}}",
 }
 
 
