@@ -48,7 +48,7 @@ def _evaluation() -> Any:
         package = types.ModuleType(name)
         package.__path__ = [str(place)]
         sys.modules[name] = package
-    from engine.data import jsonata_eval  # noqa: PLC0415 - the packages must stand first
+    from engine.data import jsonata_eval
 
     return jsonata_eval
 

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from jsonata.functions import Functions
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
-from jsonata.signature import Signature
-from jsonata.tokenizer import Tokenizer
 from jsonata.utils import Utils
 
-from engine.data.jsonata_library import FUNCTIONS, MAX_BYTES, MemoryLimitError, merge_sorted, to_string
+from engine.data.jsonata_library import FUNCTIONS, merge_sorted, to_string
 from engine.data.jsonata_regex import find_matches, regex_engine
+from engine.data.jsonata_service import MAX_BYTES, SERVICE, MemoryLimitError
+from engine.data.jsonata_syntax import CheckedSignature, checked_signature, thread_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,147 +40,6 @@ class TimeLimitError(Exception):
     """An evaluation runs longer than the service allows."""
 
 
-# -- syntax --------------------------------------------------------------------------------------
-
-_NUMERIC = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-class _Tokenizer(Tokenizer):  # type: ignore[misc]
-    """Reads tokens; what is missing at the end of a text is an error of JSONata's."""
-
-    def next(self, prefix: bool) -> Any:
-        """Return the next token, None at the end."""
-        self._skip_comments()
-        try:
-            token = super().next(prefix)
-        except IndexError:
-            raise JException("S0101", self.position) from None
-        except JException as error:
-            if error.error == "S0301" and error.current is not None:  # the library's wrong code
-                raise JException("S0103", error.location, error.current) from None
-            if error.error == "S0102":
-                text = _NUMERIC.match(self.path, self.position)
-                raise JException("S0102", error.location, text and text[0]) from None
-            raise
-        if token is not None and token.type == "operator" and token.value in ("!", "~"):
-            raise JException("S0204", token.position, token.value)
-        if token is not None and token.type == "string" and _SURROGATES.search(token.value):
-            data = token.value.encode("utf-16", "surrogatepass")
-            token.value = data.decode("utf-16", "surrogatepass")
-        return token
-
-    def _skip_comments(self) -> None:
-        while True:
-            while self.position < self.length and self.path[self.position] in " \t\n\r\v":
-                self.position += 1
-            if not self.path.startswith("/*", self.position):
-                return
-            end = self.path.find("*/", self.position + 2)
-            if end < 0:
-                raise JException("S0106", self.position)
-            self.position = end + 2
-
-
-class _Signature(Signature):  # type: ignore[misc]
-    """Checks arguments; null is a type of its own."""
-
-    def get_symbol(self, value: Any) -> str:
-        """Return the letter of a value's type."""
-        return _SYMBOLS.get(type(value)) or str(super().get_symbol(value))
-
-    def validate(self, args: Any, context: Any) -> Any:
-        """Return the arguments, completed; raise T0410 to T0412."""
-        try:
-            return super().validate(args, context)
-        except JException as error:
-            if error.error == "T0411":
-                raise JException("T0411", -1, error.expected, self.function_name) from None
-            if error.error == "T0412":
-                kind = _KINDS.get(str(error.extra or "")[:1])
-                raise JException("T0412", -1, error.current, self.function_name, kind) from None
-            raise
-
-    def throw_validation_error(self, args: Any, symbols: Any, name: Any) -> NoReturn:
-        """Raise T0410 for the first argument that is not of its type."""
-        pattern, good = "", 0
-        for param in self._params:
-            pattern += param.regex
-            match = re.match(pattern, symbols)
-            if match is None:
-                break
-            good = match.end()
-        del args
-        raise JException("T0410", -1, good + 1, name)
-
-
-_SYMBOLS: Final = {
-    str: "s",
-    bool: "b",
-    int: "n",
-    float: "n",
-    list: "a",
-    Utils.JList: "a",
-    dict: "o",
-    type(Utils.NULL_VALUE): "l",
-    type(None): "m",
-}
-_KINDS: Final = {
-    "a": "arrays",
-    "b": "booleans",
-    "f": "functions",
-    "n": "numbers",
-    "o": "objects",
-    "s": "strings",
-}
-
-
-def _renewed(signature: Any) -> _Signature:
-    """Return a signature of the library as one of ours."""
-    renewed = _Signature.__new__(_Signature)
-    renewed.__dict__.update(signature.__dict__)
-    return renewed
-
-
-class _Parser(Parser):  # type: ignore[misc]
-    """Reads expressions with the tokens of ours."""
-
-    def parse(self, text: str, engine: Any = regex_engine) -> Any:
-        """Return the tree of an expression; raise ``JException``."""
-        self.source = text
-        self.errors = []
-        self.lexer = _Tokenizer(text, engine)
-        try:
-            self.advance()
-            tree = self.expression(0)
-        except NotImplementedError:
-            raise JException("S0201", self.node.position, self.node.value) from None
-        except RuntimeError as error:
-            if isinstance(error, JException):
-                raise
-            raise JException(_signature_code(error), self.node.position) from None
-        if self.node.id != "(end)":
-            raise JException("S0201", self.node.position, self.node.value)
-        tree = self.process_ast(tree)
-        if tree.type == "parent" or tree.seeking_parent is not None:
-            raise JException("S0217", tree.position, tree.type)
-        return tree
-
-
-def _signature_code(error: RuntimeError) -> str:
-    return "S0402" if "Choice groups" in str(error) else "S0401"
-
-
-_local = threading.local()
-
-
-def _parser() -> _Parser:
-    parser: _Parser | None = getattr(_local, "parser", None)
-    if parser is None:
-        parser = _local.parser = _Parser()
-    return parser
-
-
 # -- functions -----------------------------------------------------------------------------------
 
 
@@ -193,7 +50,7 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
         """Keep the function; each call checks its arguments."""
         super().__init__(None, None)
         self.function_name = name
-        self.signature = _Signature(signature, name)
+        self.signature = CheckedSignature(signature, name)
         self._implementation = implementation
 
     def validate(self, args: Any, context: Any) -> Any:
@@ -217,7 +74,7 @@ class _LibraryFunction(BuiltIn):
         """Take over its name, and its signature with our checks."""
         Jsonata.JFunction.__init__(self, None, None)
         self.function_name = function.function_name
-        self.signature = _renewed(function.signature)
+        self.signature = checked_signature(function.signature)
         missing = [None] * function.get_number_of_args()
         self._implementation = lambda *args: function.method(*args, *missing[len(args) :])
 
@@ -251,7 +108,7 @@ def _library_frame() -> _Frame:
     frame = _Frame(None)
     for name, function in Jsonata.static_frame.bindings.items():
         frame.bind(name, _LibraryFunction(function))
-    for name, (signature, implementation) in FUNCTIONS.items():
+    for name, (signature, implementation) in {**FUNCTIONS, **SERVICE}.items():
         frame.bind(name, BuiltIn(name, signature, implementation))
     frame.bindings.pop("eval")
     return frame
@@ -295,7 +152,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     def __init__(self, text: str) -> None:
         """Parse an expression; raise ``JException`` for a syntax error."""
         self.regex_engine = regex_engine
-        self.parser = _parser()
+        self.parser = thread_parser()
         self.ast = self.parser.parse(text)
         self.errors = None
         self.environment = self.create_frame(_LIBRARY)
@@ -468,7 +325,9 @@ class Evaluator(Jsonata):  # type: ignore[misc]
                 kept = [kept]
             if Utils.is_array_of_numbers(kept):
                 places = (math.floor(place) for place in kept)
-                hits = sum(index == (place + len(items) if place < 0 else place) for place in places)
+                hits = sum(
+                    index == (place + len(items) if place < 0 else place) for place in places
+                )
                 results.extend([item] * hits)
             elif Jsonata.boolize(kept):
                 results.append(item)
@@ -478,7 +337,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         """Make a closure; its signature is checked as those of built-in functions are."""
         procedure = super().evaluate_lambda(expr, input, environment)
         if procedure.signature is not None:
-            procedure.signature = _renewed(procedure.signature)
+            procedure.signature = checked_signature(procedure.signature)
         return procedure
 
     def evaluate_partial_application(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
@@ -506,6 +365,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
 
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Call a function with arguments; T1006 for what is none."""
+        del environment
         if isinstance(proc, Jsonata.JFunction):
             return proc.call(input, args)
         if Functions.is_lambda(proc):

@@ -13,14 +13,9 @@ from jsonata.jexception import JException
 from jsonata.utils import Utils
 
 from engine.data.jsonata_dialect import BuiltIn, DepthError, Evaluator, TimeLimitError, number
-from engine.data.jsonata_library import (
-    FunctionError,
-    InternalError,
-    MemoryLimitError,
-    json_value,
-    seeded,
-)
+from engine.data.jsonata_library import InternalError
 from engine.data.jsonata_regex import RefusedPatternError
+from engine.data.jsonata_service import FunctionError, MemoryLimitError, json_value, seeded
 from engine.data.jsonata_text import error_text, number_text
 
 UNDEFINED = "undefined"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from jsonata.jexception import JException
@@ -26,6 +26,7 @@ _SYMBOLS = {
     "pattern-separator": ";",
 }
 _FAMILY = 10
+_CONTEXT = Context(prec=400)  # more digits than any double has
 
 
 def format_number(value: float, picture: str, options: Mapping[str, Any] | None) -> str:
@@ -154,7 +155,7 @@ class _Picture:
             value *= 1000
         value, exponent = self._scaled(value)
         least_whole, least, most = self._sizes()
-        text = f"{value.quantize(Decimal(1).scaleb(-most), ROUND_HALF_EVEN, _context()):f}"
+        text = f"{value.quantize(Decimal(1).scaleb(-most), ROUND_HALF_EVEN, _CONTEXT):f}"
         whole, _, rest = text.partition(".")
         whole = whole.lstrip("0").rjust(least_whole, "0")
         rest = rest.rstrip("0").ljust(least, "0")
@@ -238,9 +239,3 @@ def _regular(places: list[int]) -> int:
     step = math.gcd(*places) if places else 0
     wanted = {step * number for number in range(1, len(places) + 1)}
     return step if step and set(places) == wanted else 0
-
-
-def _context() -> Any:
-    from decimal import Context  # noqa: PLC0415
-
-    return Context(prec=400)

@@ -65,7 +65,7 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
 
 
 def _with_detail(problem: Diagnostic) -> Diagnostic:
-    """Return a problem whose message names JSONata's own code, which helps whoever tries a state."""
+    """Return a problem whose message names JSONata's own code, for who tries a state."""
     if not problem.detail:
         return problem
     return replace(problem, message=f"{problem.message} ({problem.detail})")
