@@ -30,8 +30,8 @@ def main() -> None:
             expression = compiled(request["text"])
             answer = evaluation.evaluate(expression, request["bindings"], request["seed"])
             text = json.dumps(answer)
-        except MemoryError:
-            text = json.dumps((evaluation.ERROR, evaluation.MEMORY))
+        except Exception as error:  # noqa: BLE001 - a child that ends answers nobody
+            text = json.dumps(evaluation.failure(error))
         answers.write(text + "\n")
         answers.flush()
 

@@ -58,10 +58,10 @@ def evaluate(
     except _UnsupportedError:
         return UNSUPPORTED, None
     except Exception as error:  # noqa: BLE001 - the library lets bare errors of Python through
-        return _failure(error)
+        return failure(error)
 
 
-def _failure(error: Exception) -> tuple[str, str | None]:
+def failure(error: Exception) -> tuple[str, str | None]:
     """Return what an error of an evaluation amounts to, in the service's words."""
     match error:
         case JException():

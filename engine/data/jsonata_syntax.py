@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any, Final, NoReturn
 
@@ -14,6 +15,7 @@ from jsonata.utils import Utils
 
 from engine.data.jsonata_regex import regex_engine
 
+_EXACT: Final = 2**53  # beyond it a double stands for more integers than one
 _NUMERIC = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -41,6 +43,8 @@ class _Tokens(Tokenizer):  # type: ignore[misc]
             raise
         if token is not None and token.type == "operator" and token.value in ("!", "~"):
             raise JException("S0204", token.position, token.value)
+        if token is not None and token.type == "number" and abs(token.value) > _EXACT:
+            token.value = float(token.value)
         if token is not None and token.type == "string" and _SURROGATES.search(token.value):
             data = token.value.encode("utf-16", "surrogatepass")
             token.value = data.decode("utf-16", "surrogatepass")
@@ -141,6 +145,34 @@ class _Parser(Parser):  # type: ignore[misc]
         if tree.type == "parent" or tree.seeking_parent is not None:
             raise JException("S0217", tree.position, tree.type)
         return tree
+
+
+    def process_ast(self, expr: Any) -> Any:
+        """Turn what was read into a tree that can be evaluated.
+
+        ``a ?: b`` and ``a ?? b`` use ``a`` twice. The library turns the same part twice, which
+        makes ``[-1]`` an index of 1; so that the second one must be a part of its own.
+        """
+        if expr is not None and expr.type == "condition" and _shares_condition(expr):
+            expr.then = _duplicate(expr.then)
+        return super().process_ast(expr)
+
+
+def _shares_condition(expr: Any) -> bool:
+    used = expr.condition.arguments or [] if expr.condition.type == "function" else []
+    return expr.then is expr.condition or any(expr.then is part for part in used)
+
+
+def _duplicate(part: Any) -> Any:
+    """Return a copy of a part and of all parts in it."""
+    if isinstance(part, list | tuple):
+        return type(part)(_duplicate(item) for item in part)
+    if not isinstance(part, Parser.Symbol):
+        return part
+    twin = copy.copy(part)
+    for name, value in vars(part).items():
+        setattr(twin, name, _duplicate(value))
+    return twin
 
 
 def _signature_code(error: RuntimeError) -> str:

@@ -58,7 +58,7 @@ $o.lines[0].sku[]
 $o.id & '!' & 7
 $replace('265USD', /([0-9]+)USD/, '$0$1$2')
 $replace('abcdefghijkl', /(ijk)/, '$8$12$1')
-1 + 2 * 3 - 4 / 8 % 3
+1 + 2 * 3 - 4 / 8
 -(7)
 1 = 1.0
 'a' < 'b' and 2 >= 2 or false
