@@ -16,10 +16,11 @@ from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
 from jsonata.utils import Utils
 
-from engine.data.jsonata_library import FUNCTIONS, merge_sorted, to_string
+from engine.data.jsonata_builtins import LIBRARY, BuiltIn, VariableFrame, number
+from engine.data.jsonata_library import clone, merge_sorted, to_string
 from engine.data.jsonata_regex import find_matches, regex_engine
-from engine.data.jsonata_service import MAX_BYTES, SERVICE, MemoryLimitError
-from engine.data.jsonata_syntax import CheckedSignature, checked_signature, thread_parser
+from engine.data.jsonata_service import MAX_BYTES, MemoryLimitError
+from engine.data.jsonata_syntax import checked_signature, thread_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 1.0  # AWS: one expression may run for at most a second
 MAX_DEPTH: Final = 100  # AWS: so many evaluations inside one another
 _MAX_RANGE: Final = 10_000_000  # JSONata's own limit
-_EXACT: Final = 2**53
 _CHECK_TIME: Final = 0x3F  # every 64 evaluations
 _MAX_NUMBERS: Final = MAX_BYTES // 8
 
@@ -40,99 +40,62 @@ class TimeLimitError(Exception):
     """An evaluation runs longer than the service allows."""
 
 
-# -- functions -----------------------------------------------------------------------------------
-
-
-class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
-    """A function with its name and signature."""
-
-    def __init__(self, name: str, signature: str, implementation: Callable[..., Any]) -> None:
-        """Keep the function; each call checks its arguments."""
-        super().__init__(None, None)
-        self.function_name = name
-        self.signature = CheckedSignature(signature, name)
-        self._implementation = implementation
-
-    def validate(self, args: Any, context: Any) -> Any:
-        """Return the arguments, completed by the context."""
-        return self.signature.validate(args, context)
-
-    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as inherited
-        """Check the arguments and call the function."""
-        result = self._implementation(*self.validate(args, input))
-        return number(result) if isinstance(result, float) else result
-
-    def get_number_of_args(self) -> int:
-        """Return how many arguments the signature names."""
-        return int(self.signature.get_number_of_args())
-
-
-class _LibraryFunction(BuiltIn):
-    """A function that stays the library's own."""
-
-    def __init__(self, function: Any) -> None:
-        """Take over its name, and its signature with our checks."""
-        Jsonata.JFunction.__init__(self, None, None)
-        self.function_name = function.function_name
-        self.signature = checked_signature(function.signature)
-        missing = [None] * function.get_number_of_args()
-        self._implementation = lambda *args: function.method(*args, *missing[len(args) :])
-
-
-def number(value: float) -> float:
-    """Return a whole number that a double holds exactly as an integer."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)
-    return value
-
-
-class _Frame(Jsonata.Frame):  # type: ignore[misc]
-    """A scope of variables."""
-
-    def bind(self, name: str, val: Any) -> None:
-        """Set a variable; a function keeps the name it was defined with."""
-        self.bindings[name] = val
-
-    def lookup(self, name: str) -> Any:
-        """Return a variable's value, None if no scope around has it."""
-        frame = self
-        while frame is not None:
-            if name in frame.bindings:
-                return frame.bindings[name]
-            frame = frame.parent
-        return None
-
-
-def _library_frame() -> _Frame:
-    """Return the frame of all built-in functions, without ``$eval``."""
-    frame = _Frame(None)
-    for name, function in Jsonata.static_frame.bindings.items():
-        frame.bind(name, _LibraryFunction(function))
-    for name, (signature, implementation) in {**FUNCTIONS, **SERVICE}.items():
-        frame.bind(name, BuiltIn(name, signature, implementation))
-    frame.bindings.pop("eval")
-    return frame
-
-
-_LIBRARY: Final = _library_frame()
-
-
-# -- evaluation ----------------------------------------------------------------------------------
-
-_WITH_ENVIRONMENT: Final = {
-    "path": "evaluate_path",
-    "binary": "evaluate_binary",
-    "unary": "evaluate_unary",
-    "name": "evaluate_name",
-    "condition": "evaluate_condition",
-    "block": "evaluate_block",
-    "bind": "evaluate_bind_expression",
-    "lambda": "evaluate_lambda",
-    "partial": "evaluate_partial_application",
+_METHODS: Final = {
     "apply": "evaluate_apply_expression",
+    "binary": "evaluate_binary",
+    "bind": "evaluate_bind_expression",
+    "block": "evaluate_block",
+    "condition": "evaluate_condition",
+    "descendant": "_descendants",
+    "function": "evaluate_function",
+    "lambda": "evaluate_lambda",
+    "name": "evaluate_name",
+    "number": "_literal",
+    "parent": "_parent",
+    "partial": "evaluate_partial_application",
+    "path": "evaluate_path",
+    "regex": "_pattern",
+    "string": "_literal",
     "transform": "evaluate_transform_expression",
+    "unary": "evaluate_unary",
+    "value": "_literal",
+    "variable": "evaluate_variable",
+    "wildcard": "_wildcard",
 }
-_WITH_INPUT: Final = {"wildcard": "evaluate_wildcard", "descendant": "evaluate_descendants"}
+
+
+def _member(path: Any, value: Any) -> Any:
+    """Return what a path of bare names leads to through objects, ``NONE`` if it is none such."""
+    try:
+        names = path.bare_names
+    except AttributeError:
+        names = path.bare_names = _bare_names(path)
+    if not names:
+        return Utils.NONE
+    for name in names:
+        if type(value) is not dict:
+            return Utils.NONE
+        if name not in value:
+            return None
+        value = value[name]
+        if value is None:
+            value = Utils.NULL_VALUE
+    return Utils.NONE if isinstance(value, list) else value
+
+
+_ADDED_TO_PATHS: Final = ("group", "predicate", "tuple", "keep_singleton_array", "keep_array")
+_ADDED_TO_STEPS: Final = ("stages", "predicate", "group", "tuple", "focus", "index", "ancestor")
+
+
+def _bare_names(path: Any) -> list[str]:
+    """Return the names of a path that is made of nothing else, [] of any other."""
+    plain = not any(getattr(path, added, None) for added in _ADDED_TO_PATHS) and all(
+        step.type == "name"
+        and not step.keep_array
+        and all(getattr(step, added, None) is None for added in _ADDED_TO_STEPS)
+        for step in path.steps
+    )
+    return [str(step.value) for step in path.steps] if plain else []
 
 
 def _collapsed(sequence: Any, expr: Any) -> Any:
@@ -155,7 +118,7 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         self.parser = thread_parser()
         self.ast = self.parser.parse(text)
         self.errors = None
-        self.environment = self.create_frame(_LIBRARY)
+        self.environment = self.create_frame(LIBRARY)
         self.timestamp = 0
         self.input = None
         self.validate_input = False
@@ -176,9 +139,9 @@ class Evaluator(Jsonata):  # type: ignore[misc]
         """Return this one: the library would take the one that was made last."""
         return self
 
-    def create_frame(self, enclosing_environment: Any = None) -> _Frame:
+    def create_frame(self, enclosing_environment: Any = None) -> VariableFrame:
         """Make a scope of variables inside another one."""
-        return _Frame(enclosing_environment)
+        return VariableFrame(enclosing_environment)
 
     def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as inherited
         """Evaluate a part within the limits of depth, time and memory."""
@@ -203,27 +166,32 @@ class Evaluator(Jsonata):  # type: ignore[misc]
     def _value(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Evaluate a part with its predicates and its grouping, as it stands."""
         kind = expr.type
-        if kind in _WITH_ENVIRONMENT:
-            result = getattr(self, _WITH_ENVIRONMENT[kind])(expr, input, environment)
-        elif kind == "variable":
-            result = self.evaluate_variable(expr, input, environment)
-        elif kind in _WITH_INPUT:
-            result = getattr(self, _WITH_INPUT[kind])(expr, input)
-        elif kind in ("string", "number", "value"):
-            result = Utils.NULL_VALUE if expr.value is None else expr.value
-        elif kind == "function":
-            result = self.evaluate_function(expr, input, environment, Utils.NONE)
-        elif kind == "regex":
-            result = expr.value
-        elif kind == "parent":
-            result = environment.lookup(expr.slot.label)
-        else:
-            result = None
+        if kind == "path" and type(input) is dict and self._depth < MAX_DEPTH:
+            found = _member(expr, input)
+            if found is not Utils.NONE:
+                return found
+        method = _METHODS.get(kind)
+        result = getattr(self, method)(expr, input, environment) if method else None
         for predicate in expr.predicate or ():
             result = self.evaluate_filter(predicate.expr, result, environment)
         if kind != "path" and expr.group is not None:
             result = self.evaluate_group_expression(expr.group, result, environment)
         return result
+
+    def _literal(self, expr: Any, *_: Any) -> Any:
+        return Utils.NULL_VALUE if expr.value is None else expr.value
+
+    def _pattern(self, expr: Any, *_: Any) -> Any:
+        return expr.value
+
+    def _wildcard(self, expr: Any, input: Any, _: Any) -> Any:  # noqa: A002
+        return self.evaluate_wildcard(expr, input)
+
+    def _descendants(self, expr: Any, input: Any, _: Any) -> Any:  # noqa: A002
+        return self.evaluate_descendants(expr, input)
+
+    def _parent(self, expr: Any, _: Any, environment: Any) -> Any:
+        return environment.lookup(expr.slot.label)
 
     # -- operators -----------------------------------------------------------------------------
 
@@ -340,6 +308,37 @@ class Evaluator(Jsonata):  # type: ignore[misc]
             procedure.signature = checked_signature(procedure.signature)
         return procedure
 
+    def evaluate_transform_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Return the function that a transformation is."""
+        del input
+
+        def transform(value: Any) -> Any:
+            return self._transformed(expr, environment, value)
+
+        return BuiltIn("transform", "<(oa):o>", transform)
+
+    def _transformed(self, expr: Any, environment: Any, value: Any) -> Any:
+        """Return a copy of a value in which the parts that match a pattern are changed."""
+        if not isinstance(environment.lookup("clone"), Jsonata.JFunction | Parser.Symbol):
+            raise JException("T2013", expr.position)
+        copied = clone(value)
+        matches = self.eval(expr.pattern, copied, environment)
+        for match in matches if isinstance(matches, list) else [matches]:
+            if match is None:
+                continue
+            update = self.eval(expr.update, match, environment)
+            if update is not None and not isinstance(update, dict):
+                raise JException("T2011", expr.update.position, update)
+            gone = None if expr.delete is None else self.eval(expr.delete, match, environment)
+            names = gone if isinstance(gone, list) else [] if gone is None else [gone]
+            if not Utils.is_array_of_strings(names):
+                raise JException("T2012", expr.delete.position, gone)
+            if isinstance(match, dict):
+                match.update(update or {})
+                for name in names:
+                    match.pop(name, None)
+        return copied
+
     def evaluate_partial_application(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
         """Bind some arguments; T1007 names the function that was written without its ``$``."""
         procedure = expr.procedure
@@ -349,10 +348,19 @@ class Evaluator(Jsonata):  # type: ignore[misc]
                 raise JException("T1007", expr.position, name)
         return super().evaluate_partial_application(expr, input, environment)
 
-    def evaluate_function(self, expr: Any, input: Any, environment: Any, first: Any) -> Any:  # noqa: A002
+    def evaluate_function(
+        self,
+        expr: Any,
+        input: Any,  # noqa: A002
+        environment: Any,
+        first: Any = Utils.NONE,
+    ) -> Any:
         """Call a function; ``first``: the left side of ``~>``, its first argument."""
         called = expr.procedure
-        procedure = self.eval(called, input, environment)
+        if called.type == "variable" and called.value and not called.predicate:
+            procedure = environment.lookup(called.value)
+        else:
+            procedure = self.eval(called, input, environment)
         name = called.steps[0].value if called.type == "path" else called.value
         if procedure is None:
             known = called.type == "path" and environment.lookup(str(name)) is not None

@@ -12,7 +12,8 @@ from typing import Any
 from jsonata.jexception import JException
 from jsonata.utils import Utils
 
-from engine.data.jsonata_dialect import BuiltIn, DepthError, Evaluator, TimeLimitError, number
+from engine.data.jsonata_builtins import BuiltIn, number
+from engine.data.jsonata_dialect import DepthError, Evaluator, TimeLimitError
 from engine.data.jsonata_library import InternalError
 from engine.data.jsonata_regex import RefusedPatternError
 from engine.data.jsonata_service import FunctionError, MemoryLimitError, json_value, seeded

@@ -323,6 +323,15 @@ def _identity(value: Any) -> str:
     return value_text(value)
 
 
+def clone(value: Any) -> Any:
+    """``$clone``: a copy whose parts can be changed."""
+    if isinstance(value, list):
+        return Utils.JList(clone(item) for item in value)
+    if isinstance(value, dict):
+        return {key: clone(item) for key, item in value.items()}
+    return value
+
+
 def type_of(value: Any) -> Any:
     """``$type``: a pattern is a function too."""
     return "function" if is_function(value) else Functions.type(value)
@@ -358,6 +367,7 @@ FUNCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
     "replace": ("<s-(sf)(sf)n?:s>", replace),
     "sort": ("<af?:a>", sort),
     "distinct": ("<x:x>", distinct),
+    "clone": ("<(oa)-:o>", clone),
     "type": ("<x:s>", type_of),
     "keys": ("<x-:a<s>>", keys_of),
     "toMillis": ("<s-s?:n>", to_millis),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any, Final, NoReturn
+from functools import cached_property
+from typing import Any, Final, NamedTuple, NoReturn
 
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
@@ -62,6 +63,16 @@ class _Tokens(Tokenizer):  # type: ignore[misc]
             self.position = end + 2
 
 
+class _Plan(NamedTuple):
+    """Which argument stands where, -1 for the context, and which types the context may have."""
+
+    indices: tuple[int, ...]
+    context_types: frozenset[str]
+
+
+_ANY: Final = frozenset("asnblfom")
+
+
 class CheckedSignature(Signature):  # type: ignore[misc]
     """Checks arguments; null is a type of its own."""
 
@@ -71,6 +82,37 @@ class CheckedSignature(Signature):  # type: ignore[misc]
 
     def validate(self, args: Any, context: Any) -> Any:
         """Return the arguments, completed; raise T0410 to T0412."""
+        symbols = "".join(map(self.get_symbol, args))
+        if symbols not in self._plans:
+            self._plans[symbols] = self._plan(symbols)
+        plan = self._plans[symbols]
+        if plan is not None and self.get_symbol(context) in plan.context_types:
+            return [context if index < 0 else args[index] for index in plan.indices]
+        return self._validated(args, context)
+
+    @cached_property
+    def _plans(self) -> dict[str, _Plan | None]:
+        return {}
+
+    def _plan(self, symbols: str) -> _Plan | None:
+        """Return how arguments of these types are completed; None if that takes a closer look."""
+        match = self._regex.fullmatch(symbols)
+        if match is None or any(param.type == "a" for param in self._params):
+            return None
+        indices: list[int] = []
+        types, taken = _ANY, 0
+        for number, param in enumerate(self._params, 1):
+            count = len(match[number])
+            if not count and not param.context:
+                break  # what is optional and missing is nothing
+            if not count:
+                types = frozenset(kind for kind in types if re.fullmatch(param.regex, kind))
+                indices.append(-1)
+            indices += range(taken, taken + count)
+            taken += count
+        return _Plan(tuple(indices), types) if taken == len(symbols) else None
+
+    def _validated(self, args: Any, context: Any) -> Any:
         try:
             return super().validate(args, context)
         except JException as error:
@@ -145,7 +187,6 @@ class _Parser(Parser):  # type: ignore[misc]
         if tree.type == "parent" or tree.seeking_parent is not None:
             raise JException("S0217", tree.position, tree.type)
         return tree
-
 
     def process_ast(self, expr: Any) -> Any:
         """Turn what was read into a tree that can be evaluated.
