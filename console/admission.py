@@ -159,7 +159,7 @@ def _is_open(key: str) -> bool:
     from django.contrib.auth import SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
 
-    from console.store.writer import drop_broken_connection, release_connection
+    from console.store.db.writer import drop_broken_connection, release_connection
 
     # No request has begun here, so nobody else renews or returns the connection of this thread.
     drop_broken_connection()

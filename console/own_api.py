@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from console.access import Principal
-    from console.store.audit import Actor
-    from console.store.births import Parent
-    from console.store.hints import Topic
-    from console.store.pending import Pending
+    from console.store.db.audit import Actor
+    from console.store.db.pending import Pending
+    from console.store.db.signals import Topic
+    from console.store.executions.insert import Parent
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ _RATES = {"start_execution", "state_transition"}
 _PROJECTS = "projects"
 
 
-def of(project: str) -> Quotas:
+def quotas_of(project: str) -> Quotas:
     """Return the quotas of a project (its name)."""
     return _quotas(project) if settings.STEPYARD_QUOTAS else _AWS
 

@@ -18,14 +18,11 @@ PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from console import environment, journal, postgres, quotas, setting_shapes
+from console import environment, logging_setup, postgres, quotas, setting_shapes
 from console.data_folder import data_folder, derived, derived_text, master_secret
 from console.environment import SettingError
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
@@ -35,10 +32,8 @@ if TYPE_CHECKING:
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
-TESTING = "pytest" in sys.modules or "test" in sys.argv[1:2]
 
-# Tests must not touch the user's folder, and a secret that is never stored guards nothing.
-_MASTER = os.urandom(32) if TESTING else master_secret(DATA_DIR)
+_MASTER = master_secret(DATA_DIR)
 SECRET_KEY = derived_text(_MASTER, "django")
 STEPYARD_KEY_SECRET = derived(_MASTER, "access-keys")
 STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
@@ -64,7 +59,7 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
-    "console.web.requests.named",
+    "console.web.core.request_id.named",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -74,7 +69,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "console.web.rights.RightsMiddleware",
+    "console.web.core.rights.RightsMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -109,7 +104,6 @@ def _sqlite() -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATA_DIR / "stepyard.sqlite3",
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
-        "TEST": {"NAME": Path(tempfile.gettempdir()) / f"stepyard-test-{os.getpid()}.sqlite3"},
     }
 
 
@@ -141,7 +135,7 @@ def _postgres(url: str) -> dict[str, Any]:
         "HOST": unquote(query.get("host", parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**postgres.TIMEOUTS, **({} if TESTING else {"pool": _POOL})},
+        "OPTIONS": {**postgres.TIMEOUTS, "pool": _POOL},
     }
 
 
@@ -171,7 +165,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CSRF_COOKIE_NAME = "stepyard_csrf"
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "console.web.views.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "console.web.core.error_views.csrf_failure"
 # A team's host speaks HTTPS (STEPYARD_HTTPS=1); the embedded default is loopback without it.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = STEPYARD_HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from beside the server, without TLS
@@ -213,7 +207,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
-LOGGING = journal.configure(environment.read_text("STEPYARD_LOG", "text"))
+LOGGING = logging_setup.configure(environment.read_text("STEPYARD_LOG", "text"))
 
 # -- Stepyard --------------------------------------------------------------------------------------
 
@@ -223,16 +217,15 @@ STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "a
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
-STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
-# layouts of workflows that were drawn; tests choose a folder of their own
-STEPYARD_LAYOUTS = None if TESTING else DATA_DIR / "layouts"
+STEPYARD_WITNESS = DATA_DIR / "stepyard-computing"
+STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
 STEPYARD_LEASE_S = environment.read_number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the object in a file of the data folder, {} if there is none; tests have none."""
-    return {} if TESTING else environment.read_json_file(DATA_DIR / name, shape)
+    """Return the object in a file of the data folder, {} if there is none."""
+    return environment.read_json_file(DATA_DIR / name, shape)
 
 
 def _functions() -> dict[str, str]:
@@ -271,7 +264,7 @@ STEPYARD_TARGETS = _targets()
 def _mocks() -> dict[str, Any]:
     """The mock configuration of Step Functions Local, from where it says or the data folder."""
     named = environment.read_text("SFN_MOCK_CONFIG")
-    if TESTING or not named:
+    if not named:
         return _kept("MockConfigFile.json", setting_shapes.MOCKS)
     return environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
 

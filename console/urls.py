@@ -6,7 +6,7 @@ from django.urls import include, path
 
 urlpatterns = [path("", include("console.web.urls"))]
 
-handler400 = "console.web.views.errors.bad_request"
-handler403 = "console.web.views.errors.forbidden"
-handler404 = "console.web.views.errors.not_found"
-handler500 = "console.web.views.errors.server_error"
+handler400 = "console.web.core.error_views.bad_request"
+handler403 = "console.web.core.error_views.forbidden"
+handler404 = "console.web.core.error_views.not_found"
+handler500 = "console.web.core.error_views.server_error"

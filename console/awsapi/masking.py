@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import access, clock
-from console.masking import hiding
-from console.store import masks
+from console.masking import masked_execution
+from console.store.people import masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -47,7 +47,7 @@ def read(call: Call, execution: Execution) -> Execution:
     if _reveals(call):
         note(call, [execution])
         return execution
-    return hiding.shown(execution)
+    return masked_execution.shown(execution)
 
 
 def events(call: Call, execution: Execution) -> Hide | None:
@@ -57,7 +57,7 @@ def events(call: Call, execution: Execution) -> Hide | None:
     if _reveals(call):
         note(call, [execution])
         return None
-    return _hide(hiding.of(execution))
+    return _hide(masked_execution.masked_execution(execution))
 
 
 def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
@@ -69,7 +69,7 @@ def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
         return None
 
     def of_streams(some: Sequence[Stream]) -> dict[int, Hide]:
-        found = hiding.covers(call.project, [one.execution for one in some])
+        found = masked_execution.covers(call.project, [one.execution for one in some])
         return {number: _hide(cover) for number, cover in found.items()}
 
     return of_streams
@@ -81,7 +81,7 @@ def note(call: Call, found: Collection[Execution]) -> None:
         return
     now_ms, who = clock.now_ms(), (call.actor.name, call.actor.execution)
     fresh = [one for one in found if _noted.get((*who, one.pk), 0) <= now_ms]
-    covers = hiding.covers(call.project, fresh) if fresh else {}
+    covers = masked_execution.covers(call.project, fresh) if fresh else {}
     told = {one.pk: one.arn for one in fresh if covers[one.pk].hides}
     if not told:
         return
@@ -95,7 +95,7 @@ def _reveals(call: Call) -> bool:
     return access.may(call.principal, RIGHT)
 
 
-def _hide(cover: hiding.Cover) -> Hide:
+def _hide(cover: masked_execution.MaskedExecution) -> Hide:
     def hide(row: HistoryEvent) -> HistoryEvent:
         row.details = cover.event(row.event_id, row.details)
         return row

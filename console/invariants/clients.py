@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from console.invariants.found import Found
 from console.invariants.violation import Violation
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store import claims
-from console.store.texts import storable
+from console.store.db.texts import storable
+from console.store.tasks import claim
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _calls(arn: str, calls: Counter[str]) -> Iterator[Violation]:
     """Each request was one dispatch of an attempt, and bore the key of that attempt."""
     dispatches: dict[str, int] = {}
     for row in TaskRow.objects.select_related("execution").filter(execution__arn=arn):
-        key = claims.work_of(row.execution_id, row.task).idempotency_key
+        key = claim.work_of(row.execution_id, row.task).idempotency_key
         dispatches[key] = dispatches.get(key, 0) + row.dispatches
     for key, number in calls.items():
         if key not in dispatches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console import clock
 from console.models import Worker
-from console.store.claims import BUILTIN_WORKER, OWN
+from console.store.tasks.claim import BUILTIN_WORKER, OWN
 
 GRACE = 2
 """A lease may have ended for so many times its length before the others must have taken over."""

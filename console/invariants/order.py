@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.invariants.walk import ENDS, REDRIVEN
 from console.models import Execution
-from console.store.texts import storable
+from console.store.db.texts import storable
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.store import history
+from console.store.state import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,8 @@ from django.db.models import Count
 from console import clock
 from console.invariants.holders import alive
 from console.models import Execution, MapRun, RunValue
-from console.store import pace, retention
+from console.store.executions import retention
+from console.store.state import transition_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def _missing(found: Found, run: engine.Run, frame: Any) -> str:
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
         case _:
-            tokens = any(pace.is_token(one.name) for one in found.timers)
+            tokens = any(transition_rate.is_token(one.name) for one in found.timers)
             ready = tokens or (found.run is not None and found.run.ready)
             return "" if ready and frame.id in run.ready else "it is not in the queue"
 

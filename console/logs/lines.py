@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.store import history
+from console.store.state import history
 
 if TYPE_CHECKING:
     from console.models import HistoryEvent

@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from console import postgres
-from console.store import identity
-from console.worker.alone import server
+from console.store.db import identity
+from console.worker.worker_lock import server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,11 @@ def prepare() -> None:
     if lacking:
         raise CommandError(f"not installed: {', '.join(lacking)}; try pip install 'stepyard[team]'")
     reach_database()
-    from console.worker import consumer
+    from console.worker import queue_consumer
 
     with one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)
-        consumer.install()
+        queue_consumer.install()
     identity.claim()
 
 

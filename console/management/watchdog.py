@@ -19,8 +19,8 @@ from django.db import Error, connection
 from psycopg_pool import PoolTimeout
 
 from console import postgres
-from console.store import outages
-from console.worker.alone import server
+from console.store.db import outages
+from console.worker.worker_lock import server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Q, Sum
 
 from console.models import Execution, HistoryEvent, Price, TaskRow
-from console.store import sql
+from console.store.db import sql
 from engine import event_types
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from console.models import (
     ServerFact,
     StateMachine,
 )
-from console.store.writer import write
+from console.store.db.writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -61,7 +61,7 @@ def gather(project: int, groups: Collection[str], since: int, until: int) -> Min
     """Sum the samples of a span by series and minute."""
     found: Minutes = {}
     for group in sorted(groups):
-        for one in samples.of(project, group, since, until):
+        for one in samples.samples_of(project, group, since, until):
             key = one.series, one.at_ms - one.at_ms % MINUTE
             found.setdefault(key, Tally()).add(one.value)
     return found

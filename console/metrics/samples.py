@@ -14,7 +14,7 @@ import engine
 from console.metrics import cost
 from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
-from console.store import clocks
+from console.store.tasks import timeouts
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Sample(NamedTuple):
     value: float
 
 
-def of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
+def samples_of(project: int, group: str, since: int, until: int) -> Iterator[Sample]:
     """Return the samples of one of the ``GROUPS`` in [since, until), epoch ms."""
     return GROUPS[group](project, (since, until - 1))
 
@@ -178,7 +178,7 @@ def _named(outcome: str, row: dict[str, Any]) -> str:
 
     The history does not: AWS writes States.Timeout for a missed heartbeat, too.
     """
-    silent = row["kind"] == "activity" and row["clock"] == clocks.HEARTBEAT
+    silent = row["kind"] == "activity" and row["clock"] == timeouts.HEARTBEAT
     return "HeartbeatTimedOut" if silent and outcome == "TimedOut" else outcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import migrations, models
 
-from console.store.indexes import AddIndexConcurrently
+from console.store.db.indexes import AddIndexConcurrently
 
 
 class Migration(migrations.Migration):

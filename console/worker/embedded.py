@@ -18,16 +18,20 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.store import claims, epoch, hints, identity, inbox, losses, pace, runs, tasks, workers
-from console.worker import delivery
-from console.worker.alone import Alone
-from console.worker.clockwork import Clockwork
-from console.worker.guard import survive
-from console.worker.pool import Pool
+from console.statuses import ExecutionStatus, TaskKind, TaskStatus
+from console.store.db import epoch, identity, signals
+from console.store.executions import step
+from console.store.state import inbox, transition_rate
+from console.store.tasks import claim, lost_calls, schedule, workers
+from console.worker import task_delivery
+from console.worker.call_pool import Pool
+from console.worker.call_waits import Waits
+from console.worker.crash_journal import JOURNAL
+from console.worker.maintenance import Maintenance
+from console.worker.retrying import log_errors
 from console.worker.stepping import Stepping
-from console.worker.upkeep import Upkeep
-from console.worker.waits import Waits
-from console.worker.witness import SEEN
+from console.worker.timer_queue import TimerQueue
+from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,13 +60,13 @@ class Embedded:
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
-        self._upkeep = Upkeep()
-        self._alone = Alone()
+        self._upkeep = Maintenance()
+        self._alone = WorkerLock()
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
-        self._activities, self._sample_activities = delivery.builtin_activities()
-        self._clockwork = Clockwork(self._due)
+        self._activities, self._sample_activities = task_delivery.builtin_activities()
+        self._clockwork = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
 
@@ -75,20 +79,20 @@ class Embedded:
         """
         identity.claim()
         epoch.forget()
-        SEEN.begin()
-        runs.watch_by(SEEN.of)
+        JOURNAL.begin()
+        step.watch_by(JOURNAL.of)
         self._take_over()
         self._listeners = [
-            hints.listen(("wake",), self.wake),
-            hints.listen(("born",), self.wake),
-            hints.listen(("task",), self._offer),
-            hints.listen(("offered",), self._activity_offered),
-            hints.listen(("due",), self._near),
-            hints.listen(("cancel",), self._cancel),
-            hints.listen(("map",), self._upkeep.map_scheduled),
-            hints.listen(("map-run",), self._upkeep.map_run_changed),
-            hints.listen(("event",), self._events),
-            hints.listen(("long",), self._upkeep.history_grew),
+            signals.subscribe(("wake",), self.wake),
+            signals.subscribe(("born",), self.wake),
+            signals.subscribe(("task",), self._offer),
+            signals.subscribe(("offered",), self._activity_offered),
+            signals.subscribe(("due",), self._near),
+            signals.subscribe(("cancel",), self._cancel),
+            signals.subscribe(("map",), self._upkeep.map_scheduled),
+            signals.subscribe(("map-run",), self._upkeep.map_run_changed),
+            signals.subscribe(("event",), self._events),
+            signals.subscribe(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)
@@ -105,9 +109,9 @@ class Embedded:
         """Take the database, and what a process that is gone had in hand."""
         self._alone.take()
         self._steps.suspects.watch(runnable(_ALL))
-        for execution_id, task in SEEN.dead():
-            claims.count_loss(execution_id, task)
-        failed, released = losses.take_up_all()
+        for execution_id, task in JOURNAL.dead():
+            claim.count_loss(execution_id, task)
+        failed, released = lost_calls.recover_all()
         if failed or released:
             log.info("tasks of an earlier process", called_again=released, failed=failed)
 
@@ -136,12 +140,14 @@ class Embedded:
         self._waits.stop()
         self._calls.stop(0.2)
         self._upkeep.stop(0.2)
-        SEEN.end()
+        JOURNAL.end()
         self._alone.leave()
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _offer(self, execution_id: int, task: int, deliver: Deliver = delivery.deliver) -> None:
+    def _offer(
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver
+    ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
                 return
@@ -151,7 +157,7 @@ class Embedded:
 
     def _deliver(self, execution_id: int, task: int, deliver: Deliver) -> None:
         job = partial(deliver, execution_id, task)
-        waiting = survive("delivering a task failed", job, None)  # the sweeper offers it again
+        waiting = log_errors("delivering a task failed", job, None)  # the sweeper offers it again
         if waiting is None:
             self._forget((execution_id, task))
         else:
@@ -163,11 +169,11 @@ class Embedded:
             self._offered.discard(key)
 
     def _activity_offered(self, execution_id: int, task: int, arn: str) -> None:
-        name = delivery.activity_name(arn)
-        if name in self._activities and delivery.works_activity(arn):
+        name = task_delivery.activity_name(arn)
+        if name in self._activities and task_delivery.works_activity(arn):
             self._offer(execution_id, task)
         elif name in self._sample_activities:
-            self._offer(execution_id, task, delivery.deliver_sample_activity)
+            self._offer(execution_id, task, task_delivery.deliver_sample_activity)
 
     # -- jobs that go on elsewhere -----------------------------------------------------------------
 
@@ -189,7 +195,7 @@ class Embedded:
         """
         with self._lock:
             self._looking[key] = False
-        survive("looking at a job failed", partial(delivery.look, *key[1:]), None)
+        log_errors("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -199,8 +205,8 @@ class Embedded:
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
-        job = partial(delivery.cancel, execution_id, task)
-        self._calls.submit(partial(survive, "cancelling a job failed", job, None))
+        job = partial(task_delivery.cancel, execution_id, task)
+        self._calls.submit(partial(log_errors, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
 
@@ -222,11 +228,11 @@ class Embedded:
 
     def _sweep_loop(self) -> None:
         while True:
-            if not survive("the worker's lease is out of reach", self._keep, otherwise=True):
+            if not log_errors("the worker's lease is out of reach", self._keep, otherwise=True):
                 log.error("another worker has taken this database over; this one ends")
                 threading.Thread(target=self.stop, name="end", daemon=True).start()
                 return
-            survive("a sweep failed", self.sweep, None)
+            log_errors("a sweep failed", self.sweep, None)
             if self._ended.wait(SWEEP_EVERY_S):
                 return
 
@@ -256,17 +262,17 @@ class Embedded:
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in claims.held_here():
+        for execution_id, task in claim.held_here():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = losses.take_up(execution_id, task)
+                again = lost_calls.recover(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
-        arns = [arn for arn in named if delivery.works_activity(arn)]
-        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
+        arns = [arn for arn in named if task_delivery.works_activity(arn)]
+        worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         for found in (worked, self._of_samples()):
-            scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))
+            scheduled = share.part(TaskRow.objects.filter(found, status=TaskStatus.SCHEDULED))
             for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
                 self._offer(execution_id, task)
 
@@ -274,7 +280,7 @@ class Embedded:
         """Return which tasks of activities are worked here for sample machines alone."""
         named = Activity.objects.filter(name__in=self._sample_activities)
         arns = list(named.values_list("arn", flat=True))
-        return Q(kind="activity", resource__in=arns, execution__role_arn__endswith=ROLE_END)
+        return Q(kind=TaskKind.ACTIVITY, resource__in=arns, execution__role_arn__endswith=ROLE_END)
 
     def _replace_hung(self) -> None:
         """Replace the threads of calls that go on though their tasks ended a while ago.
@@ -282,7 +288,7 @@ class Embedded:
         A look at a job is named ("look", execution, task): it hangs as a call does.
         """
         lasting = {key: _task_of(key) for key in self._calls.lasting(HUNG_AFTER_S)}
-        ended = set(tasks.closed_among(lasting.values()))
+        ended = set(schedule.closed_among(lasting.values()))
         for key in [key for key, task in lasting.items() if task in ended]:
             self._calls.replace(key)
 
@@ -290,11 +296,11 @@ class Embedded:
 def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     """Return executions that have something to do, and have had it for so long."""
     before = clock.now_ms() - age_ms
-    ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
+    ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
     if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
-        held = Q(execution_id__in=pace.held_back())
-        messages = messages.exclude(held & ~Q(kind__in=(*pace.URGENT, "Stop")))
+        held = Q(execution_id__in=transition_rate.held_back())
+        messages = messages.exclude(held & ~Q(kind__in=(*transition_rate.URGENT, "Stop")))
     found: list[int] = []
     for rows in (
         messages.distinct(),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from console.store.workers import host, runs
+from console.store.tasks.workers import host, runs
 
 
 def _folder() -> Path:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.integrations import items, results, targets
-from console.store import map_items, map_runs, runs
-from console.store.project_names import project_of
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
+from console.store.db.project_names import project_of
+from console.store.executions import step
+from console.store.map_runs import map_items, map_runs
 
 import engine  # isort: skip
 
@@ -18,9 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from console.models import Execution
-    from console.store.map_items import Outside
+    from console.store.map_runs.map_items import Outside
 
-_WAYS = {"SUCCEEDED": ["SUCCEEDED"], "FAILED": ["FAILED", "TIMED_OUT", "ABORTED"], "PENDING": []}
+_WAYS = {
+    ExecutionStatus.SUCCEEDED: [ExecutionStatus.SUCCEEDED],
+    ExecutionStatus.FAILED: list(UNSUCCESSFUL),
+    "PENDING": [],
+}
 
 
 def move(map_run_id: int) -> None:
@@ -44,12 +50,12 @@ def _read(wanted: Outside) -> None:
 
 
 def _inputs(wanted: Outside) -> Iterator[str]:
-    found = runs.waiting(wanted.execution_id)
+    found = step.waiting(wanted.execution_id)
     if found is None:
         return
     machine, run = found
     source = items.read(wanted.part, *_place(wanted.execution_arn))
-    yield from engine.child_inputs(machine, run, wanted.task, source, runs.moment(machine))
+    yield from engine.child_inputs(machine, run, wanted.task, source, step.moment(machine))
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
@@ -69,7 +75,7 @@ def _write(wanted: Outside) -> None:
     except results.WriterError as error:
         map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:
-        map_runs.end(wanted.map_run, output)
+        map_runs.end_map_run(wanted.map_run, output)
 
 
 def _record(child: Execution) -> dict[str, Any]:

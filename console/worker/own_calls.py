@@ -29,15 +29,16 @@ from structlog.contextvars import bound_contextvars
 
 from console import execution_rights, integrations, own_api
 from console.access import Denied, Principal
-from console.errors import AccessDeniedException, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, names, targets
 from console.models import Execution, Role
-from console.store import claims, endings, executions, jobs, tasks
-from console.store.audit import Actor
-from console.store.births import Parent
-from console.store.pending import Pending
-from console.store.writer import is_outage, release_connection
-from console.worker.guard import insist
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending
+from console.store.db.writer import is_outage, release_connection
+from console.store.executions import executions
+from console.store.executions.insert import Parent
+from console.store.tasks import claim, complete, jobs, schedule
+from console.worker.retrying import retry_during_outage
 
 import engine  # isort: skip
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from console.integrations import Outcome, Task
-    from console.store import hints
+    from console.store.db import signals
 
 log = structlog.get_logger(__name__)
 _PROTOCOL = "json"
@@ -65,7 +66,7 @@ class Own:
     ``trusted``: for the looks at what a call has started, and for its end.
     """
 
-    work: claims.Work
+    work: claim.Work
     region: str = ""
     trusted: bool = False
 
@@ -89,7 +90,7 @@ class Own:
         try:
             principal = self._principal(execution, action)
         except Denied as error:
-            raise AccessDeniedException(str(error)) from None
+            raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
         people = execution_rights.people_of(execution)
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
@@ -107,10 +108,10 @@ class Own:
 
 def is_own(task: Task) -> bool:
     """Tell whether a task calls Step Functions of this server."""
-    return task.service in tasks.NESTED and targets.is_here(targets.OWN, task.machine)
+    return task.service in schedule.NESTED and targets.is_here(targets.OWN, task.machine)
 
 
-def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
+def deliver(work: claim.Work, task: Task) -> Outcome | Waiting | None:
     """Make the call of a task and record its outcome with it; return it, or that it is waited for.
 
     None if the task had ended before, so that nothing was called.
@@ -123,7 +124,7 @@ def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
     try:
         # Once it has begun, it never begins again: an operation may have written by then, as
         # StartSyncExecution has, whose answer is not a change that is still to be written.
-        begun = insist(call.begin, seconds)
+        begun = retry_during_outage(call.begin, seconds)
         release_connection()
         return call.go_on(begun, seconds)
     except Exception as error:
@@ -136,7 +137,7 @@ def deliver(work: claims.Work, task: Task) -> Outcome | Waiting | None:
 class _Call:
     """A call of a task: what it asks for, and what its answer means to the task."""
 
-    work: claims.Work
+    work: claim.Work
     task: Task
     asked: aws.Request
 
@@ -148,7 +149,7 @@ class _Call:
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
         """Bring a call to its end, or to where it waits. ``seconds``: for an outage at most."""
         if isinstance(begun, Pending):
-            return insist(begun.inside(self._store).now, seconds)
+            return retry_during_outage(begun.inside(self._store).now, seconds)
         if isinstance(begun, dict):  # read here, and not by the one thread that writes
             return _recorded(self.work, self.outcome_of(lambda: begun))
         waiting = Waiting(self, begun)
@@ -161,7 +162,7 @@ class _Call:
 
     def _store(self, send: Callable[[], dict[str, Any]]) -> Outcome | None:
         """Make the change of a call and record its outcome (inside one transaction)."""
-        if not claims.still_started(self.work):
+        if not claim.still_started(self.work):
             return None
         outcome = self.outcome_of(send)
         return outcome if record(self.work, outcome) else None
@@ -176,17 +177,8 @@ class _Call:
         """Return what it is to the task that an operation raised, which was no outage."""
         if not isinstance(error, ServiceError | BotoCoreError):
             log.error("a call raised", exc_info=error)
-            error = _Broken()
+            error = ServiceError(ErrorCode.InternalFailure, "The processing has failed")
         return self.outcome_of(_raising(error))
-
-
-class _Broken(ServiceError):
-    """The operation raised what it should not have: what the API's edge answers then."""
-
-    code, status = "InternalFailure", 500
-
-    def __init__(self) -> None:
-        super().__init__("The processing has failed")
 
 
 # -- a call that waits -----------------------------------------------------------------------------
@@ -212,7 +204,7 @@ class Waiting:
         """What came of it, once it is over; None if its task had ended before."""
 
     @property
-    def topic(self) -> hints.Topic:
+    def topic(self) -> signals.Topic:
         """Return what tells that a look may find the answer."""
         return self._wait.topic
 
@@ -236,7 +228,7 @@ class Waiting:
                 return self._record(self._call.refused(error))
 
     def _look(self) -> bool:
-        if not claims.still_started(self._call.work, lock=False):
+        if not claim.still_started(self._call.work, lock=False):
             return True
         found = self._wait.look()
         if isinstance(found, Pending):
@@ -253,7 +245,7 @@ class Waiting:
         """
 
         def store(send: Callable[[], dict[str, Any] | None]) -> Outcome | None:
-            if not claims.still_started(self._call.work):
+            if not claim.still_started(self._call.work):
                 raise _TaskEnded
             answer = send()
             if answer is None:
@@ -295,11 +287,11 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
     return send
 
 
-def _recorded(work: claims.Work, outcome: Outcome) -> Outcome | None:
-    return outcome if insist(lambda: record(work, outcome), _INSIST_S) else None
+def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
+    return outcome if retry_during_outage(lambda: record(work, outcome), _INSIST_S) else None
 
 
-def record(work: claims.Work, outcome: Outcome) -> bool:
+def record(work: claim.Work, outcome: Outcome) -> bool:
     """Write down what came of a call; False if its task had ended before.
 
     Its end, or that it goes on elsewhere.
@@ -307,11 +299,11 @@ def record(work: claims.Work, outcome: Outcome) -> bool:
     if isinstance(outcome, integrations.Submitted):
         about = (work.task, outcome.output, outcome.job, outcome.look_s)
         return jobs.submit(work.execution_id, *about)
-    return endings.finish(work.execution_id, _message(work, outcome))
+    return complete.finish(work.execution_id, _message(work, outcome))
 
 
 def _message(
-    work: claims.Work, outcome: integrations.Succeeded | integrations.Failed
+    work: claim.Work, outcome: integrations.Succeeded | integrations.Failed
 ) -> engine.TaskSucceeded | engine.TaskFailed:
     if isinstance(outcome, integrations.Succeeded):
         return engine.TaskSucceeded(work.task, outcome.output)

@@ -12,10 +12,11 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console.store import epoch, failures, outages, runs
-from console.store.writer import drop_broken_connection, is_outage
-from console.worker.guard import survive
-from console.worker.suspects import Suspects
+from console.store.db import epoch, outages
+from console.store.db.writer import drop_broken_connection, is_outage
+from console.store.executions import engine_failures, step
+from console.worker.poison_guard import PoisonGuard
+from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ class Stepping:
 
         ``counting``: nobody else counts what killed a process.
         """
-        self.suspects = Suspects(counting=counting)
+        self.suspects = PoisonGuard(counting=counting)
         self._counting = counting
         self.steps = 0
         self.fenced = 0
@@ -111,7 +112,7 @@ class Stepping:
         if suspected:
             self._settle(number, lambda: self.suspects.step(number), suspected=True)
             return None
-        found = self._try(number, lambda: runs.begin(number))
+        found = self._try(number, lambda: step.begin(number))
         if callable(found):
             return partial(self._settle, number, found)
         self._stepped(number, again=bool(found))
@@ -137,7 +138,7 @@ class Stepping:
     def _tried(self, number: int, job: Callable[[], T], *, suspected: bool) -> T | bool:
         try:
             return job()
-        except runs.Fenced:
+        except step.Fenced:
             return self._too_late()
         except engine.NewerFormat as error:
             return self._leave(number, error, counted=suspected and self._counting)
@@ -147,13 +148,15 @@ class Stepping:
                 outages.note("a step", error)
                 return False  # the sweeper comes back to it
             log.exception("a step failed", execution=self._arn(number))
-            note = partial(failures.note, number, error, counted=suspected and self._counting)
-            return survive("noting the failure failed", note, otherwise=False)
+            note = partial(
+                engine_failures.note, number, error, counted=suspected and self._counting
+            )
+            return log_errors("noting the failure failed", note, otherwise=False)
 
     def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
         """Leave an execution to a worker of the version that wrote it, and say so once."""
-        note = partial(failures.note, number, error, counted=counted)
-        survive("noting the failure failed", note, otherwise=False)
+        note = partial(engine_failures.note, number, error, counted=counted)
+        log_errors("noting the failure failed", note, otherwise=False)
         if number not in self._left:
             self._left.add(number)
             arn = self._arn(number)
@@ -162,13 +165,13 @@ class Stepping:
 
     @staticmethod
     def _arn(number: int) -> str:
-        return survive("an ARN is out of reach", partial(runs.arn_of, number), "")
+        return log_errors("an ARN is out of reach", partial(step.arn_of, number), "")
 
     def _too_late(self) -> bool:
         """Somebody else stepped it first: look again, unless this process is of the past."""
         self.fenced += 1
         log.debug("a step came too late and wrote nothing")
-        if survive("the epoch is out of reach", epoch.is_over, otherwise=False):
+        if log_errors("the epoch is out of reach", epoch.is_over, otherwise=False):
             self._outdated()
             return False
         return True

@@ -15,13 +15,15 @@ import structlog
 from django.conf import settings
 
 from console import clock
-from console.store import claims, epoch, failures, hints, workers
-from console.worker.alone import Alone
-from console.worker.bus import NEAR_MS, Bus
-from console.worker.consumer import Consumer
+from console.store.db import epoch, signals
+from console.store.executions import engine_failures
+from console.store.tasks import claim, workers
+from console.worker.crash_journal import JOURNAL
 from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
-from console.worker.guard import insist, survive
-from console.worker.witness import SEEN
+from console.worker.pg_signals import NEAR_MS, PgTransport
+from console.worker.queue_consumer import Consumer
+from console.worker.retrying import log_errors, retry_during_outage
+from console.worker.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +44,7 @@ class Team(Embedded):
         """Nothing runs yet. ``on_end``: called if it may work no longer."""
         super().__init__()
         self._on_end = on_end
-        self._alone = Alone(shared=True)
+        self._alone = WorkerLock(shared=True)
         self._name = ""
         self._holds_lease = False
         self._renewed_at = 0.0
@@ -62,7 +64,7 @@ class Team(Embedded):
 
     def start(self) -> None:
         """Take a lease and work beside the others."""
-        hints.carry_by(Bus("born"))
+        signals.use_transport(PgTransport("born"))
         super().start()
         self._consumer.start()
 
@@ -83,10 +85,10 @@ class Team(Embedded):
 
     def _leave(self) -> None:
         def leave() -> None:
-            workers.leave(self._name)
+            workers.deregister(self._name)
             self._holds_lease = False
 
-        survive("giving the lease back", partial(insist, leave, _LEAVE_S), None)
+        log_errors("giving the lease back", partial(retry_during_outage, leave, _LEAVE_S), None)
 
     def _outdated(self) -> None:
         super()._outdated()
@@ -100,19 +102,19 @@ class Team(Embedded):
 
     def _bury(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
-        count = workers.bury(dead)
-        accused = SEEN.dead()
+        count = workers.remove_dead(dead)
+        accused = JOURNAL.dead()
         for number, task in accused:
-            with SEEN.of(number):
-                survive("blaming a step failed", partial(_blame, number, task), None)
+            with JOURNAL.of(number):
+                log_errors("blaming a step failed", partial(_blame, number, task), None)
         self._steps.suspects.add(number for number, task in accused if not task)
         if dead or count:
             log.warning("workers are gone", gone=dead, offered_again=count, were_computing=accused)
 
     def _enter(self) -> None:
-        self._name = workers.enter()
+        self._name = workers.register()
         self._holds_lease = True
-        claims.work_as(self._name)
+        claim.work_as(self._name)
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
@@ -136,7 +138,7 @@ class Team(Embedded):
         return True
 
     def _share(self) -> workers.Share:
-        self._part, dead = workers.look(self._name)
+        self._part, dead = workers.team_share(self._name)
         if dead:
             self._bury(dead)
         return self._part
@@ -159,6 +161,6 @@ class Team(Embedded):
 
 def _blame(execution_id: int, task: int) -> None:
     if task:
-        claims.count_loss(execution_id, task)
+        claim.count_loss(execution_id, task)
     else:
-        failures.blame(execution_id)
+        engine_failures.blame(execution_id)

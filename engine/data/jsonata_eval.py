@@ -1,4 +1,4 @@
-"""What does one JSONata evaluation yield?
+"""Evaluate one JSONata expression and tell what it yields.
 
 Used in this process for tame expressions and in the child for all others. Imports nothing of this
 package but the evaluator, so that the child starts fast.

@@ -1,4 +1,4 @@
-"""Which names does an expression read at its top level?  The service has nothing there.
+"""The names that an expression reads at its top level, where the service has nothing.
 
 Only the first step of a path reads the top level. Later steps, predicates, terms of an order and
 groupings read what the step before them yields. The body of a function reads what the function's

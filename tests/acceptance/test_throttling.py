@@ -1,4 +1,4 @@
-"""Do limits hold on a real server, survive its death, and show in CloudWatch by AWS's names?"""
+"""Limits hold on a real server, survive its death, and show in CloudWatch by AWS's names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sums(client: Any, name: str, **dimensions: str) -> float:
         Period=7200,
         Statistics=["Sum"],
     )
-    return sum(one["Sum"] for one in answer["Datapoints"])
+    return float(sum(one["Sum"] for one in answer["Datapoints"]))
 
 
 def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ Figures are medians of processor time, in milliseconds.
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import json
 import os
@@ -70,12 +71,12 @@ _STEP_MS = 200  # between two events of a slow one: 25,000 take more than an hou
 def run(machine: Any, events: int, name: str) -> Execution:
     """Let the engine make an execution of about so many events, to its end or its Wait."""
     from console.models import Execution
-    from console.store import executions, runs
+    from console.store.executions import executions, step
 
     turns = (events - 4) // 4
     given = {"n": 0, "turns": turns, "items": [0] * turns if "each" in machine.name else []}
     execution = executions.start(machine, name=name, input=json.dumps(given))
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     if machine.name == "slow":
         _stretch(execution)
@@ -106,10 +107,11 @@ def spent(client: Client, address: str) -> float:
 
 def forget() -> None:
     """Drop whatever this process keeps of executions."""
-    from console.web import history, timemachine
+    from console.web.execution import time_machine
+    from console.web.history import traces
 
-    history._TRACES._known.clear()
-    timemachine._past.clear()
+    traces._TRACES._known.clear()
+    time_machine._past.clear()
 
 
 def looks(client: Client, address: str, made: Execution) -> dict[str, float]:
@@ -118,19 +120,19 @@ def looks(client: Client, address: str, made: Execution) -> dict[str, float]:
     At once: before upkeep has kept the gist of its history; then for the first time, and again.
     """
     from console.models import Gist
-    from console.store import gists
+    from console.store.state import history_digest
 
     Gist.objects.filter(pk=made.pk).delete()
     forget()
     found = {"at once": spent(client, address)}
-    gists.keep(made.pk)  # as upkeep does within seconds
+    history_digest.keep(made.pk)  # as upkeep does within seconds
     forget()
     return {**found, "first": spent(client, address), "again": spent(client, address)}
 
 
 def measure(shape: str, rounds: int, client: Client, project: Any) -> dict[str, dict[str, float]]:
     """Return view -> figures of one shape."""
-    from console.store import machines
+    from console.store.machines import machines
 
     definition, step = SHAPES[shape]
     name = f"{shape}-each" if shape == "map" else shape
@@ -180,9 +182,11 @@ def main() -> None:
         os.environ["STEPYARD_DATA"] = folder
         os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
         if given.postgres:
-            from tests.conftest import postgres_url
+            from tests.postgres import Postgres
 
-            os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+            server = Postgres(Path(folder) / "postgres")
+            atexit.register(server.stop)
+            os.environ["STEPYARD_DATABASE_URL"] = server.url
         import django
 
         django.setup()

@@ -1,4 +1,4 @@
-"""Who wins if several want to end the same thing?  One, and everybody is told who."""
+"""Several clients want to end the same thing: one wins, and all others learn that."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.chaos.stage import begin, close
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 _TERMINAL = ("ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut")
 

@@ -1,4 +1,4 @@
-"""How does a scenario begin and end, and of which size is it?"""
+"""How a scenario begins and ends, and its size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.chaos.yard import Yard
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
+    from tests.postgres import Postgres
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Does an expression yield what JSONata's own suite says, alone and through TestState?
+"""An expression yields what JSONata's own suite says, alone and through TestState.
 
 The suite is JSONata's ``test/test-suite`` folder; ``STEPYARD_JSONATA_SUITE`` says where one lies.
 It belongs to no package, so this is collected only where somebody has it.

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution, TaskRow, Timer
-from console.store import activities, claims, endings, executions, redrive
+from console.store.executions import executions, redrive
+from console.store.tasks import activities, claim, complete
 from tests.console.store.helpers import ACTIVITY, REGION, create, ended, function, one, start
 
 if TYPE_CHECKING:
@@ -132,13 +133,13 @@ SHAPES: dict[str, tuple[dict[str, Any], Any, str]] = {
 def run_all(project: Project) -> dict[str, Execution]:
     """Start executions of every shape; break some, stop some, and redrive what can be."""
     for name in ACTIVITIES:
-        activities.create(project, REGION, name)
+        activities.create_activity(project, REGION, name)
     BROKEN.update({"once", "always", "later"})
     made = {
         name: start(create(project, text, name), data) for name, (text, data, _) in SHAPES.items()
     }
     take("silent")
-    endings.succeed(take("sent").token, '"answer"')
+    complete.succeed(take("sent").token, '"answer"')
     until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
     for name in ("stopped", "halted"):
         executions.stop(made[name], error="E", cause="enough")
@@ -148,19 +149,19 @@ def run_all(project: Project) -> dict[str, Execution]:
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.refusal(made[name]))  # type: ignore[misc]
+        until(lambda name=name: not redrive.refusal(made[name]))
         redrive.redrive(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])
     return made
 
 
-def take(name: str) -> claims.Work:
+def take(name: str) -> claim.Work:
     """Take the task of an activity that one execution has, and leave it at that."""
-    found: list[claims.Work] = []
+    found: list[claim.Work] = []
 
     def try_it() -> bool:
-        work = claims.take_activity_task(ACTIVITY.replace(":work", f":{name}"), "lazy")
+        work = claim.take_activity_task(ACTIVITY.replace(":work", f":{name}"), "lazy")
         found.extend([work] if work is not None else [])
         return bool(found)
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from console import access
 from console.models import AccessKey, Membership, StateMachine, Tag
-from console.store import tags
+from console.store.machines import tags
 from tests.console.store.helpers import PASS, WAIT, create
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def test_what_is_exported_can_be_imported(project: Project, tmp_path: Path) -> N
     """Definition, type, role and tags come back; a second import updates."""
     machine = create(project, PASS, "one")
     create(project, WAIT, "two")
-    tags.put(machine.arn, {"team": "a"})
+    tags.put_tags(machine.arn, {"team": "a"})
     file = tmp_path / "machines.json"
     file.write_text(said("export_machines", project=project.name))
     before = {one.name: one.definition_id for one in StateMachine.objects.all()}

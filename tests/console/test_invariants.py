@@ -15,7 +15,9 @@ from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
-from console.store import activities, claims, clocks, deadlines, endings, history, tags
+from console.store.machines import tags
+from console.store.state import history
+from console.store.tasks import activities, claim, complete, expiry, timeouts
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -49,7 +51,7 @@ def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch
     }
     wrong = {}
     for name, (wanted, act) in harm.HARMS.items():
-        found = after(lambda act=act: act(made))  # type: ignore[misc]
+        found = after(lambda act=act: act(made))
         if {one.partition("\t")[0] for one in found} != wanted:
             wrong[name] = (wanted, found)
     assert wrong == {}
@@ -79,27 +81,27 @@ def forgetful(page: Any) -> Any:
 @pytest.fixture
 def answered(project: Project) -> tuple[Execution, str, str]:
     """Return an execution that a client's answer ended, its task's token and idempotency key."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK, "answered"), 1)
     drain(execution)
-    work = claims.take_activity_task(ACTIVITY)
+    work = claim.take_activity_task(ACTIVITY)
     assert work is not None
-    endings.succeed(work.token, '"done"')
+    complete.succeed(work.token, '"done"')
     return drain(execution), work.token, work.idempotency_key
 
 
 @pytest.mark.parametrize(
     ("clock", "column"),
-    [(clocks.SCHEDULE_TO_START, "started_ms"), (clocks.SCHEDULE_TO_CLOSE, "close_due_ms")],
+    [(timeouts.SCHEDULE_TO_START, "started_ms"), (timeouts.SCHEDULE_TO_CLOSE, "close_due_ms")],
 )
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "1"})
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     deadline = time.monotonic() + 20
-    while not deadlines.expire([(execution.pk, row.task)]):
+    while not expiry.expire([(execution.pk, row.task)]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert drain(execution).status == "FAILED"
@@ -125,7 +127,7 @@ def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
     call = {"call": key, "execution": arn}
     rows = HistoryEvent.objects.filter(execution=execution).order_by("event_id")
     told = [list(one) for one in rows.values_list("event_id", "previous", "type")]
-    sound = [
+    sound: list[dict[str, Any]] = [
         {"start": arn},
         send,
         {"expect": arn, "output": ' "done"'},
@@ -147,15 +149,15 @@ def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
 
 def test_an_answer_that_is_lost(project: Project) -> None:
     """A send that was answered is found missing while its task is open, or awaited in vain."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK, "lost"), 1)
     drain(execution)
-    work = claims.take_activity_task(ACTIVITY)
+    work = claim.take_activity_task(ACTIVITY)
     assert work is not None
     drain(execution)
     send = {"send": "success", "token": work.token, "output": "1"}
     assert logged(send) == ["I10"]
-    endings.succeed(work.token, "1")
+    complete.succeed(work.token, "1")
     assert logged(send) == []
     InboxMessage.objects.all().delete()
     assert logged(send) == ["I10"]
@@ -227,4 +229,4 @@ def test_nobody_is_held_up(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     assert [one.execution.pk for one in first] != [second.pk]
     assert not Execution.objects.filter(pk=second.pk).exists(), "as of one instant"
     assert [one.execution.pk for one in next(looked)] == [second.pk]
-    looked.close()
+    looked.close()  # type: ignore[attr-defined]

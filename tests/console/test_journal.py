@@ -15,14 +15,15 @@ from django.contrib.auth.models import User
 from structlog.contextvars import bound_contextvars
 
 import engine
-from console import journal
+from console import logging_setup
 from console.awsapi.asgi import _Told, answer_call
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
-from console.store import executions, machines, runs
-from console.store.pending import Pending
-from console.web.views import login
-from console.worker import delivery
+from console.store.db.pending import Pending
+from console.store.executions import executions, step
+from console.store.machines import machines
+from console.web.people import login_views
+from console.worker import task_delivery
 from console.worker.stepping import Stepping
 from tests.console.store.helpers import PASS, ROLE, create, function, one, start
 
@@ -40,7 +41,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Callable[[], list[str]]]:
     """Write the log to memory, in each form; return what reads it."""
     stream = io.StringIO()
     before = structlog.get_config()
-    config = journal.configure(request.param)
+    config = logging_setup.configure(request.param)
     config["handlers"]["stderr"]["stream"] = stream
     root = logging.getLogger()
     handlers = list(root.handlers)
@@ -138,13 +139,13 @@ def test_what_is_named_like_a_payload_is_hidden(lines: Callable[[], list[str]]) 
     log = structlog.get_logger("console.test")
     log.warning("told too much", **dict.fromkeys(("input", "Output", "taskToken", "cause"), CANARY))
     assert CANARY not in lines()[0]
-    assert lines()[0].count(journal.HIDDEN.split()[0]) == 4
+    assert lines()[0].count(logging_setup.HIDDEN.split()[0]) == 4
 
 
 def test_an_unknown_form_is_refused() -> None:
     """With the name of the variable and what it takes."""
     with pytest.raises(ValueError, match="STEPYARD_LOG: got 'xml', wanted one of: text, json"):
-        journal.configure("xml")
+        logging_setup.configure("xml")
 
 
 # -- the canary: through API, pages, worker and functions ------------------------------------------
@@ -180,9 +181,9 @@ def provoke_worker(project: Project, monkeypatch: pytest.MonkeyPatch) -> Executi
     """Let a function fail, and then the engine at a step."""
     machine = create(project, one("T", **function("fail")), "fails")
     execution = start(machine, {CANARY: CANARY})
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
-    delivery.deliver(execution.pk, 3)
+    task_delivery.deliver(execution.pk, 3)
 
     def broken(*_: object, **__: object) -> None:
         raise engine.EngineBug(CANARY)
@@ -201,7 +202,7 @@ def provoke_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> tuple[str,
 
     client.raise_request_exception = False
     client.cookies["theme"] = CANARY
-    monkeypatch.setattr(login, "render", broken)
+    monkeypatch.setattr(login_views, "render", broken)
     answer = client.post(
         f"/login/{CANARY}/?a={CANARY}",
         {"password": CANARY},

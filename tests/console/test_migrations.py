@@ -12,7 +12,7 @@ from django.db.migrations import operations
 from django.db.migrations.loader import MigrationLoader
 
 from console.migrations import READABLE_SINCE
-from console.store.indexes import AddIndexConcurrently
+from console.store.db.indexes import AddIndexConcurrently
 
 _COPIED_UNTIL = "0033_invitations"
 """Migrations up to here were released, or came before anybody thought of it."""

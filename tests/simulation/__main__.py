@@ -1,4 +1,4 @@
-"""How many lives, in any order of events, does the engine survive?  One line of JSON says so.
+"""Run many lives of executions, in any order of events, and report in one line of JSON.
 
 ``python -m tests.simulation [--examples 20000] [--steps 100] [--seed 1]``: the same seed tries the
 same lives; of one that fails the shortest form is printed.
@@ -54,7 +54,7 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
     from hypothesis.stateful import run_state_machine_as_test
 
     from console.models import Project
-    from console.store import activities
+    from console.store.tasks import activities
     from tests.console.store.helpers import REGION
     from tests.simulation.machine import Simulation
     from tests.simulation.world import prepare
@@ -62,7 +62,7 @@ def _run(how: hypothesis.settings, seed: int) -> tuple[dict[str, float], int]:
     violations = 0
     with pytest.MonkeyPatch.context() as patch:
         project = Project.objects.create(name="simulation", account_id="123456789012")
-        activities.create(project, REGION, "work")
+        activities.create_activity(project, REGION, "work")
         Simulation.machines = prepare(project, patch)
         try:
             run_state_machine_as_test(hypothesis.seed(seed)(Simulation), settings=how)
@@ -93,7 +93,7 @@ def _database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA temp_store=MEMORY")
     # what is written while the database is made goes through this thread, too
-    from console.store import writer
+    from console.store.db import writer
 
     def put(fn: Callable[[], Any]) -> Callable[[], Any]:
         result = writer._write_here(fn)

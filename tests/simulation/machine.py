@@ -12,7 +12,7 @@ from console.invariants import of_execution
 from console.invariants.clients import Log
 from console.invariants.found import batches
 from console.models import Execution
-from console.store import executions, runs
+from console.store.executions import executions, step
 from tests.simulation import world
 from tests.simulation.replay import difference
 from tests.simulation.shapes import SHAPES
@@ -114,7 +114,7 @@ class Simulation(RuleBasedStateMachine):
         """A worker takes an execution some steps further."""
         number = self.pick(which).pk
         for _ in range(most):
-            if not self.act(lambda: runs.step(number)):
+            if not self.act(lambda: step.step(number)):
                 return
 
     @precondition(lambda self: self.started)

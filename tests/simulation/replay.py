@@ -1,4 +1,4 @@
-"""What would a pure interpreter have made of the same messages?  The very same history.
+"""A pure interpreter makes the very same history of the same messages.
 
 Which message came next is told by the event that it led to; the interpreter has no store, no
 snapshots, no caches and no other worker, and gives way as often as it can.
@@ -13,8 +13,8 @@ from django.conf import settings
 import engine
 from console.invariants.walk import OUTCOMES, Walk
 from console.models import Execution, HistoryEvent
-from console.store import births
-from console.store.caches import machines
+from console.store.executions import insert
+from console.store.state.caches import machines
 
 if TYPE_CHECKING:
     from console.invariants.found import Found
@@ -35,7 +35,7 @@ class Player:
         self.dues: dict[str, int] = {}
         self.end: engine.Finish | None = None
         name = execution.state_machine_arn.rpartition(":")[2]
-        (begun,) = births.prepare(execution, name).steps
+        (begun,) = insert.prepare_start(execution, name).steps
         self.take(begun)
 
     def take(self, made: engine.Step) -> None:

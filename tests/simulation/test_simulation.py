@@ -1,4 +1,4 @@
-"""Does anything break that can happen in any order?  A few hundred short lives, the same each time.
+"""A few hundred short lives, in any order of events, the same each time: the invariants hold.
 
 ``python -m tests.simulation`` runs many more, and longer ones.
 """
@@ -13,7 +13,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from console import clock
-from console.store import activities, caches, runs, writer
+from console.store.db import writer
+from console.store.executions import step
+from console.store.state import caches
+from console.store.tasks import activities
 from tests.console.store.helpers import REGION
 from tests.simulation.machine import Simulation
 from tests.simulation.world import prepare
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
+pytestmark = pytest.mark.sqlite_only  # it is about the order of commits, which SQLite has, too
 SMALL = settings(
     max_examples=40,
     stateful_step_count=40,
@@ -36,17 +40,15 @@ SMALL = settings(
 @pytest.fixture
 def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Simulation]]:
     """Return a simulation that has the database, the clock and the writer to itself."""
-    if connection.vendor != "sqlite":
-        pytest.skip("a simulation is about the order of commits, which SQLite has at less cost")
     monkeypatch.setattr(clock, "now_ms", clock.now_ms)
     monkeypatch.setattr(writer._writer, "put", writer._writer.put)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     Simulation.machines = prepare(project, monkeypatch)
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")
         yield Simulation
         cursor.execute("PRAGMA synchronous=FULL")
-    caches.kept_runs.__init__(1_000, 32_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(1_000, 32_000_000)
 
 
 def test_any_order(simulation: type[Simulation]) -> None:
@@ -57,8 +59,8 @@ def test_any_order(simulation: type[Simulation]) -> None:
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the fence that keeps late workers out, the same lives show it."""
-    open_ = runs._GUARD.replace("version = %s", "version <> -1 - %s")
-    assert open_ != runs._GUARD
-    monkeypatch.setattr(runs, "_GUARD", open_)
+    open_ = step._GUARD.replace("version = %s", "version <> -1 - %s")
+    assert open_ != step._GUARD
+    monkeypatch.setattr(step, "_GUARD", open_)
     with pytest.raises((AssertionError, IntegrityError)):
         run_state_machine_as_test(simulation, settings=settings(SMALL, phases=[Phase.generate]))

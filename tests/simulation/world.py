@@ -15,26 +15,15 @@ from django.db import connection
 from django.db.models import Q
 
 import engine
-from console import clock, errors
+from console import clock
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
-from console.store import (
-    births,
-    caches,
-    claims,
-    deadlines,
-    endings,
-    executions,
-    failures,
-    inbox,
-    jobs,
-    map_runs,
-    map_tasks,
-    redrive,
-    runs,
-    tasks,
-    writer,
-)
-from console.worker import delivery, own_calls
+from console.store.db import writer
+from console.store.executions import engine_failures, executions, insert, redrive, step
+from console.store.map_runs import map_runs, map_tasks
+from console.store.state import caches, inbox
+from console.store.tasks import claim, complete, expiry, jobs, schedule
+from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import create
 from tests.simulation.shapes import INPUT, SHAPES
 
@@ -55,7 +44,7 @@ _TABLES = (
     "historyevent",
     "runrow",
 )
-_GONE = (errors.TaskTimedOut, errors.TaskDoesNotExist)
+_GONE = (ErrorCode.TaskTimedOut, ErrorCode.TaskDoesNotExist)
 
 
 class Death(BaseException):
@@ -69,8 +58,8 @@ class World:
     machines: dict[str, StateMachine]
     now_ms: int = START_MS
     doom: tuple[int, str] | None = None
-    held: list[claims.Work] = field(default_factory=list)
-    loaded: list[tuple[runs.Loaded, list[engine.Step]]] = field(default_factory=list)
+    held: list[claim.Work] = field(default_factory=list)
+    loaded: list[tuple[step.Loaded, list[engine.Step]]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     fenced: int = 0
     _names: Any = field(default_factory=itertools.count)
@@ -99,7 +88,7 @@ class World:
         """Begin as a new process does: from the rows alone."""
         self.doom = None
         forget()
-        claims.release_called()
+        claim.release_called()
         inbox.drop_stale()
 
     # -- what clients do ---------------------------------------------------------------------------
@@ -114,9 +103,9 @@ class World:
         self.log.append({"start": first.arn})
         return first
 
-    def answer(self, work: claims.Work, way: str) -> None:
+    def answer(self, work: claim.Work, way: str) -> None:
         """End a task as whoever took it does."""
-        if work.service in tasks.NESTED:
+        if work.service in schedule.NESTED:
             self.call(work)
             return
         ok = way == "success"
@@ -124,17 +113,17 @@ class World:
         result = (work.task, output) if ok else (work.task, "Broken", "c")
         message = (engine.TaskSucceeded if ok else engine.TaskFailed)(*result)
         if work.kind != "activity" and work.pattern != ".waitForTaskToken":
-            recorded = endings.finish(work.execution_id, message)
+            recorded = complete.finish(work.execution_id, message)
         else:
             recorded = self._send(work, output, ok=ok)
         if recorded:
             told = {"output": output} if ok else {"error": "Broken", "cause": "c"}
             self.log.append({"send": way, "token": work.token, **told})
 
-    def call(self, work: claims.Work) -> None:
+    def call(self, work: claim.Work) -> None:
         """Make the call of a task that starts an execution, as the worker that has it does."""
         before = set(Execution.objects.values_list("pk", flat=True))
-        called = own_calls.deliver(work, delivery._task(work))
+        called = own_calls.deliver(work, task_delivery._task(work))
         children = Execution.objects.exclude(pk__in=before)
         assert len(children) == (called is not None), "a start without a child, or the reverse"
 
@@ -142,27 +131,31 @@ class World:
         """Look at one of the executions that others wait for."""
         found = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
         if found:
-            delivery.look(*found[number % len(found)])
+            task_delivery.look(*found[number % len(found)])
 
-    def _send(self, work: claims.Work, output: str, *, ok: bool) -> bool:
+    def _send(self, work: claim.Work, output: str, *, ok: bool) -> bool:
         try:
             if ok:
-                endings.succeed(work.token, output)
+                complete.succeed(work.token, output)
             else:
-                endings.fail(work.token, "Broken", "c")
-        except _GONE:
+                complete.fail(work.token, "Broken", "c")
+        except ServiceError as error:
+            if error.code not in _GONE:
+                raise
             assert self.closed(work), "an open task was refused its outcome"
             return False
         return True
 
-    def heartbeat(self, work: claims.Work) -> None:
+    def heartbeat(self, work: claim.Work) -> None:
         """Say that the work goes on."""
         try:
-            endings.heartbeat(work.token)
-        except _GONE:
+            complete.heartbeat(work.token)
+        except ServiceError as error:
+            if error.code not in _GONE:
+                raise
             assert self.closed(work)
 
-    def closed(self, work: claims.Work) -> bool:
+    def closed(self, work: claim.Work) -> bool:
         """Tell whether a task has ended."""
         rows = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
         return rows.get().status == "closed"
@@ -173,7 +166,9 @@ class World:
         possible = execution.map_run_id is None and not redrive.refusal(execution)
         try:
             redrive.redrive(execution)
-        except errors.ExecutionNotRedrivable:
+        except ServiceError as error:
+            if error.code != ErrorCode.ExecutionNotRedrivable:
+                raise
             assert not possible
         else:
             assert possible
@@ -188,9 +183,9 @@ class World:
             return
         execution, task, kind, resource = found[number % len(found)]
         if kind == "activity":
-            work = claims.take_activity_task(resource, "somebody")
+            work = claim.take_activity_task(resource, "somebody")
         else:
-            work = claims.claim(execution, task)
+            work = claim.claim(execution, task)
         assert work is not None
         self.held.append(work)
         if work.pattern == ".waitForTaskToken":
@@ -198,9 +193,9 @@ class World:
 
     def load(self, execution: Execution) -> None:
         """Take an execution as far as a commit would, and do not commit."""
-        loaded = runs.take(execution.pk)
+        loaded = step.take(execution.pk)
         if loaded is not None:
-            self.loaded.append((loaded, runs.advance(loaded)))
+            self.loaded.append((loaded, step.advance(loaded)))
 
     def commit_late(self, number: int) -> int:
         """Commit what was loaded a while ago: in vain if there was a step since."""
@@ -208,8 +203,8 @@ class World:
         rows = RunRow.objects.filter(pk=loaded.execution_id, version=loaded.version)
         fresh = rows.exists()
         try:
-            writer.write(lambda: runs.commit(loaded, made))
-        except runs.Fenced:
+            writer.write(lambda: step.commit(loaded, made))
+        except step.Fenced:
             assert not fresh, "a worker was fenced off that nobody had overtaken"
             self.fenced += 1
         else:
@@ -227,12 +222,12 @@ class World:
         """Time out what is late."""
         late = Q(timeout_due_ms__lte=self.now_ms) | Q(heartbeat_due_ms__lte=self.now_ms)
         rows = TaskRow.objects.filter(late).exclude(status="closed")
-        deadlines.expire(rows.values_list("execution_id", "task"))
+        expiry.expire(rows.values_list("execution_id", "task"))
 
     def trouble(self, execution: Execution) -> None:
         """Let a step raise; at the third time in a row the execution is ended."""
         if Execution.objects.filter(pk=execution.pk, status="RUNNING").exists():
-            failures.note(execution.pk, RuntimeError("trouble"))
+            engine_failures.note(execution.pk, RuntimeError("trouble"))
 
     # -- to the end --------------------------------------------------------------------------------
 
@@ -256,16 +251,16 @@ class World:
     def _round(self) -> None:
         self.map_work()
         for number in Execution.objects.filter(status="RUNNING").values_list("pk", flat=True):
-            while runs.step(number):
+            while step.step(number):
                 pass
         while TaskRow.objects.filter(status="scheduled").exclude(kind="map").exists():
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
         for execution, task in _waited_for().values_list("execution_id", "task"):
-            delivery.look(execution, task)
-        others = rows.exclude(service__in=tasks.NESTED, status="waiting")
+            task_delivery.look(execution, task)
+        others = rows.exclude(service__in=schedule.NESTED, status="waiting")
         for execution, task in others.values_list("execution_id", "task"):
-            self.answer(claims.work_of(execution, task), "success")
+            self.answer(claim.work_of(execution, task), "success")
 
     def _next_due(self) -> int:
         """Return when something is due next, if nothing is to be done now."""
@@ -277,7 +272,7 @@ class World:
 
 def _waited_for() -> Any:
     """Return the tasks that wait for executions."""
-    return TaskRow.objects.filter(service__in=tasks.NESTED, status="waiting")
+    return TaskRow.objects.filter(service__in=schedule.NESTED, status="waiting")
 
 
 # -- the one world ---------------------------------------------------------------------------------
@@ -286,8 +281,8 @@ def _waited_for() -> Any:
 def prepare(project: Project, patch: pytest.MonkeyPatch) -> dict[str, StateMachine]:
     """Make the machines, and let a step be short, for the sake of many steps."""
     patch.setattr(engine, "BUDGET", 3)
-    patch.setattr(runs, "_STEP_S", 1e9)
-    patch.setattr(births, "_AHEAD_S", 1e9)
+    patch.setattr(step, "_STEP_S", 1e9)
+    patch.setattr(insert, "_AHEAD_S", 1e9)
     return {name: create(project, text, name) for name, text in SHAPES.items()}
 
 
@@ -303,7 +298,7 @@ def begin(machines: dict[str, StateMachine]) -> World:
 
 def forget() -> None:
     """Empty the caches of a process."""
-    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(10, 1_000_000)
 
 
 def _clear() -> None:

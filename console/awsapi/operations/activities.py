@@ -8,7 +8,8 @@ from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, seconds
 from console.awsapi.operations.tags import as_mapping
-from console.store import activities, tags
+from console.store.machines import tags
+from console.store.tasks import activities
 
 if TYPE_CHECKING:
     from console.models import Activity
@@ -18,7 +19,7 @@ def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
     given = as_mapping(call.params.get("tags") or ())
     tags.check(given)
-    activity = activities.create(
+    activity = activities.create_activity(
         call.project,
         call.region,
         call.params["name"],
@@ -26,13 +27,13 @@ def create(call: Call) -> dict[str, Any]:
         encryption=encryption.text(call.params.get("encryptionConfiguration")),
     )
     if given:
-        tags.put(activity.arn, given)
+        tags.put_tags(activity.arn, given)
     return {"activityArn": activity.arn, "creationDate": seconds(activity.created_ms)}
 
 
 def describe(call: Call) -> dict[str, Any]:
     """DescribeActivity."""
-    activity = activities.get(call.project, call.params["activityArn"])
+    activity = activities.get_activity(call.project, call.params["activityArn"])
     return {
         "activityArn": activity.arn,
         "name": activity.name,
@@ -43,7 +44,7 @@ def describe(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> dict[str, Any]:
     """DeleteActivity."""
-    activities.delete(call.project, call.params["activityArn"], call.actor)
+    activities.delete_activity(call.project, call.params["activityArn"], call.actor)
     return {}
 
 

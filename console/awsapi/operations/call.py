@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi.threads import at_once, written
-from console.store import hints, outages
-from console.store.pending import Pending, settled
-from console.store.writer import (
+from console.awsapi.threads import written
+from console.store.db import outages, signals
+from console.store.db.pending import Pending, settled
+from console.store.db.writer import (
     drop_broken_connection,
     is_embedded,
     is_outage,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from console.access import Principal
     from console.awsapi.threads import Threads
     from console.models import Project
-    from console.store.audit import Actor
-    from console.store.births import Parent
+    from console.store.db.audit import Actor
+    from console.store.executions.insert import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -66,7 +66,7 @@ class Later:
     """
 
     look: Callable[[], Found | Pending[Found]]
-    topic: hints.Topic
+    topic: signals.Topic
     seconds: float
     otherwise: dict[str, Any]
     undo: Callable[[], object] | None = None
@@ -104,7 +104,7 @@ class Later:
         While the database is out there is no answer yet.
         """
         told = threading.Event()
-        end = hints.listen(self.topic, lambda *_: told.set(), alone=self.one_each)
+        end = signals.subscribe(self.topic, lambda *_: told.set(), alone=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -126,7 +126,7 @@ class Later:
         finally:
             end()
             if self.one_each and told.is_set():  # it was told of more than it takes
-                hints.pass_on(self.topic)
+                signals.deliver(self.topic)
 
     async def _looked(
         self, threads: Threads, told: asyncio.Event, gone: asyncio.Task[None]
@@ -137,13 +137,13 @@ class Later:
 
         def arrive() -> None:
             if over and self.one_each:  # it was chosen to be told, and has left meanwhile
-                hints.pass_on(self.topic)
+                signals.deliver(self.topic)
             told.set()
 
         def tell(*_: object) -> None:
             loop.call_soon_threadsafe(arrive)
 
-        end = hints.listen(self.topic, tell, alone=self.one_each)
+        end = signals.subscribe(self.topic, tell, alone=self.one_each)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline and not gone.done():
@@ -157,11 +157,11 @@ class Later:
             end()
             over.append(True)
             if self.one_each and told.is_set():  # it was told of more than it takes
-                hints.pass_on(self.topic)
+                signals.deliver(self.topic)
 
     async def _look(self, threads: Threads) -> Found:
         if self.short and is_embedded():
-            found = at_once(self._settled)
+            found = self._settled()
         else:
             found = await threads.run(self._settled)
         return await written(found, threads) if isinstance(found, Pending) else found

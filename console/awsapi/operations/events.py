@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any
 from console import access, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
-from console.errors import (
-    InvalidToken,
-    ResourceNotFoundException,
-    ValidationException,
-)
+from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
-from console.store import outbox, rules
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.events import outbox, rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +31,7 @@ def _check_bus(call: Call) -> None:
     """Raise unless the bus is the one there is, by its name or ARN."""
     if not _is_default(call, call.params.get("EventBusName")):
         name = call.params["EventBusName"]
-        raise ResourceNotFoundException(f"Event bus {name} does not exist.")
+        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Event bus {name} does not exist.")
 
 
 def _is_default(call: Call, bus: str | None) -> bool:
@@ -62,7 +58,7 @@ def put_events(call: Call) -> dict[str, Any]:
     def store() -> None:
         for entry, event_id, text in good:
             about = (entry.get("Resources") or [entry["Source"]])[0]
-            outbox.put(call.project.pk, event_id, text, region=call.region, about=about)
+            outbox.put_event(call.project.pk, event_id, text, region=call.region, about=about)
 
     if good and outbox.wanted(call.project.pk):
         write(store)
@@ -145,7 +141,7 @@ def put_rule(call: Call) -> dict[str, Any]:
     """PutRule."""
     _check_bus(call)
     params = call.params
-    rule = rules.put(
+    rule = rules.put_rule(
         call.project,
         call.region,
         params["Name"],
@@ -175,7 +171,7 @@ def _shown(rule: EventRule) -> dict[str, Any]:
 def describe_rule(call: Call) -> dict[str, Any]:
     """DescribeRule."""
     _check_bus(call)
-    rule = rules.get(call.project, call.region, call.params["Name"])
+    rule = rules.get_rule(call.project, call.region, call.params["Name"])
     return {**_shown(rule), "CreatedBy": call.project.account_id}
 
 
@@ -270,7 +266,7 @@ def remove_targets(call: Call) -> dict[str, Any]:
 def list_targets(call: Call) -> dict[str, Any]:
     """ListTargetsByRule."""
     _check_bus(call)
-    rule = rules.get(call.project, call.region, call.params["Rule"])
+    rule = rules.get_rule(call.project, call.region, call.params["Rule"])
     limit, after = call.params.get("Limit") or _PAGE, _position(call) or ""
     found = rule.targets.filter(target_id__gt=after).order_by("target_id")[: limit + 1]
     return _page(call, "Targets", [(one.target_id, _target(call, one)) for one in found], limit)

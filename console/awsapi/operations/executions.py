@@ -9,14 +9,16 @@ from console.awsapi.operations.call import Call, Later, present, seconds
 from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
 from console.integrations import mocks
-from console.store import executions, map_items, map_runs, versions
-from console.store import history as events
-from console.store import redrive as redriving
-from console.store.writer import is_embedded
+from console.store.db.writer import is_embedded
+from console.store.executions import executions
+from console.store.executions import redrive as redriving
+from console.store.machines import versions
+from console.store.map_runs import map_items, map_runs
+from console.store.state import history as events
 
 if TYPE_CHECKING:
     from console.models import Alias, Execution, HistoryEvent, MapRun, StateMachine, Version
-    from console.store.pending import Pending
+    from console.store.db.pending import Pending
 
 _DATA = {"included": True}
 _LOOK_S = 60.0
@@ -52,7 +54,7 @@ def _started(execution: Execution) -> dict[str, Any]:
 
 def stop(call: Call) -> dict[str, Any]:
     """StopExecution."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     stop_ms = executions.stop(
         execution,
         error=call.params.get("error"),
@@ -66,13 +68,13 @@ def describe(call: Call) -> dict[str, Any] | Later:
     """DescribeExecution."""
     if masking.masks_something(call) and is_embedded():
         # What is masked is found in the whole history: on a thread, for this may be the event
-        # loop's own (``at_once``), which must not wait for that.
+        # loop's own (``asgi._SHORT``), which must not wait for that.
         return Later(lambda: _describe(call), ("described",), _LOOK_S, {})
     return _describe(call)
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = executions.get(call.project, call.params["executionArn"])
+    found = executions.get_execution(call.project, call.params["executionArn"])
     execution = masking.read(call, found)
     answer = {
         "executionArn": execution.arn,
@@ -112,7 +114,7 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     token = call.params.get("clientToken") or ""
     moment = redriving.redrive(execution, token=token, actor=call.actor)
     return {"redriveDate": seconds(moment)}
@@ -147,7 +149,7 @@ def list_page(call: Call) -> dict[str, Any]:
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
     """Return whose executions are asked for."""
     if call.params.get("mapRunArn"):
-        return map_runs.get(call.project, call.params["mapRunArn"])
+        return map_runs.get_map_run(call.project, call.params["mapRunArn"])
     target = versions.resolve(call.project, call.params["stateMachineArn"])
     standard_only(target.machine)
     return target.alias or target.version or target.machine
@@ -174,7 +176,7 @@ def _item(row: Execution) -> dict[str, Any]:
 def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
-    execution = executions.get(call.project, params["executionArn"])
+    execution = executions.get_execution(call.project, params["executionArn"])
     after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1

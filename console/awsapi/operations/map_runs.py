@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store import executions, map_counts, map_runs
+from console.store.executions import executions
+from console.store.map_runs import map_counts, map_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 def describe(call: Call) -> dict[str, Any]:
     """DescribeMapRun."""
-    run = map_runs.get(call.project, call.params["mapRunArn"])
+    run = map_runs.get_map_run(call.project, call.params["mapRunArn"])
     children = map_counts.executions(run)
     return {
         "mapRunArn": run.arn,
@@ -57,7 +58,7 @@ def _counts(counts: map_counts.Counts) -> dict[str, int]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     after = paging.position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.size(call.params) + 1])
@@ -78,7 +79,7 @@ def _item(run: MapRun, parent: str) -> dict[str, Any]:
 
 def update(call: Call) -> dict[str, Any]:
     """UpdateMapRun."""
-    run = map_runs.get(call.project, call.params["mapRunArn"])
+    run = map_runs.get_map_run(call.project, call.params["mapRunArn"])
     changed = {
         column: convert(call.params[name])
         for name, (column, convert) in _SETTINGS.items()

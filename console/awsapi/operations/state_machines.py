@@ -10,12 +10,9 @@ from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
-from console.errors import (
-    StateMachineDoesNotExist,
-    StateMachineTypeNotSupported,
-    ValidationException,
-)
-from console.store import executions, logs, machines, tags, versions
+from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
+from console.store.executions import executions
+from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -42,7 +39,7 @@ def create(call: Call) -> dict[str, Any]:
         **_configurations(call),
     )
     if given:
-        tags.put(machine.arn, given)
+        tags.put_tags(machine.arn, given)
     version = _publish(call, machine, params.get("versionDescription"))
     return {
         "stateMachineArn": machine.arn,
@@ -69,7 +66,7 @@ def _configurations(call: Call) -> dict[str, str]:
     params = call.params
     logging = params.get("loggingConfiguration")
     if logging is not None:
-        logs.check(call.project, call.region, logging)
+        log_groups.check(call.project, call.region, logging)
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
@@ -85,7 +82,7 @@ def update(call: Call) -> dict[str, Any]:
     """UpdateStateMachine."""
     params = call.params
     _check_description(params)
-    machine = machines.get(call.project, params["stateMachineArn"])
+    machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
     before = machine.revision_id
     changed = machines.update(
@@ -145,7 +142,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
 
 def describe_for_execution(call: Call) -> dict[str, Any]:
     """DescribeStateMachineForExecution: as it was when the execution started."""
-    execution = executions.get(call.project, call.params["executionArn"])
+    execution = executions.get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     settings = _described(machine) if machine is not None else {}
@@ -216,4 +213,4 @@ def standard_only(machine: StateMachine) -> None:
     """Raise for an Express machine where only Standard ones are served."""
     if machine.type != "STANDARD":
         msg = "This operation is not supported by this type of state machine"
-        raise StateMachineTypeNotSupported(msg)
+        raise ServiceError(ErrorCode.StateMachineTypeNotSupported, msg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.store import tags
+from console.store.machines import tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ def tag(call: Call) -> dict[str, Any]:
     """TagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
     given = as_mapping(call.params["tags"])
-    tags.put(call.params["resourceArn"], given, call.project, call.actor)
+    tags.put_tags(call.params["resourceArn"], given, call.project, call.actor)
     return {}
 
 
@@ -35,5 +35,5 @@ def untag(call: Call) -> dict[str, Any]:
 def list_all(call: Call) -> dict[str, Any]:
     """ListTagsForResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    found = tags.of(call.params["resourceArn"])
+    found = tags.tags_of(call.params["resourceArn"])
     return {"tags": [{"key": key, "value": value} for key, value in found.items()]}

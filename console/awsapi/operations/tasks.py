@@ -6,36 +6,39 @@ from typing import TYPE_CHECKING, Any
 
 from console import quotas
 from console.awsapi.operations.call import Call, Later
-from console.errors import ActivityWorkerLimitExceeded
-from console.store import activities, claims, endings, handout, hints
+from console.errors import ErrorCode, ServiceError
+from console.store.db import signals
+from console.store.tasks import activities, claim, complete, handover
 
 if TYPE_CHECKING:
-    from console.store.pending import Pending
+    from console.store.db.pending import Pending
 
 _LONG_POLL_S = 60.0  # AWS: "the maximum time the service will hold on to the request"
 
 
 def get_activity_task(call: Call) -> Later:
     """GetActivityTask: waits up to a minute for work, holding no thread."""
-    activity = activities.get(call.project, call.params["activityArn"])
+    activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
-    most = quotas.of(call.project.name).activity_pollers
-    if hints.listening(("activity", activity.arn)) >= most:
-        raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
-    taken: list[claims.Work] = []
+    most = quotas.quotas_of(call.project.name).activity_pollers
+    if signals.subscribers(("activity", activity.arn)) >= most:
+        raise ServiceError(
+            ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
+        )
+    taken: list[claim.Work] = []
 
-    def given(work: claims.Work | None) -> dict[str, Any] | None:
+    def given(work: claim.Work | None) -> dict[str, Any] | None:
         if work is None:
             return None
         taken.append(work)
         return {"taskToken": work.token, "input": work.input}
 
     def look() -> Pending[dict[str, Any] | None] | None:
-        taking = handout.taking(activity.arn, worker)
+        taking = handover.taking(activity.arn, worker)
         return None if taking is None else taking.then(given)
 
     def undo() -> None:
-        claims.put_back(taken[-1])
+        claim.put_back(taken[-1])
 
     topic = ("activity", activity.arn)
     return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
@@ -44,18 +47,18 @@ def get_activity_task(call: Call) -> Later:
 def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
-    return endings.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
+    return complete.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
 
 
 def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
-    return endings.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
+    return complete.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
 
 
 def heartbeat(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskHeartbeat."""
-    return endings.beating(call.params["taskToken"], call.project).then(_empty)
+    return complete.beating(call.params["taskToken"], call.project).then(_empty)
 
 
 def _empty(_: None) -> dict[str, Any]:

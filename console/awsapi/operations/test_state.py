@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console import trials
+from console import test_state
 
 if TYPE_CHECKING:
     from console.awsapi.operations.call import Call
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 def try_state(call: Call) -> dict[str, Any]:
     """TestState."""
-    return trials.try_state(call.principal, call.region, call.params)
+    return test_state.try_state(call.principal, call.region, call.params)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
-from console.store import machines, versions
+from console.store.machines import machines, versions
 
 if TYPE_CHECKING:
     from console.models import Alias, Version
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def publish(call: Call) -> dict[str, Any]:
     """PublishStateMachineVersion."""
     version = versions.publish(
-        machines.get(call.project, call.params["stateMachineArn"]),
+        machines.get_machine(call.project, call.params["stateMachineArn"]),
         description=call.params.get("description") or "",
         revision_id=call.params.get("revisionId"),
         actor=call.actor,
@@ -32,7 +32,7 @@ def delete_version(call: Call) -> dict[str, Any]:
 
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
-    machine = machines.get(call.project, call.params["stateMachineArn"])
+    machine = machines.get_machine(call.project, call.params["stateMachineArn"])
     before = paging.position(call, call.params) or 0
     rows = versions.list_versions(machine, before=before, limit=paging.size(call.params) + 1)
     return paging.page(call, "stateMachineVersions", rows, _version, lambda row: row.number)

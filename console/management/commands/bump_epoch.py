@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from console.store import epoch
+from console.store.db import epoch
 
 
 class Command(BaseCommand):

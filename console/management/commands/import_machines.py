@@ -14,8 +14,8 @@ from console import arns
 from console.errors import ServiceError
 from console.execution_rights import UNKNOWN
 from console.models import Project, StateMachine
-from console.store import machines, tags
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.machines import machines, tags
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -87,5 +87,5 @@ def _put(project: Project, one: dict[str, Any], number: int) -> str:
     else:
         machines.update(there, actor=_ACTOR, **given)
     if one.get("tags"):
-        tags.put(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
+        tags.put_tags(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
     return f"{'created' if there is None else 'updated'} {arn}"

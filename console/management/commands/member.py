@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console.errors import ServiceError
 from console.models import Project, Role
-from console.store import people
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.people import people
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

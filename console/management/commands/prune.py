@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from console import clock
 from console.metrics import rollups
 from console.models import Project
-from console.store import retention
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.executions import retention
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -11,7 +11,7 @@ from console import access, postgres
 from console.management.serving import allow, listen, load_samples, serve
 from console.management.team import one_at_a_time, prepare
 from console.management.watchdog import Pulse
-from console.store import hints
+from console.store.db import signals
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -37,15 +37,18 @@ class Command(BaseCommand):
         del args
         prepare()
         postgres.limit_statements()
-        from console.worker.bus import Bus, Ear  # its packages are checked for above
+        from console.worker.pg_signals import (  # its packages are checked for above
+            NotifyListener,
+            PgTransport,
+        )
         from console.worker.team import FROM_OUTSIDE
 
         listener = listen(options["host"], options["port"])
         allow(options["host"])
         with one_at_a_time():
             self._first_start(samples=options["samples"])
-        hints.carry_by(Bus(*FROM_OUTSIDE))
-        ear = Ear()
+        signals.use_transport(PgTransport(*FROM_OUTSIDE))
+        ear = NotifyListener()
         ear.start()
         Pulse().start()
         port = listener.getsockname()[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.web.shapes import Point
+    from console.web.graph.shapes import Point
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import graphviz
 
 from console.web.graph.diagram import Arrow, Curve, Drawn
-from console.web.shapes import LABEL_HEIGHT
+from console.web.graph.shapes import LABEL_HEIGHT
 
 if TYPE_CHECKING:
     from console.web.graph.diagram import Diagram
-    from console.web.shapes import Point
+    from console.web.graph.shapes import Point
 
 _POINTS = 72  # an inch; a point is a pixel here
 _GRAPH = {"rankdir": "TB", "nodesep": "0.4", "ranksep": "0.45", "outputorder": "nodesfirst"}

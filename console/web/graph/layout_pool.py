@@ -26,7 +26,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from console.management.processor import allowed
+from console.management.cpu_affinity import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from console.web.graph.diagram import Diagram
-    from console.web.shapes import Point
+    from console.web.graph.shapes import Point
 
 # Pixels: the widest row, between two boxes, between two rows, from a row to the way of its arrows,
 # between two lanes.

@@ -18,9 +18,9 @@ from django.utils.safestring import SafeString, mark_safe
 from console import clock
 from console.integrations import redaction
 from console.models import StateMachine
-from console.store import imports, redrive
-from console.web import columns, commands, words
-from console.web.page import yard
+from console.store.executions import imports, redrive
+from console.web.core import cli_commands, columns, formatting
+from console.web.core.scope import scope_of
 
 if TYPE_CHECKING:
     from django.template import Context
@@ -67,18 +67,18 @@ def query(context: Context, **changes: Any) -> str:
 def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
-    here = yard(request)
+    here = scope_of(request)
     if isinstance(what, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
-        return {"commands": commands.of_machine(request, here, what, text)}
+        return {"commands": cli_commands.of_machine(request, here, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
     scenario, share = (
         href(context, view, machine_name(what), what.name)
         for view in ("execution-scenario", "share")
     )
     return {
-        "commands": commands.of_execution(request, here, what),
+        "commands": cli_commands.of_execution(request, here, what),
         "export": export,
         "scenario": scenario,
         "share": share if here.may("SharePicture") and what.imported_ms is None else "",
@@ -129,9 +129,9 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
     flags = (" data-precise" if precise else "") + (" data-bare" if bare else "")
     return format_html(
         '<time datetime="{}"{}>{}{}</time>',
-        words.iso(milliseconds),
+        formatting.iso_text(milliseconds),
         SafeString(flags),
-        words.clock(milliseconds, precise=precise),
+        formatting.clock(milliseconds, precise=precise),
         "" if bare else " UTC",
     )
 
@@ -139,7 +139,7 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
 @register.filter
 def duration(milliseconds: int | None) -> str:
     """Write a span of time."""
-    return "-" if milliseconds is None else words.duration(milliseconds)
+    return "-" if milliseconds is None else formatting.duration(milliseconds)
 
 
 @register.simple_tag(takes_context=True)
@@ -150,14 +150,14 @@ def since(context: Context, milliseconds: int) -> SafeString:
     if past is None and execution is not None and execution.imported_ms is not None:
         past = execution.stop_ms
     if past is not None:
-        return format_html("{} so far", words.duration(past - milliseconds))
+        return format_html("{} so far", formatting.duration(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
 
 
 @register.filter
 def name(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
-    return format_html("<bdi>{}</bdi>", words.visible(text))
+    return format_html("<bdi>{}</bdi>", formatting.visible(text))
 
 
 @register.filter
@@ -169,7 +169,7 @@ def exact(text: str) -> SafeString:
 @register.filter
 def visible(text: str | None) -> str:
     """Make control characters visible."""
-    return words.visible(text or "")
+    return formatting.visible(text or "")
 
 
 @register.filter
@@ -204,9 +204,9 @@ def redrive_refusal(execution: Execution) -> str:
 
 
 @register.filter
-def execution_status(status: str) -> words.Status:
+def execution_status(status: str) -> formatting.Status:
     """Return tone and word of an execution's status."""
-    return words.EXECUTION[status]
+    return formatting.EXECUTION[status]
 
 
 @register.filter
@@ -235,13 +235,13 @@ def original_arn(execution: Execution) -> str:
 @register.filter
 def ago(milliseconds: int) -> str:
     """Write how long ago a moment was."""
-    return words.duration(clock.now_ms() - milliseconds)
+    return formatting.duration(clock.now_ms() - milliseconds)
 
 
 @register.filter
 def left(milliseconds: int) -> str:
     """Write how long it is until a moment."""
-    return words.duration(milliseconds - clock.now_ms())
+    return formatting.duration(milliseconds - clock.now_ms())
 
 
 @register.filter

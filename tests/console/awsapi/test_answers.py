@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution
-from console.store import logs
+from console.store.machines import log_groups
 from tests.console.awsapi.world import (
     ACCOUNT,
     FAIL,
@@ -253,7 +253,9 @@ def everything_at_once() -> dict[str, Any]:
     return {"StartAt": "Begin", "States": {"Begin": begin, "All": all_}}
 
 
-PROCESSOR = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+PROCESSOR: dict[str, Any] = {
+    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+}
 ITERATION = {
     "StartAt": "Which",
     "States": {
@@ -330,7 +332,7 @@ def test_every_field_is_answered(world: World, worker: Embedded, settings: Any) 
     """Over these calls, each member of each answer of the model has been there."""
     del worker
     settings.STEPYARD_FUNCTIONS = {name: f"{__name__}:{name}" for name in ("good", "bad", "slow")}
-    logs.create_group(world.principal.project, "us-east-1", "/all")
+    log_groups.create_group(world.principal.project, "us-east-1", "/all")
     wanted = {
         action: set(described(MODEL.operation_model(action).output_shape))
         for action in MODEL.operation_names

@@ -8,7 +8,7 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution
-from console.store import logs
+from console.store.machines import log_groups
 from tests.console.awsapi.world import FAIL, MAP, World, definition
 from tests.console.store.helpers import PASS, ROLE, drain, ended
 
@@ -54,7 +54,7 @@ def test_diagnostics_are_cut_where_that_is_asked_for(world: World) -> None:
 
 def test_configurations_are_kept_and_returned(world: World) -> None:
     """Of a machine as it is, of one that was changed, and of the one that an execution ran."""
-    logs.create_group(world.principal.project, "us-east-1", "/calls")
+    log_groups.create_group(world.principal.project, "us-east-1", "/calls")
     given: dict[str, Any] = {
         "loggingConfiguration": LOGGING,
         "tracingConfiguration": {"enabled": True},

@@ -9,13 +9,13 @@ import pytest
 
 from console import access
 from console.awsapi import services, shapes
-from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations.call import Call
-from console.errors import ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
-from console.store import rules
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import rules
 from tests.console.store.helpers import PASS, create
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -177,7 +177,7 @@ def test_wrong_targets_are_refused_by_themselves(project: Project) -> None:
 
 def test_what_is_not_served_says_so(project: Project) -> None:
     """An action that the model has and we have not."""
-    with pytest.raises(UnknownOperation, match="not served yet"):
+    with raises_code(ErrorCode.UnknownOperationException, match="not served yet"):
         ask(project, "CreateEventBus", Name="x")
 
 
@@ -193,14 +193,14 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
 ) -> None:
     """Between reading it and writing it: told as if it had never been there."""
     ask(project, "PutRule", Name="r", EventPattern=PATTERN)
-    read = rules.get
+    read = rules.get_rule
 
     def gone(*args: Any) -> EventRule:
         rule = read(*args)
         EventRule.objects.filter(pk=rule.pk).delete()
         return rule
 
-    monkeypatch.setattr(rules, "get", gone)
+    monkeypatch.setattr(rules, "get_rule", gone)
     assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"
 
 

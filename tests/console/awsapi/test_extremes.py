@@ -12,9 +12,9 @@ from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
 from console.errors import ServiceError
 from console.models import Execution, MapRun, TaskRow
-from console.store import map_runs
-from console.store.audit import Actor
-from console.store.pending import Pending, settled
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending, settled
+from console.store.map_runs import map_runs
 from tests.console.awsapi.world import MAP, World, definition
 from tests.console.store.helpers import PASS, REGION, ROLE, drain
 from tests.extremes import NUMBERS

@@ -15,11 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from console import access
 from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws
-from console.masking import hiding
+from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
-from console.store import masks, people
-from console.store.audit import Actor
-from console.store.writer import is_embedded
+from console.store.db.audit import Actor
+from console.store.db.writer import is_embedded
+from console.store.people import masks, people
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.test_masking import PATHS, SECRETS, logged, mask, taken_everywhere
 from tests.loops import looped
@@ -206,13 +206,13 @@ def test_a_long_masked_history_does_not_stop_the_event_loop(
     mask(project)
     found = start(create(project, WAIT), {"password": "canary-one"}, "x")
     where = []
-    family = hiding._family
+    family = masked_execution._family
 
     def note(numbers: Any) -> Any:
         where.append(threading.current_thread())
         return family(numbers)
 
-    monkeypatch.setattr(hiding, "_family", note)
+    monkeypatch.setattr(masked_execution, "_family", note)
     viewer = caller("viewer")
     viewer.ask("DescribeExecution", executionArn=found.arn)
     assert where
@@ -315,7 +315,7 @@ def test_changed_paths_count_at_once(
 ) -> None:
     """A key that was used a moment ago is read anew, with its project."""
     viewer = caller("viewer")
-    masks.put(project, [], BY)
+    masks.put_paths(project, [], BY)
     assert SECRETS[0] in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))
-    masks.put(project, PATHS.splitlines(), BY)
+    masks.put_paths(project, PATHS.splitlines(), BY)
     assert SECRETS[0] not in json.dumps(viewer.ask("DescribeExecution", executionArn=run.arn))

@@ -10,13 +10,13 @@ from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call, Later
 from console.models import Execution, Membership, Project, Role, StateMachine
-from console.store.audit import Actor
-from console.store.pending import Pending
+from console.store.db.audit import Actor
+from console.store.db.pending import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service()
 ACCOUNT = "arn:aws:states:us-east-1:123456789012"
-MAP = {
+MAP: dict[str, Any] = {
     "StartAt": "M",
     "States": {
         "M": {
@@ -32,8 +32,14 @@ MAP = {
         }
     },
 }
-FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}}}
-REFERS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Assign": {"v": 1}, "Next": "Q"}}}
+FAIL: dict[str, Any] = {
+    "StartAt": "F",
+    "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}},
+}
+REFERS: dict[str, Any] = {
+    "StartAt": "P",
+    "States": {"P": {"Type": "Pass", "Assign": {"v": 1}, "Next": "Q"}},
+}
 REFERS["States"]["Q"] = {"Type": "Pass", "Parameters": {"x.$": "$v"}, "End": True}
 
 

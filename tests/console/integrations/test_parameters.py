@@ -10,7 +10,7 @@ import pytest
 import engine
 from console.integrations import parameters
 from console.models import TaskRow
-from console.web import scenario
+from console.web.test_state import scenario
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_nothing_is_scheduled(project: Project, pattern: str) -> None:
     )
     assert 'must be an INTEGER, got "soon"' in ended.cause
     assert not TaskRow.objects.exists()
-    played = engine.replay(json.dumps(scenario.of(ended)), None, parameters.unusable)
+    played = engine.replay(json.dumps(scenario.scenario_of(ended)), None, parameters.unusable)
     assert pattern or played == []  # a token is another one when it is played again
 
 

@@ -14,10 +14,13 @@ from django.test.utils import CaptureQueriesContext
 import engine
 from console import access
 from console.awsapi import services
+from console.errors import ErrorCode
 from console.logs import lines, read, streams
 from console.models import Execution, HistoryEvent, LogGroup, Project, Role
-from console.store import executions, logs, machines, redrive
+from console.store.executions import executions, redrive
+from console.store.machines import log_groups, machines
 from tests.console.store.helpers import REGION, ROLE, drain
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -47,7 +50,7 @@ def machine(project: Project, definition: str, name: str = "logging") -> StateMa
 
 def group(project: Project) -> LogGroup:
     """Return the group of the tests."""
-    return logs.get_group(project, REGION, GROUP)
+    return log_groups.get_group(project, REGION, GROUP)
 
 
 def only_stream(project: Project) -> streams.Stream:
@@ -115,9 +118,9 @@ def test_another_project_has_its_own_groups_and_streams(project: Project) -> Non
     """A group of the same name elsewhere has none of our streams, nor finds one by its name."""
     drain(executions.start(machine(project, PASSES), input="{}"))
     other = Project.objects.create(name="other", account_id="210987654321")
-    with pytest.raises(logs.GroupMissing):
-        logs.get_group(other, REGION, GROUP)
-    logs.create_group(other, REGION, GROUP)
+    with raises_code(ErrorCode.ResourceNotFoundException):
+        log_groups.get_group(other, REGION, GROUP)
+    log_groups.create_group(other, REGION, GROUP)
     theirs = group(other)
     assert list(streams.page(theirs)) == []
     assert streams.find(theirs, only_stream(project).name) is None

@@ -10,7 +10,8 @@ from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
-from console.store import activities, claims, deadlines, endings, executions
+from console.store.executions import executions
+from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -26,7 +27,7 @@ from tests.console.store.helpers import (
 )
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
 
@@ -115,7 +116,7 @@ def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
     later()
     rollups.keep()
     before = MetricMinute.objects.count()
-    assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False
+    assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False  # type: ignore[attr-defined]
     assert MetricMinute.objects.count() == before
     assert ServerFact.objects.get(name="metrics summed until").value != "0"
 
@@ -153,7 +154,7 @@ def test_one_machine_has_its_own_numbers(project: Project) -> None:
 
 
 def test_functions_are_counted_by_how_they_ended(
-    project: Project, worker: Any, settings: SettingsWrapper
+    project: Project, worker: Any, settings: Settings
 ) -> None:
     """Calls that succeed and that fail, with retries: each call counts once."""
     del worker
@@ -176,11 +177,11 @@ def test_functions_are_counted_by_how_they_ended(
 
 def test_activities_have_times_and_outcomes(project: Project) -> None:
     """Scheduled, started and succeeded once; the times add up."""
-    activities.create(project, ACTIVITY.split(":")[3], "work")
+    activities.create_activity(project, ACTIVITY.split(":")[3], "work")
     execution = drain(start(create(project, WORK)))
-    work = claims.take_activity_task(ACTIVITY, "me")
+    work = claim.take_activity_task(ACTIVITY, "me")
     assert work is not None
-    endings.succeed(work.token, "{}")
+    complete.succeed(work.token, "{}")
     drain(execution)
     names = [one for one in METRICS if one.startswith("Activit")]
     got = sums(project, *names, resource=ACTIVITY)
@@ -197,14 +198,14 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
     project: Project, column: str, counted: str
 ) -> None:
     """The history says States.Timeout of both clocks; the metrics tell them apart."""
-    activities.create(project, ACTIVITY.split(":")[3], "work")
+    activities.create_activity(project, ACTIVITY.split(":")[3], "work")
     work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=600, HeartbeatSeconds=60)
     execution = drain(start(create(project, work)))
-    taken = claims.take_activity_task(ACTIVITY, "me")
+    taken = claim.take_activity_task(ACTIVITY, "me")
     assert taken is not None
     drain(execution)
     TaskRow.objects.update(**{column: 1})
-    assert deadlines.expire([(execution.pk, taken.task)]) == 1
+    assert expiry.expire([(execution.pk, taken.task)]) == 1
     drain(execution)
     names = ("ActivitiesHeartbeatTimedOut", "ActivitiesTimedOut", "ActivitiesFailed")
     got = sums(project, *names, resource=ACTIVITY)

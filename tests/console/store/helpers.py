@@ -16,7 +16,8 @@ from console.models import (
     Project,
     StateMachine,
 )
-from console.store import executions, machines, runs
+from console.store.executions import executions, step
+from console.store.machines import machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def start(machine: StateMachine, data: Any = None, name: str | None = None) -> E
 
 def drain(execution: Execution) -> Execution:
     """Step an execution, in this thread, until it can go no further; return it anew."""
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     return Execution.objects.get(pk=execution.pk)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution, Timer, TokenBucket
-from console.store import pace
+from console.store.state import transition_rate
 from tests.console.store.helpers import types
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ def entered(execution: Execution) -> int:
 def held(execution: Execution) -> list[str]:
     """Return the timers of an execution that say when tokens are there."""
     return [
-        one.name for one in Timer.objects.filter(execution=execution) if pace.is_token(one.name)
+        one.name
+        for one in Timer.objects.filter(execution=execution)
+        if transition_rate.is_token(one.name)
     ]
 
 
 def left(project: Project) -> float:
     """Return what the bucket holds."""
-    return TokenBucket.objects.get(project=project, name=pace.BUCKET).tokens
+    return TokenBucket.objects.get(project=project, name=transition_rate.BUCKET).tokens

@@ -8,8 +8,8 @@ import pytest
 
 from console import clock
 from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
-from console.store import bulk, executions, redrive
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.executions import bulk, executions, redrive
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def test_a_crash_at_any_commit_repeats_nothing(
     if action != "stop":
         chosen = [drain(one) for one in chosen]
     job = begin(project, action, chosen)
-    real = bulk.write
+    real = bulk.write  # type: ignore[attr-defined]
     crashes = iter([False, True] * 4)
 
     class Killed(BaseException):

@@ -9,8 +9,10 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, RunRow, StateMachine, TaskRow
-from console.store import children, claims, executions, switches, tags
-from console.worker import delivery
+from console.store.executions import children, executions
+from console.store.machines import machine_options, tags
+from console.store.tasks import claim
+from console.worker import task_delivery
 from tests.console.store.helpers import WAIT, create, drain, one, start, types
 
 if TYPE_CHECKING:
@@ -26,13 +28,13 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
     definition = one("Start", Type="Task", Resource=CALL + suffix, Parameters=arguments)
     machine = create(project, definition, "parent")
     if policy:
-        tags.put(machine.arn, {switches.CHILD_POLICY: policy})
+        tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: policy})
     return machine
 
 
-def called(parent: Execution) -> claims.Work:
+def called(parent: Execution) -> claim.Work:
     """Take the parent's call, as the worker does before it makes it."""
-    work = claims.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
+    work = claim.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
     assert work is not None
     return work
 
@@ -48,7 +50,7 @@ def child_of(project: Project, name: str) -> Execution:
 def swept() -> None:
     """Do what the sweeper does."""
     for number in children.to_end():
-        children.end(number)
+        children.end_child(number)
 
 
 def status(execution: Execution) -> str:
@@ -80,7 +82,7 @@ def test_terminate_finds_a_child_by_its_own_name(project: Project) -> None:
     machine = parent_of(project, "terminate", Name="mine")
     text = machine.definition.text.replace(":child", ":child:1#Case")
     parent = start(create(project, json.loads(text), "versioned"))
-    tags.put(parent.state_machine_arn, {switches.CHILD_POLICY: "terminate"})
+    tags.put_tags(parent.state_machine_arn, {machine_options.CHILD_POLICY: "terminate"})
     drain(parent)
     RunRow.objects.filter(pk=parent.pk).update(children_end=True)
     called(parent)
@@ -123,7 +125,7 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
     """The stop of the job is asked for once, as AWS does, unless the machine says otherwise."""
     from console import integrations
     from console.integrations.outcome import Succeeded
-    from console.store import jobs
+    from console.store.tasks import jobs
 
     asks: list[str] = []
 
@@ -138,7 +140,7 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
     jobs.submit(parent.pk, work.task, "{}", '{"ask": {}}', 10)
     drain(parent)
     executions.stop(parent)
-    delivery.cancel(parent.pk, work.task)
+    task_delivery.cancel(parent.pk, work.task)
     assert len(asks) == asked
 
 
@@ -146,5 +148,5 @@ def test_a_policy_that_is_none_is_refused(project: Project) -> None:
     """The words say what there is."""
     machine = parent_of(project)
     with pytest.raises(ValidationException, match="wanted one of abandon, requestCancel"):
-        tags.put(machine.arn, {switches.CHILD_POLICY: "explode"})
-    assert switches.of_machine(machine.arn)[switches.CHILD_POLICY] == "requestCancel"
+        tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: "explode"})
+    assert machine_options.of_machine(machine.arn)[machine_options.CHILD_POLICY] == "requestCancel"

@@ -8,7 +8,8 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, TaskRow
-from console.store import activities, claims, clocks, deadlines, tags
+from console.store.machines import tags
+from console.store.tasks import activities, claim, expiry, timeouts
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -28,8 +29,8 @@ YEAR_MS = 365 * 24 * 3_600_000
 
 def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Execution, TaskRow]:
     """Return an execution at the task of an activity with these tags, and its row."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": value for clock, value in said.items()})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": value for clock, value in said.items()})
     definition = one("A", Type="Task", Resource=ACTIVITY, **state)
     execution = start(create(project, definition))
     drain(execution)
@@ -38,7 +39,7 @@ def task(project: Project, said: dict[str, str], **state: Any) -> tuple[Executio
 
 def taken() -> TaskRow:
     """Let a worker take the task; return its row."""
-    assert claims.take_activity_task(ACTIVITY, "w") is not None
+    assert claim.take_activity_task(ACTIVITY, "w") is not None
     return TaskRow.objects.get()
 
 
@@ -95,21 +96,21 @@ def test_no_clock_lasts_longer_than_a_year(project: Project) -> None:
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "none", "123456789", "٣"])
 def test_a_tag_that_says_no_time_is_refused(project: Project, value: str) -> None:
     """With the words of what is wanted; nothing is stored."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     with pytest.raises(ValidationException, match="wanted a number of seconds"):
-        tags.put(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
-    assert tags.of(ACTIVITY) == {}
+        tags.put_tags(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
+    assert tags.tags_of(ACTIVITY) == {}
 
 
 def test_a_task_that_nobody_took_times_out(project: Project) -> None:
     """The history has AWS's event without a start; no worker gets it, and the row says why."""
     execution, _ = task(project, {"scheduleToStart": "10"})
     late(execution)
-    assert claims.take_activity_task(ACTIVITY, "w") is None
+    assert claim.take_activity_task(ACTIVITY, "w") is None
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.Timeout")
     assert types(execution)[2:4] == ["ActivityScheduled", "ActivityTimedOut"]
-    assert TaskRow.objects.get().clock == clocks.SCHEDULE_TO_START
+    assert TaskRow.objects.get().clock == timeouts.SCHEDULE_TO_START
     assert_nothing_wrong()
 
 
@@ -117,9 +118,9 @@ def test_a_missed_heartbeat_is_named(project: Project) -> None:
     """The row says heartbeat though another clock was running."""
     execution, _ = task(project, {"heartbeat": "5", "startToClose": "50"})
     row = taken()
-    assert row.clock == clocks.START_TO_CLOSE
+    assert row.clock == timeouts.START_TO_CLOSE
     late(execution, "heartbeat_due_ms")
-    assert TaskRow.objects.get().clock == clocks.HEARTBEAT
+    assert TaskRow.objects.get().clock == timeouts.HEARTBEAT
     assert drain(execution).status == "FAILED"
 
 
@@ -140,9 +141,9 @@ def test_a_new_attempt_has_new_clocks(project: Project) -> None:
 def late(execution: Execution, column: str = "timeout_due_ms") -> None:
     """Let a clock of the open task run out."""
     row = TaskRow.objects.get(execution=execution)
-    assert deadlines.expire([(execution.pk, row.task)]) == 0
+    assert expiry.expire([(execution.pk, row.task)]) == 0
     TaskRow.objects.filter(task=row.task).update(**{column: 1})
-    assert deadlines.expire([(execution.pk, row.task)]) == 1
+    assert expiry.expire([(execution.pk, row.task)]) == 1
 
 
 def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None:
@@ -155,7 +156,7 @@ def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None
 def test_a_task_of_before_is_not_touched_by_a_new_tag(project: Project) -> None:
     """The clocks of a task are those of when it was scheduled."""
     _, row = task(project, {})
-    tags.put(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
+    tags.put_tags(ACTIVITY, {"stepyard:startToCloseTimeout": "1"})
     assert left(taken(), row.scheduled_ms) == (YEAR_MS, "year")
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from console import errors
+from console.errors import ErrorCode
 from console.models import (
     Execution,
     HistoryEvent,
@@ -17,9 +17,11 @@ from console.models import (
     StateMachine,
     Timer,
 )
-from console.store import executions, history, redrive, runs
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import executions, redrive, step
+from console.store.state import history
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
+from tests.refusals import raises_code
 
 
 def test_start_commits_all_it_needs_at_once(project: Project) -> None:
@@ -36,10 +38,10 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
     machine = create(project, WAIT)
     first = start(machine, {"a": 1}, "x")
     assert start(machine, {"a": 1}, "x").pk == first.pk
-    with pytest.raises(errors.ExecutionAlreadyExists):
+    with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 2}, "x")
     executions.stop(first)
-    with pytest.raises(errors.ExecutionAlreadyExists):
+    with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 1}, "x")
 
 
@@ -58,7 +60,7 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
 )
 def test_bad_input_is_refused(project: Project, text: str, words: str) -> None:
     """Input must be JSON as AWS takes it, and say what is wrong if not."""
-    with pytest.raises(errors.InvalidExecutionInput) as caught:
+    with raises_code(ErrorCode.InvalidExecutionInput) as caught:
         executions.start(create(project, PASS), input=text)
     assert words in caught.value.message
 
@@ -93,13 +95,13 @@ def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
 def test_a_late_step_writes_nothing(project: Project) -> None:
     """Whoever loaded an older version of a run is fenced off, and no event is doubled."""
     execution = start(create(project, PASS))
-    loaded = runs.take(execution.pk)
+    loaded = step.take(execution.pk)
     assert loaded is not None
     drain(execution)
     before = types(execution)
-    made = runs.advance(loaded)
-    with pytest.raises(runs.Fenced):
-        write(lambda: runs.commit(loaded, made))
+    made = step.advance(loaded)
+    with pytest.raises(step.Fenced):
+        write(lambda: step.commit(loaded, made))
     assert types(execution) == before
 
 
@@ -109,19 +111,19 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
     states["S1500"] = {"Type": "Succeed"}
     execution = start(create(project, {"StartAt": "S0", "States": states}))
 
-    def step() -> None:
+    def step_often() -> None:
         from django.db import connection
 
         for _ in range(200):
             try:
-                runs.step(execution.pk)
-            except runs.Fenced:
+                step.step(execution.pk)
+            except step.Fenced:
                 continue
             if Execution.objects.get(pk=execution.pk).status != "RUNNING":
                 break
         connection.close()
 
-    threads = [threading.Thread(target=step) for _ in range(16)]
+    threads = [threading.Thread(target=step_often) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -186,5 +188,5 @@ def test_a_start_is_stored_when_it_is_written(project: Project) -> None:
     assert starting.now() == Execution.objects.get()
     late = executions.starting(machine, name="y")
     StateMachine.objects.update(status="DELETING")
-    with pytest.raises(errors.StateMachineDeleting):
+    with raises_code(ErrorCode.StateMachineDeleting):
         late.now()

@@ -8,9 +8,10 @@ import pytest
 
 import engine
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
-from console.store import executions, failures, inbox, redrive, runs
-from console.store.texts import storable
-from console.store.writer import write
+from console.store.db.texts import storable
+from console.store.db.writer import write
+from console.store.executions import engine_failures, executions, redrive, step
+from console.store.state import inbox
 from tests.console.store.helpers import (
     PASS,
     WAIT,
@@ -27,7 +28,7 @@ def test_three_failed_steps_end_it(project: Project) -> None:
     """FAILED with States.Runtime and the reason."""
     execution = start(create(project, WAIT))
     error = ValueError("boom")
-    assert [failures.note(execution.pk, error) for _ in range(3)] == [True, True, False]
+    assert [engine_failures.note(execution.pk, error) for _ in range(3)] == [True, True, False]
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     assert "ValueError: boom" in str(execution.cause)
@@ -38,7 +39,7 @@ def test_a_good_step_forgives(project: Project) -> None:
     """Only failures in a row count."""
     execution = start(create(project, WAIT))
     for _ in range(2):
-        failures.note(execution.pk, ValueError("boom"))
+        engine_failures.note(execution.pk, ValueError("boom"))
     drain(execution)
     assert RunRow.objects.get().failures == 0
 
@@ -46,9 +47,9 @@ def test_a_good_step_forgives(project: Project) -> None:
 def test_an_attempt_is_counted_once(project: Project) -> None:
     """Before it is made or when it raised; a good step forgives both."""
     execution = start(create(project, WAIT))
-    assert failures.may_try(execution.pk)
-    assert failures.note(execution.pk, ValueError("boom"), counted=True)
-    assert failures.note(execution.pk, ValueError("boom"))
+    assert engine_failures.may_try(execution.pk)
+    assert engine_failures.note(execution.pk, ValueError("boom"), counted=True)
+    assert engine_failures.note(execution.pk, ValueError("boom"))
     assert RunRow.objects.get().failures == 2
     drain(execution)
     assert RunRow.objects.get().failures == 0
@@ -61,13 +62,13 @@ def test_who_is_overtaken_does_not_end_it(
     execution = start(create(project, WAIT))
     drain(execution)
     for _ in range(2):
-        failures.note(execution.pk, ValueError("boom"))
+        engine_failures.note(execution.pk, ValueError("boom"))
 
     def overtaken(*arguments: object) -> None:
-        raise runs.Fenced
+        raise step.Fenced
 
-    monkeypatch.setattr(failures, "_by_the_engine", overtaken)
-    assert failures.note(execution.pk, ValueError("boom"))
+    monkeypatch.setattr(engine_failures, "_by_the_engine", overtaken)
+    assert engine_failures.note(execution.pk, ValueError("boom"))
 
 
 @pytest.mark.parametrize("broken", ["snapshot", "message"])
@@ -83,11 +84,11 @@ def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str
         InboxMessage.objects.create(
             execution=execution, kind="TaskSucceeded", body="{}", created_ms=0
         )
-    runs.kept_runs.forget(execution.pk)
+    step.kept_runs.forget(execution.pk)  # type: ignore[attr-defined]
     for _ in range(3):
         with pytest.raises((ValueError, TypeError)) as caught:
-            runs.step(execution.pk)
-        failures.note(execution.pk, caught.value)
+            step.step(execution.pk)
+        engine_failures.note(execution.pk, caught.value)
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     assert types(execution)[-1] == "ExecutionFailed"
@@ -106,7 +107,7 @@ def test_what_was_to_be_redriven_says_so_before_it_is_ended(
     if broken:
         RunRow.objects.update(snapshot="broken")
     for _ in range(3):
-        failures.note(execution.pk, ValueError("boom"))
+        engine_failures.note(execution.pk, ValueError("boom"))
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     ends = ["ExecutionAborted", "ExecutionRedriven", "ExecutionFailed"]
@@ -155,7 +156,7 @@ def write_newer(execution: Execution) -> str:
     row = RunRow.objects.get(pk=execution.pk)
     later = json.loads(row.snapshot) | {"format": 1_000_000, "lanes": []}
     RunRow.objects.filter(pk=execution.pk).update(snapshot=json.dumps(later))
-    runs.kept_runs.forget(execution.pk)
+    step.kept_runs.forget(execution.pk)  # type: ignore[attr-defined]
     return json.dumps(later)
 
 
@@ -167,10 +168,10 @@ def test_what_a_later_version_wrote_is_left_alone(project: Project) -> None:
     write(lambda: inbox.post(execution.pk, engine.Stop()))
     for _ in range(5):
         with pytest.raises(engine.NewerFormat) as caught:
-            runs.step(execution.pk)
-        assert failures.note(execution.pk, caught.value) is False
-        assert failures.may_try(execution.pk)
-        assert failures.note(execution.pk, caught.value, counted=True) is False
+            step.step(execution.pk)
+        assert engine_failures.note(execution.pk, caught.value) is False
+        assert engine_failures.may_try(execution.pk)
+        assert engine_failures.note(execution.pk, caught.value, counted=True) is False
     row = RunRow.objects.get()
     assert (row.snapshot, row.failures, row.version) == (snapshot, 0, 1)
     execution.refresh_from_db()
@@ -190,7 +191,7 @@ def test_a_message_of_a_later_version_is_left_alone(project: Project, kind: str,
     drain(execution)
     InboxMessage.objects.create(execution_id=execution.pk, kind=kind, body=body, created_ms=1)
     with pytest.raises(engine.NewerFormat, match=f"{kind}: a later version"):
-        runs.step(execution.pk)
+        step.step(execution.pk)
     assert InboxMessage.objects.count() == 1
 
 
@@ -200,9 +201,9 @@ def test_what_failed_before_is_not_ended_in_a_later_versions_place(project: Proj
     drain(execution)
     write_newer(execution)
     write(lambda: inbox.post(execution.pk, engine.Stop()))
-    RunRow.objects.update(failures=failures.MAX_FAILURES - 1)
+    RunRow.objects.update(failures=engine_failures.MAX_FAILURES - 1)
     with pytest.raises(engine.NewerFormat) as caught:
-        failures.may_try(execution.pk)
-    failures.note(execution.pk, caught.value, counted=True)
+        engine_failures.may_try(execution.pk)
+    engine_failures.note(execution.pk, caught.value, counted=True)
     execution.refresh_from_db()
     assert (execution.status, RunRow.objects.get().failures) == ("RUNNING", 2)

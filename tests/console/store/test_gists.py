@@ -12,8 +12,10 @@ from django.db import connection, transaction
 import engine
 from console import clock
 from console.models import Execution, Gist, HistoryEvent, Timer
-from console.store import columns, gists, hints, redrive, retention
-from console.worker.upkeep import Upkeep
+from console.store.db import signals
+from console.store.executions import redrive, retention
+from console.store.state import history_columns, history_digest
+from console.worker.maintenance import Maintenance
 from tests.console.store.helpers import PASS, create, drain, ended, start, types
 
 if TYPE_CHECKING:
@@ -47,21 +49,21 @@ LOOP = {
         "Look": {"Type": "Pass", "InputPath": "$.nothing", "End": True},
     },
 }
-TURNS = {"n": 0, "most": 5, "items": [1, 2]}
+TURNS: dict[str, Any] = {"n": 0, "most": 5, "items": [1, 2]}
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let histories be long from ten events on."""
-    monkeypatch.setattr(gists, "LONG", 10)
-    monkeypatch.setattr(gists, "STEP", 8)
+    monkeypatch.setattr(history_digest, "LONG", 10)
+    monkeypatch.setattr(history_digest, "STEP", 8)
 
 
 @pytest.fixture
 def told() -> Iterator[list[int]]:
     """Collect the executions whose histories were said to be long."""
     found: list[int] = []
-    end = hints.listen(("long",), found.append)
+    end = signals.subscribe(("long",), found.append)
     yield found
     end()
 
@@ -88,7 +90,7 @@ def listed(batches: Any) -> list[tuple[Any, ...]]:
 def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
     """Write events out as the table has them."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-    length = len(TURNS["items"])  # type: ignore[arg-type] - it is a list
+    length = len(TURNS["items"])
     return [
         (
             *(row.event_id, row.previous, row.at_ms, (row.type, row.state)),
@@ -101,13 +103,13 @@ def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
 def test_it_says_what_the_events_say(looped: Execution) -> None:
     """Whatever part is asked for, from a gist or from the events."""
     every = by_rows(looped)
-    assert listed(gists.read(looped.pk)) == every
-    gists.keep(looped.pk)
+    assert listed(history_digest.read(looped.pk)) == every
+    history_digest.keep(looped.pk)
     assert Gist.objects.get().last == len(every)
     for upto in range(1, len(every) + 1):
-        assert listed(gists.read(looped.pk, 0, upto)) == every[:upto]
-    assert listed(gists.read(looped.pk, 7, 12)) == every[7:12]
-    assert listed(gists.read(looped.pk, len(every))) == []
+        assert listed(history_digest.read(looped.pk, 0, upto)) == every[:upto]
+    assert listed(history_digest.read(looped.pk, 7, 12)) == every[7:12]
+    assert listed(history_digest.read(looped.pk, len(every))) == []
 
 
 def test_columns_come_in_order(looped: Execution) -> None:
@@ -118,32 +120,32 @@ def test_columns_come_in_order(looped: Execution) -> None:
     random.Random(4711).shuffle(rows)
     for row in rows:
         row.save(force_insert=True)
-    assert listed(filter(None, [columns.read(looped.pk)])) == every
+    assert listed(filter(None, [history_columns.read(looped.pk)])) == every
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-        assert listed(filter(None, [columns.read(looped.pk)])) == every
+        assert listed(filter(None, [history_columns.read(looped.pk)])) == every
         transaction.set_rollback(True)  # other tests' planners know nothing of it
 
 
 def test_names_may_have_the_mark_in_them(looped: Execution) -> None:
     """What the columns are parted by is no trap."""
     HistoryEvent.objects.filter(execution_id=looped.pk, state="Count").update(state="Co\x1fnt")
-    assert listed(gists.read(looped.pk)) == by_rows(looped)
-    gists.keep(looped.pk)
-    assert listed(gists.read(looped.pk)) == by_rows(looped)
+    assert listed(history_digest.read(looped.pk)) == by_rows(looped)
+    history_digest.keep(looped.pk)
+    assert listed(history_digest.read(looped.pk)) == by_rows(looped)
 
 
 def test_what_came_later_is_read_from_the_events(looped: Execution) -> None:
     """A redrive goes on after the gist, which grows when enough has come."""
-    gists.keep(looped.pk)
+    history_digest.keep(looped.pk)
     before = Gist.objects.get().last
     redrive.redrive(looped)
     drain(looped)
     every = by_rows(looped)
     assert len(every) > before
-    assert listed(gists.read(looped.pk)) == every
+    assert listed(history_digest.read(looped.pk)) == every
     body = bytes(Gist.objects.get().body)
-    gists.keep(looped.pk)  # too little has come
+    history_digest.keep(looped.pk)  # too little has come
     assert bytes(Gist.objects.get().body) == body
     fold(looped)
 
@@ -152,9 +154,9 @@ def fold(execution: Execution) -> engine.Trace:
     """Return a trace by the gist, which equals one by the events."""
     graph = engine.graph(engine.parse(execution.definition.text))
     by_outline, by_events = engine.Trace(graph), engine.Trace(graph)
-    for portion in gists.read(execution.pk):
+    for portion in history_digest.read(execution.pk):
         by_outline.take(portion)
-    whole: EventBatch | None = columns.read(execution.pk)
+    whole: EventBatch | None = history_columns.read(execution.pk)
     assert whole is not None
     by_events.take(whole)
     assert by_outline.counts() == by_events.counts()
@@ -165,7 +167,7 @@ def fold(execution: Execution) -> engine.Trace:
 
 def test_a_trace_goes_on_after_an_outline(looped: Execution) -> None:
     """Statuses, ways and counts are those of all events."""
-    gists.keep(looped.pk)
+    history_digest.keep(looped.pk)
     trace = fold(looped)
     assert trace.last == len(types(looped))
     assert trace.statuses()[trace.graph.by_name["Look"]] == "failed"
@@ -180,15 +182,15 @@ def test_long_histories_are_outlined_soon(project: Project, small: None, told: l
     assert execution.pk in told
     assert short.pk not in told
     assert not Gist.objects.exists()
-    upkeep = Upkeep()
+    upkeep = Maintenance()
     upkeep.history_grew(execution.pk)
     swept(upkeep)
     assert Gist.objects.get().last == len(types(execution))
 
 
-def swept(upkeep: Upkeep) -> None:
+def swept(upkeep: Maintenance) -> None:
     """Let upkeep do what it was told of."""
-    from console.store.workers import Share
+    from console.store.tasks.workers import Share
 
     upkeep.sweep(Share())
     upkeep.stop(5)
@@ -225,24 +227,24 @@ def test_a_running_one_is_outlined_as_it_grows(
 def test_who_reads_a_long_one_says_so(looped: Execution, told: list[int]) -> None:
     """What an earlier version wrote gets its gist when somebody has looked."""
     told.clear()
-    list(gists.read(looped.pk))
+    list(history_digest.read(looped.pk))
     assert told == [looped.pk]
-    gists.keep(looped.pk)
-    list(gists.read(looped.pk))
+    history_digest.keep(looped.pk)
+    list(history_digest.read(looped.pk))
     assert told == [looped.pk]
 
 
 def test_it_goes_with_its_execution(looped: Execution) -> None:
     """Nothing is left of it, and what was removed meanwhile gets none."""
-    gists.keep(looped.pk)
+    history_digest.keep(looped.pk)
     assert Gist.objects.exists()
     assert retention.prune(retention.Scope(clock.now_ms() + 1000)).executions == 1
-    gists.keep(looped.pk)
+    history_digest.keep(looped.pk)
     assert not Gist.objects.exists()
 
 
 def test_short_ones_have_none(project: Project) -> None:
     """A row is kept for those only that take long to read."""
     execution = drain(start(create(project, PASS)))
-    gists.keep(execution.pk)
+    history_digest.keep(execution.pk)
     assert not Gist.objects.exists()

@@ -8,7 +8,8 @@ import pytest
 from django.db import OperationalError
 
 from console.models import TaskRow
-from console.store import activities, handout, writer
+from console.store.db import writer
+from console.store.tasks import activities, handover
 from tests.console.store.helpers import create, drain, one, start
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
 
 def take() -> Any:
     """Take the oldest task for a worker."""
-    taking = handout.taking(ACTIVITY, "w")
+    taking = handover.taking(ACTIVITY, "w")
     return taking and taking.now()
 
 
 @pytest.fixture(autouse=True)
 def offered(project: Project) -> None:
     """One task of an activity is open."""
-    activities.create(project, "us-east-1", "work")
+    activities.create_activity(project, "us-east-1", "work")
     drain(start(create(project, one("A", Type="Task", Resource=ACTIVITY))))
 
 

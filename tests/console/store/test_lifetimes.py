@@ -10,7 +10,9 @@ import pytest
 
 from console import clock
 from console.models import Execution, HistoryEvent, ServerFact, Timer
-from console.store import activities, executions, lifetimes, machines, redrive
+from console.store.executions import executions, max_duration, redrive
+from console.store.machines import machines
+from console.store.tasks import activities
 from console.worker import Embedded
 from tests.console.store.helpers import (
     REGION,
@@ -36,7 +38,7 @@ LONG = WORK  # of an activity, which nobody does
 @pytest.fixture(autouse=True)
 def activity(project: Project) -> None:
     """Let there be the activity."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
 
 
 def deadlines(execution: Execution) -> list[int]:
@@ -48,13 +50,13 @@ def deadlines(execution: Execution) -> list[int]:
 def test_a_year_ends_an_execution_without_a_limit(project: Project, now: Clock) -> None:
     """A day before it gets its timer; at its year it times out, to the millisecond."""
     execution = drain(start(create(project, LONG)))
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     now.later(YEAR_S - 2 * DAY_S)
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     now.later(DAY_S)
-    assert lifetimes.arm_ends() == 1
+    assert max_duration.arm_ends() == 1
     assert deadlines(execution) == [execution.start_ms + YEAR_S * 1000]
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     now.later(DAY_S - 1)
     assert drain(execution).status == "RUNNING"
     now.later(2)
@@ -74,7 +76,7 @@ def test_a_longer_limit_is_a_year(project: Project, now: Clock) -> None:
     other = drain(executions.start(create(project, LONG, "b"), timeout_s=99_999_999))
     assert deadlines(other) == [other.start_ms + YEAR_S * 1000]
     now.later(YEAR_S + 1)
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     assert drain(execution).status == "TIMED_OUT"
     assert_nothing_wrong()
 
@@ -86,7 +88,7 @@ def test_what_an_earlier_version_started_ends_too(project: Project, now: Clock) 
     soon = drain(start(create(project, LONG | {"TimeoutSeconds": YEAR_S - 60}, "soon")))
     before = deadlines(soon)
     now.later(YEAR_S - 3600)
-    assert lifetimes.arm_ends() == 1
+    assert max_duration.arm_ends() == 1
     assert deadlines(late) == [late.start_ms + YEAR_S * 1000]
     assert deadlines(soon) == before
 
@@ -101,9 +103,9 @@ def test_a_redrive_starts_the_year_anew(project: Project, now: Clock) -> None:
     redrive.redrive(execution)
     execution = drain(execution)
     now.later(DAY_S)
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     now.later(YEAR_S - DAY_S)
-    assert lifetimes.arm_ends() == 1
+    assert max_duration.arm_ends() == 1
     assert deadlines(execution) == [(execution.redrive_ms or 0) + YEAR_S * 1000]
 
 
@@ -113,7 +115,7 @@ def test_what_has_ended_gets_no_timer(project: Project, now: Clock) -> None:
     executions.stop(execution)
     drain(execution)
     now.later(YEAR_S)
-    assert lifetimes.arm_ends() == 0
+    assert max_duration.arm_ends() == 0
     assert not Timer.objects.exists()
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
+from console import clock
 from console.models import LogGroup, LogRoute, StateMachine
-from console.store import logs, machines
+from console.store.machines import log_groups, machines
 from tests.console.store.helpers import PASS, REGION, ROLE, create
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def test_only_a_change_of_logging_makes_a_route(
 ) -> None:
     """A machine that never logged has none; another definition makes no second one."""
     times = iter(range(1_000, 2_000))
-    monkeypatch.setattr(machines.clock, "now_ms", lambda: next(times))
+    monkeypatch.setattr(clock, "now_ms", lambda: next(times))
     quiet = create(project, PASS, "quiet")
     machines.update(quiet, role_arn=f"{ROLE}2")
     assert routes() == []
@@ -75,4 +76,4 @@ def test_machines_from_before_get_their_routes(project: Project) -> None:
     importlib.import_module("console.migrations.0021_logs").note_routes(apps, None)
     assert routes() == [("/team/a", "FATAL")]
     assert LogRoute.objects.get().since_ms == LogGroup.objects.get().created_ms == 7
-    assert logs.get_group(project, REGION, "/team/a").deleted_ms is None
+    assert log_groups.get_group(project, REGION, "/team/a").deleted_ms is None

@@ -9,7 +9,8 @@ import pytest
 
 import engine
 from console.models import Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, claims, endings, losses, switches, tags
+from console.store.machines import machine_options, tags
+from console.store.tasks import activities, claim, complete, lost_calls
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -36,7 +37,7 @@ RETRY = [{"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 1, "MaxAttemp
 def own_name() -> Iterator[None]:
     """Give the process its usual name back."""
     yield
-    claims.work_as("")
+    claim.work_as("")
 
 
 def called(project: Project, policy: str, **more: Any) -> Execution:
@@ -44,10 +45,10 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
     machine = project.statemachine_set.filter(name=f"m-{policy}").first()
     machine = machine or create(project, one("T", **function("pay", **more)), f"m-{policy}")
     if policy:
-        tags.put(machine.arn, {switches.ON_WORKER_LOSS: policy})
+        tags.put_tags(machine.arn, {machine_options.ON_WORKER_LOSS: policy})
     execution = start(machine)
     drain(execution)
-    assert claims.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
+    assert claim.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
     return execution
 
 
@@ -55,55 +56,55 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
 def test_a_lost_call_is_made_again(project: Project, policy: str) -> None:
     """Without the switch nothing is lost, and the row counts how often it was sent."""
     execution = called(project, policy)
-    assert losses.take_up_all() == (0, 1)
+    assert lost_calls.recover_all() == (0, 1)
     row = TaskRow.objects.get()
-    assert (row.status, claims.claim(execution.pk, row.task) is not None) == ("scheduled", True)
+    assert (row.status, claim.claim(execution.pk, row.task) is not None) == ("scheduled", True)
     assert TaskRow.objects.get().dispatches == 2
 
 
 def test_a_call_that_must_not_be_made_twice_has_failed(project: Project) -> None:
     """States.TaskFailed with a cause that says what is not known; the history has it once."""
     execution = called(project, "fail")
-    assert losses.take_up_all() == (1, 0)
-    assert losses.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (1, 0)
+    assert lost_calls.recover_all() == (0, 0)
     task = TaskRow.objects.get().task
-    assert not endings.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
+    assert not complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.TaskFailed")
-    assert execution.cause == losses.UNKNOWN
+    assert execution.cause == lost_calls.UNKNOWN
     assert execution.cause.startswith("outcome unknown")
     ended = HistoryEvent.objects.get(execution=execution, type="LambdaFunctionFailed")
-    assert json.loads(ended.details) == {"error": "States.TaskFailed", "cause": losses.UNKNOWN}
+    assert json.loads(ended.details) == {"error": "States.TaskFailed", "cause": lost_calls.UNKNOWN}
     assert_nothing_wrong()
 
 
 def test_retry_may_still_make_it_again(project: Project) -> None:
     """Whoever asks for another attempt gets one, with another idempotency key."""
     execution = called(project, "fail", Retry=RETRY)
-    losses.take_up_all()
+    lost_calls.recover_all()
     drain(execution)
     Timer.objects.update(due_ms=1)
     drain(execution)
     old, new = TaskRow.objects.order_by("task")
     assert (old.dispatches, new.status, new.attempt) == (1, "scheduled", 1)
-    keys = {claims.work_of(execution.pk, row.task).idempotency_key for row in (old, new)}
+    keys = {claim.work_of(execution.pk, row.task).idempotency_key for row in (old, new)}
     assert len(keys) == 2
     assert types(execution).count("LambdaFunctionScheduled") == 2
 
 
 def test_only_what_was_under_way_fails(project: Project) -> None:
     """A call that had not begun, one that waits for its job, and others' activities go on."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = create(project, WORK, "activity")
-    tags.put(machine.arn, {switches.ON_WORKER_LOSS: "fail"})
+    tags.put_tags(machine.arn, {machine_options.ON_WORKER_LOSS: "fail"})
     theirs = start(machine)
     drain(theirs)
-    assert claims.take_activity_task(ACTIVITY, "w") is not None
+    assert claim.take_activity_task(ACTIVITY, "w") is not None
     execution = called(project, "fail")
     TaskRow.objects.filter(execution=execution).update(status="scheduled")
-    assert losses.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (0, 0)
     TaskRow.objects.filter(execution=execution).update(status="waiting")
-    assert losses.take_up_all() == (0, 0)
+    assert lost_calls.recover_all() == (0, 0)
     assert set(TaskRow.objects.values_list("status", flat=True)) == {"waiting", "started"}
 
 
@@ -111,8 +112,8 @@ def test_a_task_lost_within_the_process_is_treated_alike(project: Project) -> No
     """One at a time, as the sweeper finds them."""
     again, never = called(project, "redispatch"), called(project, "fail")
     numbers = dict(TaskRow.objects.values_list("execution_id", "task"))
-    assert losses.take_up(again.pk, numbers[again.pk])
-    assert not losses.take_up(never.pk, numbers[never.pk])
+    assert lost_calls.recover(again.pk, numbers[again.pk])
+    assert not lost_calls.recover(never.pk, numbers[never.pk])
     assert drain(never).status == "FAILED"
     assert drain(again).status == "RUNNING"
 
@@ -122,7 +123,7 @@ def test_the_children_of_a_map_are_of_their_machine(project: Project) -> None:
     execution = called(project, "fail")
     arn = f"{execution.state_machine_arn}/Label"
     Execution.objects.filter(pk=execution.pk).update(state_machine=None, state_machine_arn=arn)
-    assert losses.take_up_all() == (1, 0)
+    assert lost_calls.recover_all() == (1, 0)
 
 
 def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
@@ -132,8 +133,8 @@ def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
 
     def act(number: int) -> Any:
         if number == 0:
-            return losses.take_up_all()[0] == 1
-        return endings.finish(execution.pk, engine.TaskSucceeded(task, "1"))
+            return lost_calls.recover_all()[0] == 1
+        return complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))
 
     assert sum(crowd(4, act)) == 1
     drain(execution)
@@ -149,23 +150,23 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
     """Who is buried loses its calls, by each machine's switch; the living keep theirs."""
     held = {}
     for name in ("dead", "living"):
-        claims.work_as(name)
+        claim.work_as(name)
         held[name] = [called(project, policy) for policy in ("redispatch", "fail")]
-    claims.work_as("")
-    assert losses.take_up_from(["living"]) == 2
-    assert losses.take_up_from(["living"]) == 0
+    claim.work_as("")
+    assert lost_calls.recover_from(["living"]) == 2
+    assert lost_calls.recover_from(["living"]) == 0
     again, never = held["dead"]
     assert TaskRow.objects.get(execution=again).status == "scheduled"
-    assert drain(never).cause == losses.UNKNOWN
+    assert drain(never).cause == lost_calls.UNKNOWN
     assert {TaskRow.objects.get(execution=one).status for one in held["living"]} == {"started"}
 
 
 def test_two_who_bury_the_same_process_fail_its_call_once(project: Project) -> None:
     """The second finds it ended, and a history has one failure."""
-    claims.work_as("dead")
+    claim.work_as("dead")
     execution = called(project, "fail")
-    claims.work_as("")
-    results = crowd(4, lambda _: losses.take_up_from([]))
+    claim.work_as("")
+    results = crowd(4, lambda _: lost_calls.recover_from([]))
     assert sorted(results) == [0, 0, 0, 1]
     drain(execution)
     assert types(execution).count("LambdaFunctionFailed") == 1

@@ -8,8 +8,8 @@ import pytest
 
 from console import clock
 from console.models import MapItem, MapRun
-from console.store import map_items
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.map_runs import map_items
 from tests.console.store.helpers import WAIT, create, start
 
 if TYPE_CHECKING:

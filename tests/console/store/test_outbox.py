@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
-from console.store import executions, outbox, redrive
+from console.store.events import outbox
+from console.store.executions import executions, redrive
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import quotas
 from console.models import HistoryEvent, RunRow, ThrottledMinute, TokenBucket
-from console.store import endings, pace, runs, throttle
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import step
+from console.store.state import throttle, transition_rate
+from console.store.tasks import complete
 from console.worker import Embedded
 from tests.console.store.helpers import (
     PASS,
@@ -102,7 +104,7 @@ def test_a_retry_costs_a_token(project: Project, limit: Any, now: Clock) -> None
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     (number,) = execution.taskrow_set.values_list("task", flat=True)
-    endings.finish(execution.pk, engine.TaskFailed(number, "E", None))
+    complete.finish(execution.pk, engine.TaskFailed(number, "E", None))
     now.later(10)
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
@@ -130,10 +132,10 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     limit(4, 0.001)
     execution = start(create(project, chain(5)))
     rate = quotas.Rate(4, 0.001)
-    write(lambda: throttle.take(project.pk, pace.BUCKET, rate, 2))
+    write(lambda: throttle.take(project.pk, transition_rate.BUCKET, rate, 2))
     there = throttle.there
     monkeypatch.setattr(throttle, "there", lambda *_: 4.0)
-    assert runs.step(execution.pk)
+    assert step.step(execution.pk)
     assert entered(execution) == 0
     monkeypatch.setattr(throttle, "there", there)
     drain(execution)

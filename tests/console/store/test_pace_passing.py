@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Timer, TokenBucket
-from console.store import activities, claims, endings, executions, health, workers
-from console.web import waiting
+from console.store.db import health
+from console.store.executions import executions
+from console.store.tasks import activities, claim, complete, workers
+from console.web.execution import waiting
 from console.worker.embedded import runnable
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -25,7 +27,7 @@ from tests.console.store.pacing import Clock, chain, held, left
 TASK = {"Type": "Task", "Resource": ACTIVITY}
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
 
@@ -45,10 +47,10 @@ def test_a_stop_is_not_held_back(project: Project, limit: Any, now: Clock) -> No
 def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock) -> None:
     """An outcome that was accepted stands in the history before the stop, tokens or not."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, {**WORK, "StartAt": "A"}))
     taken = work_of(execution, now)
-    endings.succeed(taken.token, '"done"')
+    complete.succeed(taken.token, '"done"')
     drain(execution)
     assert "ActivitySucceeded" not in types(execution)
     executions.stop(execution)
@@ -61,7 +63,7 @@ def work_of(execution: Execution, now: Clock) -> Any:
         drain(execution)
         now.later(2000)
     drain(execution)
-    taken = claims.take_activity_task(ACTIVITY, "me")
+    taken = claim.take_activity_task(ACTIVITY, "me")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     return taken
 
@@ -78,10 +80,10 @@ def test_a_time_limit_is_not_held_back(project: Project, limit: Any, now: Clock)
 def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock) -> None:
     """A task's result stays in the inbox, is taken when there is a token, and is no late work."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK))
     taken = work_of(execution, now)
-    endings.succeed(taken.token, '"done"')
+    complete.succeed(taken.token, '"done"')
     drain(execution)
     assert held(execution) == ["transitions/1"]
     assert execution.pk not in runnable(workers.Share())
@@ -95,7 +97,7 @@ def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock
 def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, now: Clock) -> None:
     """However many outcomes were accepted before it: all of them are in the history, then it."""
     limit(1, 0.001)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     branches = [
         {"StartAt": f"A{n}", "States": {f"A{n}": {**TASK, "End": True}}} for n in range(220)
     ]
@@ -105,9 +107,9 @@ def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, no
         now.later(1_000_000)
         drain(execution)
     for _ in range(219):
-        taken = claims.take_activity_task(ACTIVITY, "me")
+        taken = claim.take_activity_task(ACTIVITY, "me")
         assert taken is not None
-        endings.succeed(taken.token, "1")
+        complete.succeed(taken.token, "1")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     executions.stop(execution)
     assert types(execution).count("ActivitySucceeded") == 219
@@ -125,7 +127,7 @@ def test_the_page_says_what_is_held_back(project: Project, limit: Any, now: Cloc
 
 
 def test_a_limit_that_is_lifted_lets_all_go_on(
-    project: Project, limit: Any, now: Clock, settings: SettingsWrapper
+    project: Project, limit: Any, now: Clock, settings: Settings
 ) -> None:
     """Whoever was held back goes on when its timer is due, at the latest."""
     limit(1, 1)

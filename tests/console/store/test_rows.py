@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.forms.models import model_to_dict
 
 from console.models import Execution, HistoryEvent, Project, RunRow, StateMachine
-from console.store import rows
-from console.store.writer import write
+from console.store.db import rows
+from console.store.db.writer import write
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 
 
 @pytest.mark.parametrize("model", [Execution, RunRow, StateMachine])
-def test_a_row_is_read_as_the_orm_reads_it(project: Project, model: type) -> None:
+def test_a_row_is_read_as_the_orm_reads_it(project: Project, model: Any) -> None:
     """Every field has the same value (SQLite's 1 counts as true)."""
     drain(start(create(project, WAIT), {"a": "é"}))
-    short, usual = rows.one(model, "1 = %s", [1]), model.objects.get()
+    short, usual = rows.fetch_one(model, "1 = %s", [1]), model.objects.get()
     assert short == usual
     for field in model._meta.concrete_fields:
         one, other = getattr(short, field.attname), getattr(usual, field.attname)
         assert (one, bool(one)) == (other, bool(other)), field.attname
-    assert rows.one(model, "1 = %s", [2]) is None
+    assert rows.fetch_one(model, "1 = %s", [2]) is None
 
 
 def test_a_row_is_written_as_the_orm_writes_it(project: Project) -> None:
@@ -54,7 +56,7 @@ def test_what_is_not_given_has_the_default_of_the_model(project: Project) -> Non
     """A row that is added by its attributes is the one the ORM would have made."""
     execution = start(create(project, PASS))
     RunRow.objects.all().delete()
-    write(lambda: rows.add(RunRow, [{"execution_id": execution.pk, "snapshot": "s"}]))
-    write(lambda: rows.add(RunRow, []))
+    write(lambda: rows.insert_rows(RunRow, [{"execution_id": execution.pk, "snapshot": "s"}]))
+    write(lambda: rows.insert_rows(RunRow, []))
     found, usual = RunRow.objects.get(), RunRow(execution_id=execution.pk, snapshot="s")
     assert model_to_dict(found) == model_to_dict(usual)

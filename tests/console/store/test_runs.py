@@ -8,22 +8,29 @@ import pytest
 
 import engine
 from console.models import InboxMessage, Project, RunValue, TaskRow, Timer
-from console.store import activities, inbox, runs
-from console.store.caches import Runs
-from console.store.values import StoredValues, save_values
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import step
+from console.store.state import inbox
+from console.store.state.caches import Runs
+from console.store.state.values import StoredValues, save_values
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, WORK, create, drain, one, start
 
 
 def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     """What a step has no room for stays in the inbox, in order, for the next one."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, one("P", Type="Parallel", Branches=[WORK] * 40)))
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)
-    write(lambda: [inbox.post(execution.pk, engine.TaskSucceeded(n, output)) for n in numbers])
-    assert runs.step(execution.pk)
+
+    def post_all() -> None:
+        for number in numbers:
+            inbox.post(execution.pk, engine.TaskSucceeded(number, output))
+
+    write(post_all)
+    assert step.step(execution.pk)
     left = InboxMessage.objects.count()
     assert 20 < left < 40
     drain(execution)
@@ -69,8 +76,8 @@ def test_more_messages_than_a_step_takes_ask_for_another_step(project: Project) 
             inbox.post(execution.pk, engine.TaskStarted(1000 + number))
 
     write(post)
-    assert runs.step(execution.pk)
-    assert not runs.step(execution.pk)
+    assert step.step(execution.pk)
+    assert not step.step(execution.pk)
     assert not InboxMessage.objects.exists()
 
 
@@ -118,20 +125,20 @@ def test_who_is_overtaken_while_stepping_is_fenced(
 ) -> None:
     """A value that went with another's commit is no failure; one that is just missing is."""
     execution = start(create(project, PASS))
-    advance = runs.advance
+    advance = step.advance
 
-    def missing(loaded: runs.Loaded) -> list[engine.Step]:
+    def missing(loaded: step.Loaded) -> list[engine.Step]:
         raise KeyError(loaded.arn)
 
-    def overtaken(loaded: runs.Loaded) -> list[engine.Step]:
-        monkeypatch.setattr(runs, "advance", advance)
-        runs.step(execution.pk)
+    def overtaken(loaded: step.Loaded) -> list[engine.Step]:
+        monkeypatch.setattr(step, "advance", advance)
+        step.step(execution.pk)
         raise KeyError(loaded.arn)
 
-    monkeypatch.setattr(runs, "advance", missing)
+    monkeypatch.setattr(step, "advance", missing)
     with pytest.raises(KeyError):
-        runs.step(execution.pk)
-    monkeypatch.setattr(runs, "advance", overtaken)
-    with pytest.raises(runs.Fenced):
-        runs.step(execution.pk)
+        step.step(execution.pk)
+    monkeypatch.setattr(step, "advance", overtaken)
+    with pytest.raises(step.Fenced):
+        step.step(execution.pk)
     assert drain(execution).status == "SUCCEEDED"

@@ -16,12 +16,15 @@ import pytest
 from django.db import connection
 
 import engine
-from console import clock, errors
+from console import clock
 from console.awsapi.operations.call import Later
 from console.awsapi.threads import Threads
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, Project, TaskRow
-from console.store import activities, claims, deadlines, endings, executions, hints
-from console.store.writer import write
+from console.store.db import signals
+from console.store.db.writer import write
+from console.store.executions import executions
+from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -35,20 +38,21 @@ from tests.console.store.helpers import (
     types,
 )
 from tests.loops import looped
+from tests.refusals import raises_code
 
 
 @pytest.fixture
 def execution(project: Project) -> Execution:
     """An execution that waits for an activity worker."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), {"n": 1})
     drain(execution)
     return execution
 
 
-def taken(worker: str = "w1") -> claims.Work:
+def taken(worker: str = "w1") -> claim.Work:
     """Take the open task."""
-    work = claims.take_activity_task(ACTIVITY, worker)
+    work = claim.take_activity_task(ACTIVITY, worker)
     assert work is not None
     return work
 
@@ -56,8 +60,8 @@ def taken(worker: str = "w1") -> claims.Work:
 def test_worker_takes_and_succeeds(execution: Execution) -> None:
     """The worker gets token and input; its output is the execution's."""
     work = taken()
-    assert (work.input, claims.take_activity_task(ACTIVITY)) == ('{"n": 1}', None)
-    endings.succeed(work.token, '{"done":true}')
+    assert (work.input, claim.take_activity_task(ACTIVITY)) == ('{"n": 1}', None)
+    complete.succeed(work.token, '{"done":true}')
     assert drain(execution).output == '{"done":true}'
     assert types(execution)[2:5] == ["ActivityScheduled", "ActivityStarted", "ActivitySucceeded"]
 
@@ -71,15 +75,15 @@ def test_token_in_the_database_is_a_hash(execution: Execution) -> None:
 def test_second_answer_is_too_late(execution: Execution) -> None:
     """The first committed outcome wins; the history is not touched again."""
     work = taken()
-    endings.fail(work.token, "E", "C")
+    complete.fail(work.token, "E", "C")
     drain(execution)
     before = types(execution)
     for late in (
-        lambda: endings.succeed(work.token, "1"),
-        lambda: endings.fail(work.token),
-        lambda: endings.heartbeat(work.token),
+        lambda: complete.succeed(work.token, "1"),
+        lambda: complete.fail(work.token),
+        lambda: complete.heartbeat(work.token),
     ):
-        with pytest.raises(errors.TaskTimedOut):
+        with raises_code(ErrorCode.TaskTimedOut):
             late()
     assert types(execution) == before
 
@@ -87,33 +91,33 @@ def test_second_answer_is_too_late(execution: Execution) -> None:
 @pytest.mark.parametrize(
     ("token", "error"),
     [
-        ("x", errors.InvalidToken),
-        ("A" * 44, errors.TaskDoesNotExist),
-        ("é" * 44, errors.InvalidToken),
+        ("x", ErrorCode.InvalidToken),
+        ("A" * 44, ErrorCode.TaskDoesNotExist),
+        ("é" * 44, ErrorCode.InvalidToken),
     ],
 )
-def test_made_up_tokens_are_refused(project: Project, token: str, error: type[Exception]) -> None:
+def test_made_up_tokens_are_refused(project: Project, token: str, error: ErrorCode) -> None:
     """Malformed and unknown tokens have their own errors."""
     del project
-    with pytest.raises(error):
-        endings.succeed(token, "1")
+    with raises_code(error):
+        complete.succeed(token, "1")
 
 
 def test_tokens_of_another_project_open_nothing(execution: Execution) -> None:
     """A token works only for callers of the project that owns the task."""
     del execution
     other = Project.objects.create(name="other", account_id="999999999999")
-    with pytest.raises(errors.TaskDoesNotExist):
-        endings.succeed(taken().token, "1", other)
+    with raises_code(ErrorCode.TaskDoesNotExist):
+        complete.succeed(taken().token, "1", other)
 
 
 def test_output_must_be_json(execution: Execution) -> None:
     """InvalidOutput leaves the task open."""
     del execution
     work = taken()
-    with pytest.raises(errors.InvalidOutput):
-        endings.succeed(work.token, "{")
-    endings.succeed(work.token, "{}")
+    with raises_code(ErrorCode.InvalidOutput):
+        complete.succeed(work.token, "{")
+    complete.succeed(work.token, "{}")
 
 
 def test_eight_senders_have_one_winner(execution: Execution) -> None:
@@ -123,10 +127,11 @@ def test_eight_senders_have_one_winner(execution: Execution) -> None:
 
     def send(number: int) -> None:
         try:
-            endings.succeed(work.token, str(number))
+            complete.succeed(work.token, str(number))
             won.append(str(number))
-        except errors.TaskTimedOut:
-            pass
+        except ServiceError as error:
+            if error.code != ErrorCode.TaskTimedOut:
+                raise
         finally:
             connection.close()
 
@@ -143,8 +148,8 @@ def test_stopping_closes_the_token(execution: Execution) -> None:
     """A worker whose execution was stopped learns it at its next call."""
     work = taken()
     executions.stop(execution)
-    with pytest.raises(errors.TaskTimedOut):
-        endings.heartbeat(work.token)
+    with raises_code(ErrorCode.TaskTimedOut):
+        complete.heartbeat(work.token)
 
 
 def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
@@ -153,9 +158,9 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
     drain(execution)
     before = types(execution)
     assert write(lambda: executions._post_stop(execution.pk, engine.Stop()))
-    with pytest.raises(errors.TaskTimedOut):
-        endings.succeed(work.token, "1")
-    assert deadlines.expire([(execution.pk, work.task)]) == 0
+    with raises_code(ErrorCode.TaskTimedOut):
+        complete.succeed(work.token, "1")
+    assert expiry.expire([(execution.pk, work.task)]) == 0
     assert drain(execution).status == "ABORTED"
     assert types(execution) == [*before, "ExecutionAborted"]
     assert_nothing_wrong()
@@ -163,16 +168,16 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
 
 def test_deadline_counts_from_the_worker_and_is_never_early(project: Project) -> None:
     """An activity that nobody took does not expire; a taken one not before its time."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     execution = start(create(project, definition))
     drain(execution)
     before = TaskRow.objects.get()
     assert (before.timeout_due_ms or 0) - before.scheduled_ms == 365 * 24 * 3_600_000
     work = taken()
-    assert not deadlines.expire([(execution.pk, work.task)])
+    assert not expiry.expire([(execution.pk, work.task)])
     TaskRow.objects.update(heartbeat_due_ms=1)
-    assert deadlines.expire([(execution.pk, work.task)]) == 1
+    assert expiry.expire([(execution.pk, work.task)]) == 1
     assert drain(execution).error == "States.Timeout"
 
 
@@ -182,31 +187,31 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
     execution = start(create(project, one("T", Type="Task", Resource=arn)))
     drain(execution)
     number = TaskRow.objects.get().task
-    first = claims.claim(execution.pk, number)
-    assert claims.claim(execution.pk, number) is None
-    assert claims.release_called() == 1
-    second = claims.claim(execution.pk, number)
+    first = claim.claim(execution.pk, number)
+    assert claim.claim(execution.pk, number) is None
+    assert claim.release_called() == 1
+    second = claim.claim(execution.pk, number)
     assert first is not None
     assert second is not None
     assert first.idempotency_key == second.idempotency_key
     assert second.dispatches == 2
-    assert endings.finish(execution.pk, engine.TaskSucceeded(number, "1"))
-    assert not endings.finish(execution.pk, engine.TaskSucceeded(number, "2"))
+    assert complete.finish(execution.pk, engine.TaskSucceeded(number, "1"))
+    assert not complete.finish(execution.pk, engine.TaskSucceeded(number, "2"))
     assert drain(execution).output == "1"
 
 
 def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
     """TimeoutSeconds counts from the first start; its history has one, too."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100)
     execution = start(create(project, definition))
     drain(execution)
     number = TaskRow.objects.get().task
-    assert claims.claim(execution.pk, number) is not None
+    assert claim.claim(execution.pk, number) is not None
     TaskRow.objects.update(timeout_due_ms=execution.start_ms + 5)
-    assert claims.release(execution.pk, number)
-    assert not claims.release(execution.pk, number)
-    assert claims.claim(execution.pk, number) is not None
+    assert claim.release(execution.pk, number)
+    assert not claim.release(execution.pk, number)
+    assert claim.claim(execution.pk, number) is not None
     assert TaskRow.objects.get().timeout_due_ms == execution.start_ms + 5
     drain(execution)
     assert types(execution).count("ActivityStarted") == 1
@@ -215,40 +220,40 @@ def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
 def test_work_of_other_workers_is_left_to_them(execution: Execution) -> None:
     """What an outside worker has is not offered again; its own deadline watches over it."""
     work = taken("stranger")
-    assert claims.release_called() == 0
-    assert not claims.release(execution.pk, work.task)
-    assert claims.held_here() == []
+    assert claim.release_called() == 0
+    assert not claim.release(execution.pk, work.task)
+    assert claim.held_here() == []
 
 
 def test_no_worker_can_pass_for_the_builtin_one(execution: Execution) -> None:
     """Whatever a caller is named, what it has is not offered again."""
-    for name in (claims.BUILTIN_WORKER, f"\x01{claims.BUILTIN_WORKER}"):
+    for name in (claim.BUILTIN_WORKER, f"\x01{claim.BUILTIN_WORKER}"):
         work = taken(name)
-        assert claims.held_here() == []
-        assert not claims.release(execution.pk, work.task)
-        assert claims.release_called() == 0
-        assert claims.put_back(work)
+        assert claim.held_here() == []
+        assert not claim.release(execution.pk, work.task)
+        assert claim.release_called() == 0
+        assert claim.put_back(work)
 
 
 def test_what_a_worker_never_heard_of_is_put_back(execution: Execution) -> None:
     """The next worker gets it with the same token; who has had it meanwhile keeps it."""
     first = taken()
-    assert claims.put_back(first)
+    assert claim.put_back(first)
     second = taken("w2")
     assert second.token == first.token
-    assert not claims.put_back(first)
-    endings.succeed(second.token, "1")
-    assert not claims.put_back(second)
+    assert not claim.put_back(first)
+    complete.succeed(second.token, "1")
+    assert not claim.put_back(second)
     assert drain(execution).output == "1"
     assert types(execution).count("ActivityStarted") == 1
 
 
 def poll(seconds: float) -> dict[str, Any]:
     """Poll for work over a connection that is closed after so long."""
-    taken: list[claims.Work] = []
+    taken: list[claim.Work] = []
 
     def look() -> dict[str, Any] | None:
-        work = claims.take_activity_task(ACTIVITY)
+        work = claim.take_activity_task(ACTIVITY)
         if work is None:
             return None
         taken.append(work)
@@ -259,7 +264,7 @@ def poll(seconds: float) -> dict[str, Any]:
         await asyncio.sleep(seconds)
         return {"type": "http.disconnect"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: claims.put_back(taken[0]))
+    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: claim.put_back(taken[0]))
     threads = Threads(1, "poll")
 
     async def answer() -> dict[str, Any]:
@@ -273,7 +278,7 @@ def poll(seconds: float) -> dict[str, Any]:
 
 def test_a_poll_whose_caller_left_takes_nothing(project: Project) -> None:
     """It ends at once, not at the end of its minute."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     begun = time.monotonic()
     assert poll(0.1) == {}
     assert time.monotonic() - begun < 1
@@ -333,7 +338,7 @@ def test_one_poller_is_told_of_one_task() -> None:
         assert looked == [0, 1, 2, 3]
         for _ in range(4):
             offered[0] += 1
-            hints.pass_on(("activity", "x"))
+            signals.deliver(("activity", "x"))
         return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
 
     assert [one["poller"] for one in looped(polls)] == [0, 1, 2, 3]
@@ -344,7 +349,7 @@ def test_a_heartbeat_in_the_last_moment_wins(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Expiry decides on what the row says when it is closed, not on what was read before."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, HeartbeatSeconds=50)
     execution = start(create(project, definition))
     drain(execution)
@@ -358,12 +363,12 @@ def test_a_heartbeat_in_the_last_moment_wins(
         return now_ms()
 
     monkeypatch.setattr(clock, "now_ms", beat_first)
-    assert deadlines.expire([(execution.pk, work.task)]) == 0
+    assert expiry.expire([(execution.pk, work.task)]) == 0
 
 
 def test_many_late_tasks_expire_together(project: Project) -> None:
     """Each of them once, with what it was late for."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     work = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     machine = create(project, one("M", Type="Map", ItemProcessor=work))
     late = [start(machine, [1, 2, 3]) for _ in range(2)]
@@ -372,35 +377,35 @@ def test_many_late_tasks_expire_together(project: Project) -> None:
     numbers = list(TaskRow.objects.values_list("execution_id", "task"))
     TaskRow.objects.filter(execution_id=late[0].pk).update(timeout_due_ms=1)
     TaskRow.objects.filter(execution_id=late[1].pk).update(heartbeat_due_ms=1)
-    assert deadlines.expire(numbers) == 6
-    assert deadlines.expire(numbers) == 0
+    assert expiry.expire(numbers) == 6
+    assert expiry.expire(numbers) == 0
     for execution in late:
         assert drain(execution).error == "States.Timeout"
 
 
 def test_ten_workers_take_ten_tasks(project: Project) -> None:
     """Workers that poll at once get a task each, none twice."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("M", Type="Map", ItemProcessor=WORK)
     execution = start(create(project, definition), list(range(10)))
     drain(execution)
-    works = crowd(10, lambda number: claims.take_activity_task(ACTIVITY, f"w{number}"))
+    works = crowd(10, lambda number: claim.take_activity_task(ACTIVITY, f"w{number}"))
     assert sorted(json.loads(work.input) for work in works) == list(range(10))
 
 
 def test_a_heartbeat_keeps_alive_but_never_revives(project: Project) -> None:
     """It moves the heartbeat's deadline, not the timeout's, and is refused once the task ended."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=100, HeartbeatSeconds=50)
     drain(start(create(project, definition)))
     work = taken()
     TaskRow.objects.update(heartbeat_due_ms=1)
     before = TaskRow.objects.get()
-    endings.heartbeat(work.token)
+    complete.heartbeat(work.token)
     after = TaskRow.objects.get()
     assert (after.heartbeat_due_ms or 0) > 1
     assert after.timeout_due_ms == before.timeout_due_ms
-    endings.fail(work.token)
-    with pytest.raises(errors.TaskTimedOut):
-        endings.heartbeat(work.token)
+    complete.fail(work.token)
+    with raises_code(ErrorCode.TaskTimedOut):
+        complete.heartbeat(work.token)
     assert TaskRow.objects.get().heartbeat_due_ms is None

@@ -9,23 +9,27 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import errors, quotas
+from console import clock, errors, quotas
+from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
-from console.store import activities, births, executions, throttle
-from console.store.writer import write
+from console.store.db.writer import write
+from console.store.executions import executions, insert
+from console.store.state import throttle
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 SLOW = {"bucket": 2, "refill": 0.01}
 
 
 @pytest.fixture
-def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None]]:
+def given(settings: Settings) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Return a function that sets the quotas."""
 
     def put(found: dict[str, Any]) -> None:
@@ -38,8 +42,8 @@ def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None
 
 def test_without_a_setting_nothing_is_throttled(project: Project) -> None:
     """AWS's numbers hold for what is counted; rates are off."""
-    assert quotas.of(project.name) == quotas.Quotas()
-    assert quotas.of(project.name).start_execution is None
+    assert quotas.quotas_of(project.name) == quotas.Quotas()
+    assert quotas.quotas_of(project.name).start_execution is None
 
 
 def test_starts_beyond_the_rate_are_refused_and_counted(project: Project, given: Any) -> None:
@@ -57,16 +61,16 @@ def test_starts_beyond_the_rate_are_refused_and_counted(project: Project, given:
 def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: Any) -> None:
     """What stands under its name replaces what stands for all."""
     given({"activities": 5, "projects": {project.name: {"activities": 1}, "other": {}}})
-    assert quotas.of("other").activities == 5
-    activities.create(project, REGION, "one")
-    with pytest.raises(errors.ActivityLimitExceeded):
-        activities.create(project, REGION, "two")
+    assert quotas.quotas_of("other").activities == 5
+    activities.create_activity(project, REGION, "one")
+    with raises_code(ErrorCode.ActivityLimitExceeded):
+        activities.create_activity(project, REGION, "two")
 
 
 def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many a second of the database's clock, never more than the bucket holds."""
     now = 1_000_000
-    monkeypatch.setattr(throttle.clock, "now_ms", lambda: now)
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
     rate = Rate(bucket=10, refill=2)
 
     def take(wanted: int) -> int:
@@ -97,14 +101,14 @@ def test_open_executions_are_limited_where_that_is_set(project: Project, given: 
     given({"open_executions": 2})
     start(machine)
     start(machine)
-    with pytest.raises(errors.ExecutionLimitExceeded):
+    with raises_code(ErrorCode.ExecutionLimitExceeded):
         start(machine)
 
 
 def test_open_executions_are_limited_by_default(project: Project) -> None:
     """Children of Map Runs do not count: their Map Run has a limit of its own."""
-    assert quotas.of(project.name).open_executions == 100_000
-    assert quotas.of(project.name).nesting_depth == 20
+    assert quotas.quotas_of(project.name).open_executions == 100_000
+    assert quotas.quotas_of(project.name).nesting_depth == 20
 
 
 def test_starts_far_from_the_limit_count_nothing(project: Project, given: Any) -> None:
@@ -124,7 +128,7 @@ def test_a_full_project_is_counted_as_far_as_the_limit(project: Project, given: 
     start(machine)
     given({"open_executions": 1})
     for _ in range(3):
-        with pytest.raises(errors.ExecutionLimitExceeded, match="open executions is reached: 1"):
+        with raises_code(ErrorCode.ExecutionLimitExceeded, match="open executions is reached: 1"):
             start(machine)
     executions.stop(machine.execution_set.get())
     start(machine)
@@ -134,10 +138,11 @@ def test_nesting_is_limited(project: Project, given: Any) -> None:
     """The refusal says how deep it would be, and which quota that is."""
     machine = create(project, PASS)
     given({"nesting_depth": 3})
-    parent = births.Parent(1, 2)
+    parent = insert.Parent(1, 2)
     assert executions.start(machine, parent=parent).depth == 3
-    with pytest.raises(errors.ExecutionLimitExceeded, match=r"got 4 .* wanted at most 3 .*nesting"):
-        executions.start(machine, parent=births.Parent(1, 3))
+    wanted = r"got 4 .* wanted at most 3 .*nesting"
+    with raises_code(ErrorCode.ExecutionLimitExceeded, match=wanted):
+        executions.start(machine, parent=insert.Parent(1, 3))
 
 
 @pytest.mark.parametrize(
@@ -156,4 +161,4 @@ def test_a_wrong_setting_is_told(given: Any, wrong: dict[str, Any]) -> None:
     """The message names the member, what was there and what is wanted."""
     given(wrong)
     with pytest.raises(ImproperlyConfigured, match=r"quotas: .*got .*wanted"):
-        quotas.of("p")
+        quotas.quotas_of("p")

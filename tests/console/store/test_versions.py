@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import errors
-from console.store import executions, machines, tags, versions
+from console.errors import ErrorCode
+from console.store.executions import executions
+from console.store.machines import machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project, StateMachine
@@ -108,12 +111,12 @@ def test_a_version_in_use_is_kept(project: Project, machine: StateMachine) -> No
 
 def test_tags(project: Project, machine: StateMachine) -> None:
     """Set, replace, remove; only on what is there; at most 50."""
-    tags.put(machine.arn, {"a": "1", "b": "2"})
-    tags.put(machine.arn, {"a": "3"})
+    tags.put_tags(machine.arn, {"a": "1", "b": "2"})
+    tags.put_tags(machine.arn, {"a": "3"})
     tags.remove(machine.arn, ["b", "c"])
-    assert tags.of(machine.arn) == {"a": "3"}
-    with pytest.raises(errors.TooManyTags):
-        tags.put(machine.arn, {f"k{number}": "" for number in range(50)})
-    assert tags.of(machine.arn) == {"a": "3"}
-    with pytest.raises(errors.ResourceNotFound):
+    assert tags.tags_of(machine.arn) == {"a": "3"}
+    with raises_code(ErrorCode.TooManyTags):
+        tags.put_tags(machine.arn, {f"k{number}": "" for number in range(50)})
+    assert tags.tags_of(machine.arn) == {"a": "3"}
+    with raises_code(ErrorCode.ResourceNotFound):
         tags.check_owner(project, machine.arn + ":1")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
-from console.store import claims, epoch, hints, runs, workers
+from console.store.db import epoch, signals
+from console.store.executions import step
+from console.store.tasks import claim, workers
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
 def own_name() -> Iterator[None]:
     """Give the process its usual name and epoch back."""
     yield
-    claims.work_as("")
+    claim.work_as("")
     epoch.forget()
 
 
@@ -32,9 +34,9 @@ def called(project: Project) -> tuple[Execution, int, str]:
     execution = start(create(project, one("T", Type="Task", Resource=LAMBDA)))
     drain(execution)
     number = TaskRow.objects.get().task
-    name = workers.enter()
-    claims.work_as(name)
-    assert claims.claim(execution.pk, number) is not None
+    name = workers.register()
+    claim.work_as(name)
+    assert claim.claim(execution.pk, number) is not None
     return execution, number, name
 
 
@@ -47,9 +49,9 @@ def test_a_lease_that_is_renewed_stands(called: tuple[Execution, int, str]) -> N
     """Its tasks stay where they are, whoever else looks."""
     _, _, name = called
     assert workers.renew(name, steps=3, fenced=1)
-    other = workers.enter()
-    assert workers.look(other)[1] == []
-    assert workers.bury([]) == 0
+    other = workers.register()
+    assert workers.team_share(other)[1] == []
+    assert workers.remove_dead([]) == 0
     row = Worker.objects.get(name=name)
     assert (row.steps, row.fenced) == (3, 1)
 
@@ -58,12 +60,12 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     """With the same idempotency key, to whoever is alive."""
     execution, number, name = called
     end_lease(name)
-    other = workers.enter()
-    part, dead = workers.look(other)
+    other = workers.register()
+    part, dead = workers.team_share(other)
     assert (part, dead) == (workers.Share(0, 1), [name])
-    assert workers.bury(dead) == 1
-    claims.work_as(other)
-    work = claims.claim(execution.pk, number)
+    assert workers.remove_dead(dead) == 1
+    claim.work_as(other)
+    work = claim.claim(execution.pk, number)
     assert work is not None
     assert work.dispatches == 2
 
@@ -78,27 +80,27 @@ def test_a_lease_that_ended_cannot_be_renewed(called: tuple[Execution, int, str]
 def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(project: Project) -> None:
     """Nobody waits for the end of its lease."""
     del project
-    name, other = workers.enter(), workers.enter()
+    name, other = workers.register(), workers.register()
     child = os.fork()
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
     Worker.objects.filter(name=name).update(pid=child)
-    assert workers.look(other)[1] == [name]
+    assert workers.team_share(other)[1] == [name]
 
 
 def test_a_process_of_another_machine_is_only_known_by_its_lease(project: Project) -> None:
     """Its number means nothing here."""
     del project
-    name, other = workers.enter(), workers.enter()
+    name, other = workers.register(), workers.register()
     Worker.objects.filter(name=name).update(pid=2**22 + 1, host="elsewhere")
-    assert workers.look(other)[1] == []
+    assert workers.team_share(other)[1] == []
 
 
 def test_who_leaves_hands_over(called: tuple[Execution, int, str]) -> None:
     """Its lease is gone and its task is free."""
     _, _, name = called
-    assert workers.leave(name) == 1
+    assert workers.deregister(name) == 1
     assert TaskRow.objects.get().status == "scheduled"
     assert not Worker.objects.exists()
 
@@ -108,10 +110,10 @@ def test_shares_cover_everything_once(project: Project) -> None:
     machine = create(project, WAIT)
     started = {start(machine).pk for _ in range(7)}
     for number in started:
-        while runs.step(number):
+        while step.step(number):
             pass
-    names = [workers.enter() for _ in range(3)]
-    parts = [workers.look(name)[0] for name in names]
+    names = [workers.register() for _ in range(3)]
+    parts = [workers.team_share(name)[0] for name in names]
     assert sorted(part.rank for part in parts) == [0, 1, 2]
     assert sum(part.leads for part in parts) == 1
     found = [
@@ -128,8 +130,8 @@ def test_a_step_of_an_older_epoch_writes_nothing(project: Project) -> None:
     execution = start(create(project, PASS))
     epoch.mine()
     epoch.begin()
-    with pytest.raises(runs.Fenced):
-        runs.step(execution.pk)
+    with pytest.raises(step.Fenced):
+        step.step(execution.pk)
     assert epoch.is_over()
     epoch.forget()
     assert drain(execution).status == "SUCCEEDED"
@@ -151,16 +153,16 @@ class Kept:
         self.taken: list[tuple[object, ...]] = []
         self.written: list[tuple[object, ...]] = []
 
-    def takes(self, topic: hints.Topic) -> bool:
+    def takes(self, topic: signals.Topic) -> bool:
         """Take births."""
         return topic == ("born",)
 
-    def keeps(self, topic: hints.Topic) -> bool:
+    def keeps(self, topic: signals.Topic) -> bool:
         """Keep none here."""
         del topic
         return False
 
-    def carry(self, topic: hints.Topic, what: tuple[object, ...]) -> None:
+    def carry(self, topic: signals.Topic, what: tuple[object, ...]) -> None:
         """Remember."""
         self.taken.append((*topic, *what))
 
@@ -178,13 +180,14 @@ def test_hints_travel_with_their_transaction(project: Project) -> None:
     """A carried hint is written once, and not told in this process."""
     from django.db import connection
 
-    carrier, here = Kept(), []
-    hints.carry_by(carrier)
-    end = hints.listen(("born",), here.append)
+    carrier = Kept()
+    here: list[Any] = []
+    signals.use_transport(carrier)
+    end = signals.subscribe(("born",), here.append)
     try:
         execution = start(create(project, PASS))
     finally:
-        hints.carry_by(None)
+        signals.use_transport(None)
         end()
     assert here == []
     got = carrier.written if connection.vendor == "postgresql" else carrier.taken

@@ -9,9 +9,10 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
-from console.store import activities, health, hints, writer
-from console.store.outcomes import Answer
-from console.store.writer import is_outage, write
+from console.store.db import health, signals, writer
+from console.store.db.outcomes import CommitResult
+from console.store.db.writer import is_outage, write
+from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def test_one_failing_change_leaves_the_others(project: Project) -> None:
 
     def change(number: int) -> str:
         def store() -> str:
-            arn = activities.create(project, REGION, f"a{number}").arn
+            arn = activities.create_activity(project, REGION, f"a{number}").arn
             if number % 2:
                 raise LookupError(arn)
             return arn
@@ -60,7 +61,7 @@ def test_a_listener_that_raises_does_not_undo_what_is_committed(project: Project
         del execution_id
         raise RuntimeError("nobody listens any more")
 
-    ends = [hints.listen(("wake",), breaks), hints.listen(("ended",), told.append)]
+    ends = [signals.subscribe(("wake",), breaks), signals.subscribe(("ended",), told.append)]
     try:
         execution = start(create(project, PASS))
     finally:
@@ -72,7 +73,7 @@ def test_a_listener_that_raises_does_not_undo_what_is_committed(project: Project
 @pytest.mark.parametrize(
     ("model", "act"),
     [
-        (Activity, lambda project: activities.create(project, REGION, "same").pk),
+        (Activity, lambda project: activities.create_activity(project, REGION, "same").pk),
         (StateMachine, lambda project: create(project, WAIT).pk),
     ],
 )
@@ -115,18 +116,17 @@ def fill_disk() -> None:
     Definition.objects.create(sha256="full", text="n" * 4096 * (free + 100))
 
 
+@pytest.mark.sqlite_only  # it alone commits in groups
 def test_a_full_disk_in_mid_group_is_everybodys_outage(project: Project) -> None:
     """SQLite rolls all back then: nothing is acknowledged, before it or after it."""
-    if connection.vendor != "sqlite":
-        return  # no groups there
 
     def add(name: str) -> str:
-        return activities.create(project, REGION, name).arn
+        return activities.create_activity(project, REGION, name).arn
 
-    group: list[tuple[Callable[[], Any], Answer]] = [
-        (lambda: add("before"), Answer()),
-        (fill_disk, Answer()),
-        (lambda: add("after"), Answer()),
+    group: list[tuple[Callable[[], Any], Any]] = [
+        (lambda: add("before"), CommitResult()),
+        (fill_disk, CommitResult()),
+        (lambda: add("after"), CommitResult()),
     ]
     writer._commit_group(group)
     for _, answer in group:
@@ -136,13 +136,12 @@ def test_a_full_disk_in_mid_group_is_everybodys_outage(project: Project) -> None
     assert write(lambda: add("later"))
 
 
+@pytest.mark.sqlite_only  # PostgreSQL refuses to commit after an error
 def test_a_caught_full_disk_is_not_a_success(project: Project) -> None:
     """Whoever swallows the error that ended the transaction must not be told it is stored."""
-    if connection.vendor != "sqlite":
-        return  # there the transaction can only be rolled back
 
     def swallow() -> None:
-        activities.create(project, REGION, "a")
+        activities.create_activity(project, REGION, "a")
         with contextlib.suppress(OperationalError), transaction.atomic():
             fill_disk()
 

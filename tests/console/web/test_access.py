@@ -56,7 +56,7 @@ def test_a_machine_of_another_project_does_not_exist(project: Project, client: C
 
 def test_other_regions_have_their_own_machines(project: Project, client: Client) -> None:
     """The region is a part of the address and stays in the links."""
-    from console.store import machines
+    from console.store.machines import machines
 
     machines.create(
         project,
@@ -169,7 +169,7 @@ def test_pages_have_no_inline_script_or_style(project: Project, client: Client) 
 
 def test_a_broken_view_answers_plainly(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A 500 is a styled page without anything of the fault in it."""
-    from console.web import lists
+    from console.web.search import lists
 
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret detail")

@@ -8,11 +8,11 @@ import pytest
 from django.db.models import F
 
 from console.models import Execution, HistoryEvent, Timer
-from console.store import executions
-from console.store import redrive as redrives
-from console.web import history
-from console.web.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
-from console.web.words import DAY, HOUR, MINUTE, SECOND, roughly
+from console.store.executions import executions
+from console.store.executions import redrive as redrives
+from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, roughly
+from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
+from console.web.history import traces
 from tests.console.store.helpers import create, drain, function, start
 from tests.console.web.helpers import page, text
 from tests.console.web.test_scenario import answer
@@ -40,7 +40,7 @@ def later(execution: Execution, milliseconds: int) -> None:
     rows.update(at_ms=F("at_ms") - milliseconds)
     moved = {name: F(name) - milliseconds for name in ("start_ms", "stop_ms")}
     Execution.objects.filter(pk=execution.pk).update(**moved)
-    history._TRACES._known.clear()
+    traces._TRACES._known.clear()
 
 
 def again(execution: Execution) -> Execution:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.web.columns import TABLES, chosen, kept
+from console.web.core.columns import TABLES, chosen, kept
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import page, text
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.web.history import traced
-from console.web.variables import visible_at
+from console.web.execution.variables import visible_at
+from console.web.history.traces import traced
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import page, text
 

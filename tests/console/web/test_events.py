@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import HistoryEvent
-from console.web.eventfilter import moment
-from console.web.views.history import harmless
-from console.web.words import iso
+from console.web.core.formatting import iso_text
+from console.web.execution.history_views import harmless
+from console.web.history.event_filter import moment
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
 
@@ -50,7 +50,7 @@ def test_events_are_found_by_time(client: Client, chain: Execution) -> None:
         HistoryEvent.objects.filter(execution_id=chain.pk, event_id=number).update(
             at_ms=begin + number * 1000
         )
-    since, until = iso(begin + 2000).rstrip("Z"), iso(begin + 3000).rstrip("Z")
+    since, until = iso_text(begin + 2000).rstrip("Z"), iso_text(begin + 3000).rstrip("Z")
     assert numbers(client, chain, f"?since={since}&until={until}") == [2, 3]
     assert numbers(client, chain, f"?since={since}") == [2, 3, 4]
     assert numbers(client, chain, "?since=yesterday") == [1, 2, 3, 4]

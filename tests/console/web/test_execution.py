@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, Timer
-from console.store import executions
-from console.web import history
+from console.store.executions import executions
+from console.web.history import traces
 from tests.console.store.helpers import PASS, create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
 
@@ -170,7 +170,7 @@ def test_a_definition_that_no_longer_parses_does_not_break_the_page(
     execution = drain(start(create(project, PASS)))
     execution.definition.text = "{}"
     execution.definition.save()
-    history._TRACES._known.clear()
+    traces._TRACES._known.clear()
     shown = text(client.get(page(execution)))
     assert "can no longer be drawn" in shown
     assert "ExecutionSucceeded" in shown

@@ -13,8 +13,9 @@ from django.test import RequestFactory
 
 import engine
 from console import access
-from console.web import commands, mermaid
-from console.web.page import Yard
+from console.web.core import cli_commands
+from console.web.core.scope import Scope
+from console.web.graph import mermaid
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 from tests.console.web.test_source import NESTED
@@ -105,11 +106,11 @@ def test_an_input_is_one_argument(project: Project) -> None:
     """Quotes, dollars and line ends stay what they are; a very long one is a file."""
     request = RequestFactory().get("/")
     user, _, _ = access.first_owner()
-    here = Yard(access.Principal(user, project, "owner"), "us-east-1")
+    here = Scope(access.Principal(user, project, "owner"), "us-east-1")
     given = {"it's": '$(x) `y` "z"\n'}
     execution = start(create(project, CHAIN), given)
-    again = shlex.split(commands.of_execution(request, here, execution)[0].text)
+    again = shlex.split(cli_commands.of_execution(request, here, execution)[0].text)
     assert json.loads(again[again.index("--input") + 1]) == given
     assert again[again.index("--state-machine-arn") + 1] == execution.state_machine_arn
     execution.input = json.dumps("x" * 20_000)
-    assert "file://input.json" in commands.of_execution(request, here, execution)[0].text
+    assert "file://input.json" in cli_commands.of_execution(request, here, execution)[0].text

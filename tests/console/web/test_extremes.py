@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from console.web.numbers import whole_number
+from console.web.core.numbers import whole_number
 from tests.chaos.fuzz import addresses, asked_names
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import CHAIN, text

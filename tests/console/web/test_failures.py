@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from console import clock
 from console.models import Execution
-from console.store import executions
-from console.web.failures import normal
-from console.web.views.failures import address
-from console.web.words import DAY
+from console.store.executions import executions
+from console.web.core.formatting import DAY
+from console.web.search.failure_groups import normal
+from console.web.search.failure_views import address
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from console.models import Project, StateMachine
-    from console.web.failures import Group
+    from console.web.search.failure_groups import Group
 
 TWO_WAYS: dict[str, Any] = {
     "StartAt": "Which",

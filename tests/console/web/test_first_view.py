@@ -10,8 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Gist, HistoryEvent
-from console.store import executions, gists
-from console.web import history, steps, timemachine
+from console.store.executions import executions
+from console.store.state import history_digest
+from console.web.execution import steps, time_machine
+from console.web.history import traces
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import page, text
 
@@ -47,14 +49,14 @@ def made(project: Project) -> dict[str, Execution]:
     found = {}
     for name, count in turns.items():
         found[name] = drain(start(machine, {"n": 0, "turns": count}, name))
-    gists.keep(found["kept"].pk)
+    history_digest.keep(found["kept"].pk)
     return found
 
 
 def look(client: Client, address: str) -> tuple[Any, int]:
     """Look at a page for the first time; return its context and how many queries it took."""
-    history._TRACES._known.clear()
-    timemachine._past.clear()
+    traces._TRACES._known.clear()
+    time_machine._past.clear()
     with CaptureQueriesContext(connection) as asked:
         answer = client.get(address)
     assert answer.status_code == 200

@@ -10,7 +10,7 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import AuditEntry, Execution, HistoryEvent, RunRow, Timer
-from console.store import imports
+from console.store.executions import imports
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import text
 from tests.console.web.test_iterations import demo

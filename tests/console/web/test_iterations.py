@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Timer
-from console.web import iterations
-from console.web.history import traced
+from console.web.execution import iterations
+from console.web.history.traces import traced
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import page, text
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import engine
-from console.web import svg
-from console.web.graph import dot, layout_cache, layout_pool
+from console.web.graph import dot, layout_cache, layout_pool, svg
 from console.web.graph.diagram import Arrow, Diagram, Rectangle
 from console.web.graph.layout_pool import Child, LayoutPool, NotLaidOut, Reason
 from tests.acceptance.server import ROOT
@@ -25,7 +24,7 @@ from tests.console.web.workflows import caught, chain, choices, maps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from console.web.shapes import Box, Picture
+    from console.web.graph.shapes import Box, Picture
 
 LONG = 60.0  # seconds: a deadline that no layout here meets
 SIMPLE = 'digraph{a->b[id="e0"]}'

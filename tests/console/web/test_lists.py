@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution
-from console.store import executions
+from console.store.executions import executions
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import text
 

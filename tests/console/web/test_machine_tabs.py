@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Alias, AuditEntry, StateMachine, Tag, Version
-from console.store import machines, versions
+from console.store.machines import machines, versions
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, text
 from tests.console.web.helpers import page as page_of

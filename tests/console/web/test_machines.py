@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
-from console.store import audit, executions, machines
-from console.web import source
+from console.store.db import audit
+from console.store.executions import executions
+from console.store.machines import machines
+from console.web.machines import definition_source
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -105,7 +107,7 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     assert "saved this state machine after you opened it" in shown
     assert ">ann<" in shown
     assert OURS in shown
-    assert source.readable(THEIRS) in shown
+    assert definition_source.readable(THEIRS) in shown
     machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
     assert machine.definition.text == THEIRS
     # The same form again, by the button Save of a page opened before, is refused again.

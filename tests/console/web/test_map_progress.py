@@ -12,8 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import MapRun
-from console.web import history
-from console.web.poster import outline
+from console.web.execution.picture_export import outline
+from console.web.history import traces
 from tests.console.store.helpers import create, ended, one, start, types
 from tests.console.web.helpers import page, text
 from tests.console.web.test_map_run import FAILS, NAPS, begun, over
@@ -154,7 +154,7 @@ def test_it_costs_one_query_and_others_none(napping: Execution, client: Client) 
         time.sleep(0.02)
 
     def of_map_runs(execution: Execution, more: str) -> list[str]:
-        history._TRACES._known.clear()
+        traces._TRACES._known.clear()
         with CaptureQueriesContext(connection) as asked:
             assert client.get(page(execution, more)).status_code in (200, 204)
         table = MapRun._meta.db_table

@@ -14,7 +14,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Execution, MapRun
-from console.store import executions, map_counts
+from console.store.executions import executions
+from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start
 from tests.console.web.helpers import MARKUP, page, text
 
@@ -106,10 +107,10 @@ def test_e18_the_counts_add_up_while_it_runs(
 ) -> None:
     """At every look, from the first to the last child."""
     del worker
-    fails = {
+    fails: dict[str, Any] = {
         **FAILS,
         "States": {**FAILS["States"], "Good": {"Type": "Wait", "Seconds": 1, "End": True}},
-    }  # type: ignore[dict-item]
+    }
     machine = create(project, over(fails, MaxConcurrency=3, ToleratedFailurePercentage=100))
     execution = start(machine, [1, 2, 3] * 3)
     begun_run = None
@@ -152,7 +153,7 @@ def test_e18_too_many_batches_are_not_read(
 ) -> None:
     """Then items are left out; the children are counted all the same."""
     del worker
-    monkeypatch.setattr("console.web.map_run.MOST_BATCHES", 2)
+    monkeypatch.setattr("console.web.map_runs.map_run_page.MOST_BATCHES", 2)
     ended(
         start(
             create(project, over(one("P", Type="Pass"), ItemBatcher={"MaxItemsPerBatch": 3})),
@@ -179,7 +180,7 @@ def test_e18_children_come_in_pages(
     tolerant: MapRun, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the index of the last one, so nothing repeats."""
-    monkeypatch.setattr("console.web.map_run.PAGE", 2)
+    monkeypatch.setattr("console.web.map_runs.map_run_page.PAGE", 2)
     seen, after = [], ""
     for _ in range(3):
         answer: Any = client.get(address(tolerant, f"?after={after}"))
@@ -352,9 +353,9 @@ def test_e18_a_thousand_children_take_as_few_queries_as_one(
 
 
 def _queries(client: Client, run: MapRun) -> int:
-    from console.masking import hiding
+    from console.masking import masked_execution
 
-    hiding._memory.clear()
+    masked_execution._memory.clear()
     with CaptureQueriesContext(connection) as asked:
         text(client.get(address(run)))
     return len(asked)

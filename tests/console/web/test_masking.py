@@ -24,7 +24,7 @@ from console.models import (
     StateMachine,
     TaskRow,
 )
-from console.store import activities, claims, endings
+from console.store.tasks import activities, claim, complete
 from console.web.urls import urlpatterns
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, create, drain, ended, start
 from tests.console.web.helpers import page, text
@@ -103,9 +103,9 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
     group = "/aws/vendedlogs/states/x"
     arn = f"arn:aws:logs:{REGION}:123456789012:log-group:{group}:*"
     log["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    from console.store import logs, machines
+    from console.store.machines import log_groups, machines
 
-    logs.check(project, REGION, log)
+    log_groups.check(project, REGION, log)
     machines.update(machine, logging=json.dumps(log))
     return StateMachine.objects.get(pk=machine.pk)
 
@@ -113,14 +113,14 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
 def taken_everywhere(project: Project) -> Execution:
     """Run it, with a worker beside, and return it when it has ended."""
     mask(project)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(logged(project, create(project, WAYS)), INPUT, "x")
     until = time.monotonic() + 20
-    while (work := claims.take_activity_task(ACTIVITY, "w")) is None:
+    while (work := claim.take_activity_task(ACTIVITY, "w")) is None:
         assert time.monotonic() < until
         time.sleep(0.05)
     cause = {"errorMessage": f"{CANARY} refused", "password": "hunter2-canary", "again": 1}
-    endings.fail(work.token, "Late", json.dumps(cause))
+    complete.fail(work.token, "Late", json.dumps(cause))
     return ended(execution)
 
 
@@ -238,9 +238,9 @@ def test_x14_a_search_does_not_tell_either(run: Execution, signed_in: SignIn) ->
     for find in SOUGHT:
         listed: Any = client.get("/executions/", {"find": find, "children": "with"})
         assert listed.context["executions"].rows == (), find
-        asked = {"find": find, "newest": 0, "count": 0, "children": "with"}
+        asked: dict[str, Any] = {"find": find, "newest": 0, "count": 0, "children": "with"}
         assert client.get("/executions/_new", asked).status_code == 204
-        plan: Any = client.get("/executions/bulk/", {"action": "redrive", "all": 1, "find": find})
+        plan: Any = client.get("/executions/bulk/", {"action": "redrive", "all": "1", "find": find})
         assert list(plan.context["eligible"]) == []
         events: Any = client.get(page(run, "events/"), {"text": find})
         assert events.context["events"].rows == ()
@@ -252,7 +252,7 @@ def test_x14_what_is_not_masked_is_found(run: Execution, signed_in: SignIn) -> N
     for find in ("visible-kind", "input.order = 4711", "error = Refused", f"name = {run.name}"):
         found: Any = client.get("/executions/", {"find": find})
         assert [one.pk for one in found.context["executions"].rows] == [run.pk], find
-    answer = client.get("/executions/_new", {"find": "visible-kind", "newest": 0, "count": 0})
+    answer = client.get("/executions/_new", {"find": "visible-kind", "newest": "0", "count": "0"})
     assert "1 new" in text(answer)
     events: Any = client.get(page(run, "events/"), {"text": "visible-kind"})
     assert events.context["events"].found > 3
@@ -346,14 +346,14 @@ def test_x14_an_imported_history_is_masked_too(project: Project, client: Client)
 def test_x14_a_task_that_waits_is_masked(project: Project, client: Client) -> None:
     """On its own page; whoever has its token still gets the value."""
     mask(project)
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     ask = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": ACTIVITY, "End": True}}}
     one = drain(start(create(project, ask), {"password": "canary-1"}, "x"))
     row = TaskRow.objects.get(execution=one)
     shown = text(client.get(page(one, f"tasks/{row.task}/")))
     assert "canary-1" not in shown
     assert "(masked)" in shown
-    work = claims.take_activity_task(ACTIVITY, "w")
+    work = claim.take_activity_task(ACTIVITY, "w")
     assert work is not None
     assert "canary-1" in work.input
 
@@ -394,11 +394,11 @@ def test_x14_paths_that_somebody_else_changed_are_not_lost(
 
 def test_x14_masking_takes_few_queries(run: Execution, signed_in: SignIn) -> None:
     """At most 15 on each page, with what is hidden found out anew."""
-    from console.masking import hiding
+    from console.masking import masked_execution
 
     client = signed_in("viewer")
     for address in (page(run), page(run, "?step=Rename&tab=flow"), "/", "/failures/"):
-        hiding._memory.clear()
+        masked_execution._memory.clear()
         with CaptureQueriesContext(connection) as queries:
             text(client.get(address))
         assert len(queries) <= 15, (address, [one["sql"][:90] for one in queries])
@@ -409,30 +409,30 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read longest ago is read again, and hides the same."""
-    from console.masking import hiding
+    from console.masking import masked_execution
 
     mask(project)
     machine = create(project, PASS)
     several = [drain(start(machine, {"password": f"canary-{one}"})) for one in range(4)]
-    monkeypatch.setattr(hiding, "KEPT", 3)
+    monkeypatch.setattr(masked_execution, "KEPT", 3)
     for _ in range(2):
         for number, one in enumerate(several):
-            shown = hiding.shown(Execution.objects.get(pk=one.pk))
+            shown = masked_execution.shown(Execution.objects.get(pk=one.pk))
             assert shown.input == '{"password":"(masked)"}'
-            assert hiding.of(shown).veil.values == {f"canary-{number}"}
-    assert len(hiding._memory._known) == 1
+            assert masked_execution.masked_execution(shown).veil.values == {f"canary-{number}"}
+    assert len(masked_execution._memory._known) == 1
 
 
 def test_the_veils_of_an_execution_that_grows_are_bounded() -> None:
     """Each look at it makes another one, of all its values."""
-    from console.masking import hiding
+    from console.masking import masked_execution
 
-    kept = hiding._Veils()
-    places = hiding.places_of(PATHS)
+    kept = masked_execution._Veils()
+    places = masked_execution.places_of(PATHS)
     for size in range(9_000, 9_050):
         values = frozenset(map(str, range(size)))
         assert kept.of(places, values) is kept.of(places, values)
-    assert sum(1 + len(values) for _, values in kept._made) == kept._size <= hiding.VEILED
-    alone = frozenset(map(str, range(2 * hiding.VEILED)))
+    assert sum(1 + len(values) for _, values in kept._made) == kept._size <= masked_execution.VEILED
+    alone = frozenset(map(str, range(2 * masked_execution.VEILED)))
     assert kept.of(places, alone) is kept.of(places, alone)
     assert len(kept._made) == 1

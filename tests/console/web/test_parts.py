@@ -11,13 +11,14 @@ from django.http import QueryDict
 
 import engine
 from console.samples import MACHINES
-from console.web import jsonview, svg, words
-from console.web.causes import cause_of
-from console.web.eventfilter import Filter
-from console.web.problems import problems_in
+from console.web.core import formatting, json_view
+from console.web.core.causes import cause_of
+from console.web.editor.problems import problems_in
+from console.web.graph import svg
+from console.web.history.event_filter import Filter
 
 if TYPE_CHECKING:
-    from console.web.shapes import Box
+    from console.web.graph.shapes import Box
 
 
 @pytest.mark.parametrize(
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 )
 def test_spans_have_at_most_two_units(milliseconds: int, text: str) -> None:
     """A span of time is short enough for a table and exact enough to compare."""
-    assert words.duration(milliseconds) == text
+    assert formatting.duration(milliseconds) == text
 
 
 def test_moments_are_utc_and_sortable() -> None:
     """The text of a moment and its machine-readable form agree."""
-    assert words.iso(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
-    assert words.clock(1_700_000_000_123, precise=True) == "2023-11-14 22:13:20.123"
+    assert formatting.iso_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
+    assert formatting.clock(1_700_000_000_123, precise=True) == "2023-11-14 22:13:20.123"
 
 
 @pytest.mark.parametrize("kind", sorted(engine.DETAILS))
@@ -55,7 +56,7 @@ def test_every_event_type_has_a_tone(kind: str) -> None:
 
 def test_control_characters_become_visible() -> None:
     """What a terminal or browser would swallow is shown as its picture."""
-    assert words.visible("a\x00b\x1b\x7f\t\n") == "a\u2400b\u241b\u2421\t\n"
+    assert formatting.visible("a\x00b\x1b\x7f\t\n") == "a\u2400b\u241b\u2421\t\n"
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ def test_control_characters_become_visible() -> None:
 
 def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
     """Nothing is rounded, reordered or dropped for display."""
-    html = jsonview.payload('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
+    html = json_view.payload('{"n":9007199254740993,"f":1.0,"e":1E+2,"n":2}').html
     for number in ("9007199254740993", "1.0", "1E+2", ">2<"):
         assert number in html
     assert html.count("&quot;n&quot;") == 2
@@ -71,7 +72,7 @@ def test_json_keeps_the_text_of_numbers_and_duplicate_keys() -> None:
 
 def test_json_is_escaped() -> None:
     """Markup in keys and values stays text."""
-    html = jsonview.payload(json.dumps({"<b>": "<script>alert(1)</script>"})).html
+    html = json_view.payload(json.dumps({"<b>": "<script>alert(1)</script>"})).html
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert "<b>&quot;" not in html
@@ -79,15 +80,15 @@ def test_json_is_escaped() -> None:
 
 def test_long_values_fold_and_short_ones_do_not() -> None:
     """Small objects stay on one line, big ones become details."""
-    assert "<details" not in jsonview.payload('{"a":1}').html
-    big = jsonview.payload(json.dumps({"list": list(range(100))})).html
+    assert "<details" not in json_view.payload('{"a":1}').html
+    big = json_view.payload(json.dumps({"list": list(range(100))})).html
     assert big.count("<details") == 2
     assert "100 items" in big
 
 
 def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
     """More than 64 KiB is not put into the page."""
-    shown = jsonview.payload(json.dumps("x" * 200_000), "input.json")
+    shown = json_view.payload(json.dumps("x" * 200_000), "input.json")
     assert shown.cut
     assert shown.url == "input.json"
     assert len(shown.html) < 70_000
@@ -96,7 +97,7 @@ def test_a_big_payload_is_cut_and_says_where_the_rest_is() -> None:
 @pytest.mark.parametrize("text", ["not json", '{"a":', "", "[" * 400 + "]" * 400, '"\\ud800"'])
 def test_whatever_is_stored_can_be_shown(text: str) -> None:
     """Broken, deep or odd texts are shown as they are instead of breaking the page."""
-    assert jsonview.payload(text).html
+    assert json_view.payload(text).html
 
 
 def test_a_functions_cause_is_taken_apart() -> None:

@@ -11,9 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, HistoryEvent, StateMachine
-from console.store import machines
-from console.web import runs, steps
-from console.web.history import traced
+from console.store.machines import machines
+from console.web.core import formatting
+from console.web.execution import steps
+from console.web.history.traces import traced
+from console.web.machines import past_executions
 from tests.console.store.helpers import create, drain, ended, function, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -94,7 +96,7 @@ def shift(execution: Execution, state: str, by_ms: int) -> None:
 
 def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> None:
     """Status and visits of every state, in all fates, are those of the execution's own graph."""
-    found = runs.last(mixed(project), 10)
+    found = past_executions.last(mixed(project), 10)
     assert [run.execution.name for run in found] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
     statuses = set()
     for run in found:
@@ -104,7 +106,7 @@ def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> No
                 assert (cell.visits if cell else 0) == one.visits
                 if cell is not None and one.visits:
                     statuses.add(cell.status)
-                    assert steps.words.STEP[cell.status] == one.status, one.node.name
+                    assert formatting.STEP[cell.status] == one.status, one.node.name
     assert statuses >= {"succeeded", "failed", "caught", "running"}
 
 
@@ -133,10 +135,10 @@ def test_long_histories_make_fewer_columns(
     machine = create(project, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
     for _ in range(5):
         drain(start(machine))
-    monkeypatch.setattr(runs, "MOST_EVENTS", 9)
-    assert len(runs.last(machine, 25)) == 2
-    monkeypatch.setattr(runs, "MOST_EVENTS", 1)
-    assert len(runs.last(machine, 25)) == 1
+    monkeypatch.setattr(past_executions, "MOST_EVENTS", 9)
+    assert len(past_executions.last(machine, 25)) == 2
+    monkeypatch.setattr(past_executions, "MOST_EVENTS", 1)
+    assert len(past_executions.last(machine, 25)) == 1
 
 
 def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Client) -> None:
@@ -165,14 +167,14 @@ def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Cli
 )
 def test_what_is_unusual_depends_on_what_is_usual(times: list[int], wanted: int | None) -> None:
     """Two usual lengths are no outliers, nor are differences that nobody would notice."""
-    assert runs.unusual(times) == wanted
+    assert past_executions.unusual(times) == wanted
 
 
 @pytest.mark.parametrize(("percent", "wanted"), [(50, 50), (95, 95), (100, 100), (1, 1)])
 def test_a_percentile_is_one_of_the_times(percent: int, wanted: int) -> None:
     """The nearest rank; nothing of nothing."""
-    assert runs.percentile(list(range(100, 0, -1)), percent) == wanted
-    assert runs.percentile([], percent) is None
+    assert past_executions.percentile(list(range(100, 0, -1)), percent) == wanted
+    assert past_executions.percentile([], percent) is None
 
 
 def test_states_of_older_definitions_are_told_apart(project: Project, client: Client) -> None:
@@ -194,8 +196,8 @@ def test_insights_look_at_the_newest_only(
 ) -> None:
     """A definition that no recent execution has is not looked for among a million old ones."""
     machine = mixed(project)
-    monkeypatch.setattr(runs, "LOOKED_AT", 2)
-    found = runs.last(machine, 25, of_now=True)
+    monkeypatch.setattr(past_executions, "LOOKED_AT", 2)
+    found = past_executions.last(machine, 25, of_now=True)
     assert [run.execution.name for run in found] == ["run-4", "run-3"]
 
 
@@ -203,7 +205,7 @@ def never(shown: str) -> set[tuple[str, str, str]]:
     """Return (kind, state, when) of what a page says was never tried."""
     table = shown.partition('id="never-title"')[2].partition("</table>")[0]
     rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</td><td[^>]*>(.*?)</td></tr>", table)
-    return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}  # type: ignore[misc]
+    return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}
 
 
 def test_insights_count_and_name_what_was_never_tried(project: Project, client: Client) -> None:

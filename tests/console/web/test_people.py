@@ -180,7 +180,8 @@ def test_removed_before_this_version_a_member_starts_anew_as_well(
 def test_a_member_of_two_projects_loses_one(project: Project, signed_in: SignIn) -> None:
     """The pages show the other one at once; its key works on, that of the first does not."""
     from console.models import Project as Projects
-    from console.store import audit, people
+    from console.store.db import audit
+    from console.store.people import people
 
     create(project, WAIT, "ours")
     operator = signed_in("operator")
@@ -214,8 +215,8 @@ def test_the_audit_names_the_execution_whose_task_did_it(
     project: Project, signed_in: SignIn
 ) -> None:
     """On the page of the audit, and on that of what it was done to; both link it."""
-    from console.store import executions
-    from console.store.audit import Actor
+    from console.store.db.audit import Actor
+    from console.store.executions import executions
 
     one, other = (start(create(project, WAIT, name), name="x") for name in ("one", "other"))
     executions.stop(other, actor=Actor("ana", execution=one.arn, acting_for=("ana", "ed")))
@@ -229,7 +230,7 @@ def test_the_audit_names_the_execution_whose_task_did_it(
 def test_the_audit_of_another_project_stays_there(project: Project, signed_in: SignIn) -> None:
     """Its entries and names are in no page of this one."""
     from console.models import Project as Projects
-    from console.store import audit
+    from console.store.db import audit
 
     other = Projects.objects.create(name="other", account_id="999999999999")
     audit.record(other, audit.Actor("stranger"), "StartExecution", "arn:theirs")
@@ -238,7 +239,7 @@ def test_the_audit_of_another_project_stays_there(project: Project, signed_in: S
 
 def test_older_entries_are_a_page_away(project: Project, signed_in: SignIn) -> None:
     """Fifty at a time, none twice and none missing; the queries do not grow."""
-    from console.store import audit
+    from console.store.db import audit
 
     for number in range(60):
         audit.record(project, audit.Actor("ana"), "StartExecution", f"target-{number:03}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from console.web import poster, svg
-from console.web.words import STEP
+from console.web.core.formatting import STEP
+from console.web.execution import picture_export
+from console.web.graph import svg
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import MARKUP, page, text
 
@@ -48,7 +49,7 @@ def test_an_execution_is_drawn_with_its_statuses(project: Project, client: Clien
     for word in ("Caught error", "Failed", "Succeeded", "not entered"):
         assert word in told
     for tone in ("caught", "failed", "succeeded"):
-        line, ground = poster.TONES[tone]
+        line, ground = picture_export.TONES[tone]
         assert f'fill="{line}"' in shown
         assert f'href="#sign-{tone}"' in shown
         assert (ground in shown) == (tone != "caught")  # a Parallel is drawn around its branches
@@ -67,13 +68,13 @@ def test_the_picture_follows_the_time_machine(project: Project, client: Client) 
 
 def test_every_status_has_its_colours() -> None:
     """But for what was not entered, which has none."""
-    assert set(poster.TONES) == {one.tone for one in STEP.values()} - {"idle"}
+    assert set(picture_export.TONES) == {one.tone for one in STEP.values()} - {"idle"}
 
 
 def test_a_long_caption_widens_the_picture() -> None:
     """It stands in the middle above the graph."""
     small = svg.picture('{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}')
-    framed = poster.frame(small, "x" * 100)
+    framed = picture_export.frame(small, "x" * 100)
     assert framed.width > small.width
     assert round(framed.middle - small.width / 2, 6) == 0
-    assert poster.frame(small).width == small.width
+    assert picture_export.frame(small).width == small.width

@@ -13,8 +13,10 @@ import pytest
 from console import access
 from console.awsapi import services
 from console.models import AuditEntry, Delivery, Execution, HistoryEvent, Membership, Project
-from console.store import activities, people, rules
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.events import rules
+from console.store.people import people
+from console.store.tasks import activities
 from tests.console.store.helpers import REGION, create, ended, function, one, start
 from tests.console.web.helpers import page, text
 from tests.console.worker.courier import carry_all, happened, rule_to
@@ -125,7 +127,7 @@ def test_an_activity_is_worked_for_its_own_project_only(
     worker._activities = frozenset({"work"})
     other = other_project()
     for where in (project, other):
-        activities.create(where, REGION, "work")
+        activities.create_activity(where, REGION, "work")
     arns = [f"arn:aws:states:us-east-1:{n.account_id}:activity:work" for n in (project, other)]
     waiting, worked = (
         start(create(where, one("A", Type="Task", Resource=arn)))
@@ -179,7 +181,7 @@ def test_list_targets_tells_editors_the_whole_address(
 ) -> None:
     """Who may put a target gets back what was put."""
     access._principals.clear()
-    rules.put(project, REGION, "rule", schedule="rate(1 day)")
+    rules.put_rule(project, REGION, "rule", schedule="rate(1 day)")
     address = f"https://example.com/hook?{QUERY}"
     headers = {"HttpParameters": {"HeaderParameters": {"X-Key": "s3cr3t-header"}}}
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": address, **headers}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import AuditEntry, Execution
-from console.store import executions
+from console.store.executions import executions
 from tests.console.store.helpers import PASS, create, drain, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 

@@ -9,8 +9,9 @@ import pytest
 
 import engine
 from console.models import AuditEntry, Execution
-from console.store import machines, replays
-from console.store import redrive as redrives
+from console.store.executions import redrive as redrives
+from console.store.executions import replay
+from console.store.machines import machines
 from tests.console.store.helpers import assert_nothing_wrong, create, drain, function, start, types
 from tests.console.web.helpers import MARKUP, page, text
 from tests.console.web.test_scenario import answer, differences, scenario
@@ -50,7 +51,9 @@ def failed(project: Project) -> Execution:
     return answer(execution, "Pay", ("Bad", "it broke"))
 
 
-def replay(client: Client, execution: Execution, step: str = "Pay", **fields: str) -> Execution:
+def post_replay(
+    client: Client, execution: Execution, step: str = "Pay", **fields: str
+) -> Execution:
     """Post the form and return the new execution, taken as far as it goes."""
     answered = client.post(page(execution, f"replay/?step={step}"), {"name": "again", **fields})
     assert answered.status_code == 302, answered.content
@@ -70,7 +73,7 @@ def test_x20_the_form_has_what_was_recorded(client: Client, failed: Execution) -
 
 def test_x20_a_new_execution_begins_in_the_state(client: Client, failed: Execution) -> None:
     """Nothing before runs again; input and variables are as edited, and the page says whence."""
-    made = replay(client, failed, input='{"order": 5}', variables='{"n": 4}')
+    made = post_replay(client, failed, input='{"order": 5}', variables='{"n": 4}')
     assert types(made)[:3] == ["ExecutionStarted", "TaskStateEntered", "LambdaFunctionScheduled"]
     done = answer(made, "Pay", None)
     assert (done.status, json.loads(done.output or "")) == ("SUCCEEDED", [20])
@@ -88,7 +91,7 @@ def test_x20_a_new_execution_begins_in_the_state(client: Client, failed: Executi
 
 def test_x20_it_is_an_execution_like_any_other(client: Client, failed: Execution) -> None:
     """It can be redriven, shows its variables, and becomes a test that begins where it began."""
-    made = replay(client, failed, input='{"order": 5}', variables='{"n": 4}')
+    made = post_replay(client, failed, input='{"order": 5}', variables='{"n": 4}')
     answer(made, "Pay", ("Bad", "again"))
     redrives.redrive(Execution.objects.get(pk=made.pk))
     drain(made)
@@ -115,9 +118,9 @@ def test_x20_the_definition_of_now_can_be_chosen(client: Client, failed: Executi
     assert machine is not None
     machines.update(machine, definition=json.dumps(changed))
     assert 'name="definition"' in text(client.get(page(failed, "replay/?step=Pay")))
-    new = replay(client, failed, input="{}", definition="changed")
+    new = post_replay(client, failed, input="{}", definition="changed")
     assert (new.status, new.output) == ("SUCCEEDED", '"mended"')
-    old = replay(client, failed, input='{"order": 1}', name="old", definition="")
+    old = post_replay(client, failed, input='{"order": 1}', name="old", definition="")
     assert old.definition_id == failed.definition_id
 
 
@@ -155,7 +158,7 @@ def test_x20_a_payload_that_speaks_of_an_origin_is_none(project: Project) -> Non
     """What an input says is not what the snapshot says."""
     data = {"origin": "arn:aws:states:us-east-1:123456789012:execution:a:b"}
     execution = start(create(project, DEFINITION), data, "x")
-    assert replays.of(Execution.objects.get(pk=execution.pk)) is None
+    assert replay.origin_of(Execution.objects.get(pk=execution.pk)) is None
 
 
 def test_x20_the_deleted_machine_starts_nothing(client: Client, failed: Execution) -> None:
@@ -163,7 +166,7 @@ def test_x20_the_deleted_machine_starts_nothing(client: Client, failed: Executio
     Execution.objects.filter(pk=failed.pk).update(state_machine=None)
     assert "its state machine was deleted" in text(client.get(page(failed, "replay/?step=Pay")))
     with pytest.raises(Exception, match="is not here"):
-        replays.start(Execution.objects.get(pk=failed.pk), "Pay", input="{}")
+        replay.start(Execution.objects.get(pk=failed.pk), "Pay", input="{}")
 
 
 def test_x20_a_start_in_a_state_survives_its_snapshot() -> None:

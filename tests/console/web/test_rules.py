@@ -11,7 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Delivery, EventRule, EventTarget, OutboxEvent
-from console.store import audit, outbox, rules
+from console.store.db import audit
+from console.store.events import outbox, rules
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -29,10 +30,10 @@ REGION = "us-east-1"
 ASKED = {"name": "ends", "status": ["FAILED", "ABORTED"], "target": "ops@example.com"}
 
 
-def rule(project: Project, name: str = "ends", **fields: str) -> EventRule:
+def rule(project: Project, name: str = "ends", **fields: Any) -> EventRule:
     """Make a rule that sends to a web address."""
     fields = fields or {"pattern": '{"source": ["aws.states"]}'}
-    made = rules.put(project, REGION, name, **fields)
+    made = rules.put_rule(project, REGION, name, **fields)
     rules.put_targets(project, REGION, name, [{"Id": "1", "Arn": "https://example.com/hook"}])
     return made
 
@@ -162,7 +163,9 @@ def test_a_rule_that_somebody_else_changed_is_not_overwritten(
     rule(project)
     opened = re.search(r'name="revision" value="([^"]+)"', text(client.get("/rules/ends/")))
     assert opened is not None
-    rules.put(project, REGION, "ends", pattern='{"source": ["theirs"]}', actor=audit.Actor("ann"))
+    rules.put_rule(
+        project, REGION, "ends", pattern='{"source": ["theirs"]}', actor=audit.Actor("ann")
+    )
     mine = {"pattern": '{"source": ["mine"]}', "revision": opened[1]}
     shown = text(client.post("/rules/ends/", mine), 409)
     for said in ('{"source": ["mine"]}', '{"source": ["theirs"]}', ">ann<", "this rule after you"):
@@ -247,7 +250,7 @@ def test_deliveries_are_listed_with_their_status(project: Project, client: Clien
 
 def test_pages_stay_in_their_region(project: Project, client: Client) -> None:
     """Links and answers keep ?region=, and rules of elsewhere are not shown."""
-    rules.put(project, "eu-west-1", "there", pattern='{"source": ["x"]}')
+    rules.put_rule(project, "eu-west-1", "there", pattern='{"source": ["x"]}')
     assert "there" not in text(client.get(NOTIFICATIONS)).partition("<main")[2]
     assert client.get("/rules/there/").status_code == 404
     query = "?region=eu-west-1"

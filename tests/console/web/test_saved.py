@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, SavedView
-from console.store import saved_views
-from console.store.audit import NOBODY
-from console.web import scan
+from console.store.db.audit import NOBODY
+from console.store.people import saved_views
+from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import text
 
@@ -127,7 +127,7 @@ def test_x16_views_cost_the_same_however_many(yard: Project, client: Client) -> 
     for upto in (1, 30):
         for number in range(upto):
             query = f"q={number}&machine=short" if number % 2 else "status=FAILED&status=RUNNING"
-            saved_views.put(yard, f"v{number}", query, None, NOBODY)
+            saved_views.put_view(yard, f"v{number}", query, None, NOBODY)
         for address in ("/executions/?q=s", "/machines/short/?q=s"):
             with CaptureQueriesContext(connection) as queries:
                 text(client.get(address))

@@ -12,8 +12,10 @@ import engine
 from console.integrations import mocks
 from console.integrations.outcome import Failed, Succeeded
 from console.models import Execution, TaskRow, Timer
-from console.store import activities, executions, inbox
-from console.store import redrive as redrives
+from console.store.executions import executions
+from console.store.executions import redrive as redrives
+from console.store.state import inbox
+from console.store.tasks import activities
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -42,7 +44,7 @@ ITEM = {
     "StartAt": "Look",
     "States": {"Look": function("look", Retry=RETRY, Next="Send"), "Send": function("send")},
 }
-ITEM["States"]["Send"]["End"] = True  # type: ignore[index]
+ITEM["States"]["Send"]["End"] = True
 SHOP: dict[str, Any] = {
     "StartAt": "Pay",
     "States": {
@@ -83,7 +85,7 @@ def hurry(execution: Execution) -> None:
 @pytest.fixture
 def shopped(project: Project) -> Execution:
     """Return an execution with retries, a wait, two items done crosswise, and a caught error."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = drain(start(create(project, SHOP), {"items": ["a", "b"]}, "x"))
     answer(execution, "Pay", ("Busy", "later"))
     hurry(execution)

@@ -15,7 +15,10 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
-from console.store import activities, claims, endings, executions, hints, losses, tags
+from console.store.db import signals
+from console.store.executions import executions
+from console.store.machines import tags
+from console.store.tasks import activities, claim, complete, lost_calls
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -50,7 +53,7 @@ CALLBACK = one(
 
 def waiting(project: Project, definition: dict[str, Any] = WORK, name: str = "x") -> Execution:
     """Return an execution that waits at its one task."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = project.statemachine_set.first() or create(project, definition)
     return drain(start(machine, {"n": 1}, name))
 
@@ -74,9 +77,9 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     """State, execution, kind, worker and deadline are there; what has ended is not."""
     one = waiting(project)
     done = waiting(project, name="done")
-    work = claims.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
+    work = claim.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
     assert work is not None
-    endings.succeed(claims.take_activity_task(Activity.objects.get().arn).token, "1")  # type: ignore[union-attr]
+    complete.succeed(claim.take_activity_task(Activity.objects.get().arn).token, "1")
     drain(done)
     shown = text(client.get("/tasks/"))
     assert "1 open task" in shown
@@ -132,13 +135,13 @@ def test_queries_do_not_grow_with_the_rows(project: Project, client: Client, add
     few = count()
     for number in range(30):
         waiting(project, name=f"x{number}")
-        activities.create(project, REGION, f"a{number}")
+        activities.create_activity(project, REGION, f"a{number}")
     assert few == count() <= 15
 
 
 def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, client: Client) -> None:
     """Its page and its poll: as many queries for one iteration as for forty."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     machine = create(project, one("M", Type="Map", ItemProcessor=WORK))
 
     def count(items: int, query: str) -> int:
@@ -169,17 +172,17 @@ def test_an_editor_creates_and_deletes_an_activity(project: Project, client: Cli
 
 def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Client) -> None:
     """Empty is NONE; what is no time is refused and nothing stored; a viewer reads them."""
-    arn = activities.create(project, REGION, "work").arn
+    arn = activities.create_activity(project, REGION, "work").arn
     given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
     client.post(PAGE, given)
-    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
-    assert tags.of(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.tags_of(arn)["stepyard:startToCloseTimeout"] == "NONE"
     assert 'value="30"' in text(client.get(PAGE))
     assert AuditEntry.objects.get(action="TagResource").target == arn
     wrong = client.post(PAGE, {**given, "stepyard:heartbeatTimeout": "soon"})
     assert "wanted a number of seconds" in text(wrong, 422)
     assert 'value="soon"' in text(wrong, 422)
-    assert tags.of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
@@ -187,7 +190,7 @@ def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> No
     waiting(project)
     assert "No worker polls this activity now" in text(client.get(PAGE))
     assert "Nobody polls" in text(client.get("/activities/"))
-    end = hints.listen(("activity", Activity.objects.get().arn), lambda: None)
+    end = signals.subscribe(("activity", Activity.objects.get().arn), lambda: None)
     assert "Nobody polls" not in text(client.get("/activities/"))
     assert "No worker polls" not in text(client.get(PAGE))
     end()
@@ -343,8 +346,8 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     execution = drain(start(machine, name="x"))
     row = TaskRow.objects.get()
     for _ in range(2):
-        assert claims.claim(execution.pk, row.task) is not None
-        assert losses.take_up(execution.pk, row.task)
+        assert claim.claim(execution.pk, row.task) is not None
+        assert lost_calls.recover(execution.pk, row.task)
     mark = "re-dispatched: sent 2 times, for its worker was lost"
     assert mark in text(client.get(page(execution)))
     assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))
@@ -354,6 +357,6 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
 def test_a_task_that_was_sent_once_is_not_marked(project: Project, client: Client) -> None:
     """Nor is one that waits."""
     execution = waiting(project)
-    assert claims.take_activity_task(Activity.objects.get().arn, "w") is not None
+    assert claim.take_activity_task(Activity.objects.get().arn, "w") is not None
     for query in ("", "tasks/3/", "?step=A&tab=tries"):
         assert "re-dispatched" not in text(client.get(page(execution, query)))

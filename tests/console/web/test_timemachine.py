@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import HistoryEvent
-from console.web import timemachine
+from console.web.execution import time_machine
 from tests.console.store.helpers import create, drain, start
 from tests.console.web.helpers import CHAIN, page, text
 
@@ -85,7 +85,7 @@ def test_moving_on_reads_only_what_lies_between(client: Client, three: Execution
     HistoryEvent.objects.filter(execution_id=three.pk, event_id=2).delete()
     assert "A succeeded" in coloured(client, three, 5)
     assert "A running" not in coloured(client, three, 2)
-    timemachine._past.clear()
+    time_machine._past.clear()
 
 
 def test_nonsense_is_the_present(client: Client, three: Execution) -> None:

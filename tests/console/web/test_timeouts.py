@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import Execution, TaskRow, Timer
-from console.store import activities, claims, deadlines, tags
+from console.store.machines import tags
+from console.store.tasks import activities, claim, expiry
 from tests.console.store.helpers import ACTIVITY, REGION, WAIT, create, drain, one, start
 from tests.console.web.helpers import page, text
 
@@ -26,12 +27,12 @@ SAID = {
 
 def waiting(project: Project, clock: str) -> Execution:
     """Return an execution at a task with one clock; a worker has it if the clock needs one."""
-    activities.create(project, REGION, "work")
-    tags.put(ACTIVITY, {f"stepyard:{clock}Timeout": "600"})
+    activities.create_activity(project, REGION, "work")
+    tags.put_tags(ACTIVITY, {f"stepyard:{clock}Timeout": "600"})
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     if clock in ("startToClose", "heartbeat"):
-        claims.take_activity_task(ACTIVITY, "w")
+        claim.take_activity_task(ACTIVITY, "w")
         drain(execution)
     return execution
 
@@ -57,7 +58,7 @@ def test_the_page_names_the_clock_that_ran_out(
     execution = waiting(project, clock)
     column, words = SAID[clock]
     TaskRow.objects.update(**{column: 1})
-    assert deadlines.expire([(execution.pk, 3)]) == 1
+    assert expiry.expire([(execution.pk, 3)]) == 1
     drain(execution)
     number = execution.historyevent_set.get(type="ActivityTimedOut").event_id
     assert words in text(client.get(page(execution, f"events/{number}/")))
@@ -67,7 +68,7 @@ def test_the_page_names_the_clock_that_ran_out(
 
 def test_a_task_without_a_clock_says_who_answers(project: Project, client: Client) -> None:
     """The year that every task has is not shown as its deadline."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, one("A", Type="Task", Resource=ACTIVITY)))
     drain(execution)
     assert "data-until" not in text(client.get(page(execution)))

@@ -8,9 +8,9 @@ import pytest
 from django.http import QueryDict
 
 from console.models import HistoryEvent, Timer
-from console.web import history
-from console.web.axis import LEAST, WIDTH, Span
-from console.web.tree import Wanted
+from console.web.execution.step_tree import Wanted
+from console.web.execution.timeline.axis import LEAST, WIDTH, Span
+from console.web.history import traces
 from tests.console.store.helpers import create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
 from tests.console.web.test_iterations import demo
@@ -117,6 +117,6 @@ def test_a_page_needs_few_queries(
     query: str,
 ) -> None:
     """Whatever is open, 15 at most; the first view reads the history, later ones what is new."""
-    history._TRACES._known.clear()
+    traces._TRACES._known.clear()
     with django_assert_max_num_queries(15):
         assert client.get(page(failed, query)).status_code == 200

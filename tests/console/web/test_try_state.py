@@ -16,8 +16,8 @@ from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
 from console.models import Execution, Membership, Role, StateMachine
-from console.store import machines
-from console.store.audit import Actor
+from console.store.db.audit import Actor
+from console.store.machines import machines
 from tests.console.store.helpers import REGION, ROLE, create, drain, function, start
 from tests.console.web.helpers import MARKUP, page, text
 from tests.console.web.test_masking import CANARY, INPUT, mask

@@ -7,12 +7,12 @@ import json
 import pytest
 
 import engine
-from console.masking.veil import MASK, Veil, filled
+from console.masking.mask import MASK, Mask, filled
 
 
-def veil(*paths: str, values: tuple[str, ...] = ()) -> Veil:
+def veil(*paths: str, values: tuple[str, ...] = ()) -> Mask:
     """Return a veil of these paths and values."""
-    return Veil(engine.places(paths), frozenset(values))
+    return Mask(engine.places(paths), frozenset(values))
 
 
 @pytest.mark.parametrize(

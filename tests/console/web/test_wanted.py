@@ -10,11 +10,11 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, MapRun
-from console.store import executions
-from console.store.audit import Actor
-from console.web import scan
-from console.web.wanted import Wanted, moment, span
-from console.web.words import DAY, HOUR, MINUTE
+from console.store.db.audit import Actor
+from console.store.executions import executions
+from console.web.core.formatting import DAY, HOUR, MINUTE
+from console.web.search import scan
+from console.web.search.filters import Wanted, moment, span
 from tests.console.store.helpers import PASS, WAIT, create, start
 from tests.console.web.helpers import MARKUP, text
 
@@ -42,7 +42,12 @@ def seed(project: Project, machine: StateMachine, count: int, **values: Any) -> 
         name = f"seed-{number:05}"
         arn = f"{machine.arn.replace(':stateMachine:', ':execution:')}:{name}"
         kept = {field.attname: getattr(template, field.attname) for field in Execution._meta.fields}
-        own = {"id": None, "name": name, "arn": arn, "start_ms": NOON + number * 1000}
+        own: dict[str, Any] = {
+            "id": None,
+            "name": name,
+            "arn": arn,
+            "start_ms": NOON + number * 1000,
+        }
         status = values.get("status", "SUCCEEDED")
         own["stop_ms"] = None if status == "RUNNING" else own["start_ms"] + 500
         rows.append(Execution(**{**kept, **own, "status": status, **values}))

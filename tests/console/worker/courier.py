@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from console.models import Delivery, EventRule, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Receiver:
 
 def rule_to(project: Project, *addresses: str, pattern: str = SUCCEEDED, **more: Any) -> EventRule:
     """Make a rule with targets 1, 2..."""
-    rule = rules.put(project, REGION, "rule", pattern=pattern)
+    rule = rules.put_rule(project, REGION, "rule", pattern=pattern)
     targets = [{"Id": str(n), "Arn": one, **more} for n, one in enumerate(addresses, 1)]
     assert rules.put_targets(project, REGION, "rule", targets) == []
     return rule
@@ -61,7 +61,7 @@ def happened(project: Project) -> str:
 def carry_all() -> None:
     """Carry whatever is due, in this thread."""
     for number in deliveries.claim(100):
-        couriers.carry(number)
+        outbox_relay.relay(number)
 
 
 def until(check: Any, seconds: float = 10) -> None:

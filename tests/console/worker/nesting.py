@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import get_user_model
 
 from console.models import Execution, Membership, StateMachine, TaskRow
-from console.store import executions, machines
-from console.store.audit import NOBODY, Actor
-from console.worker import delivery
+from console.store.db.audit import NOBODY, Actor
+from console.store.executions import executions
+from console.store.machines import machines
+from console.worker import task_delivery
 from tests.console.store.helpers import REGION, ROLE, drain, one
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def started(machine: StateMachine, starter: str = "") -> Execution:
 def worked(execution: Execution) -> Execution:
     """Make the calls of an execution, and look at what it waits for; return it anew."""
     for task, status in open_tasks(execution):
-        (delivery.look if status == "waiting" else delivery.deliver)(execution.pk, task)
+        (task_delivery.look if status == "waiting" else task_delivery.deliver)(execution.pk, task)
     return drain(execution)
 
 

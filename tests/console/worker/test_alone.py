@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from console import migrations
-from console.store import identity
-from console.worker import Embedded, alone
+from console.store.db import identity
+from console.worker import Embedded, worker_lock
 from tests.console.store.helpers import PASS, create, ended, start
 
 if TYPE_CHECKING:
@@ -59,15 +59,16 @@ def test_tables_that_a_later_version_only_added_to_are_borne(later: None) -> Non
     identity.claim()
 
 
+@pytest.mark.postgres_only  # SQLite: the data folder is locked
 def test_a_second_worker_is_refused(
     project: Project, worker: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first one lives; afterwards it may start."""
-    if connection.vendor != "postgresql":
-        return  # there the data folder is locked
-    monkeypatch.setattr(alone, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(worker_lock, "_PATIENCE_S", 0.2)
     second = Embedded()
-    with pytest.raises(alone.NotAlone, match=r"another worker is running on database.*stop"):
+    with pytest.raises(
+        worker_lock.WorkerLockHeld, match=r"another worker is running on database.*stop"
+    ):
         second.start()
     worker.stop()
     second.start()
@@ -77,12 +78,11 @@ def test_a_second_worker_is_refused(
         second.stop()
 
 
+@pytest.mark.postgres_only  # the lock is that of a session
 def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -> None:
     """A worker whose session was cut takes the lock again, unless it is too late."""
     del project
-    if connection.vendor != "postgresql":
-        return  # no sessions to be cut
-    other = alone.Alone()
+    other = worker_lock.WorkerLock()
     worker._alone.leave()
     other.take()
     try:

@@ -10,8 +10,8 @@ import pytest
 
 from console.integrations import notices
 from console.models import Delivery, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create
 from tests.console.worker.test_crash_points import PAUSE, Death, die_at, live
 
@@ -26,7 +26,7 @@ def life(machine: StateMachine) -> None:
     while outbox.route():
         pass
     while numbers := deliveries.claim(1):
-        couriers.carry(numbers[0])
+        outbox_relay.relay(numbers[0])
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -34,7 +34,7 @@ def test_every_commit_between_a_start_and_the_last_delivery(project: Project, mo
     """Both events arrive, twice at most and with one id each; each starts one execution."""
     first, second = create(project, PAUSE), create(project, PASS, "second")
     pattern = json.dumps({"detail": {"stateMachineArn": [first.arn]}})
-    rules.put(project, "us-east-1", "r", pattern=pattern)
+    rules.put_rule(project, "us-east-1", "r", pattern=pattern)
     targets = [{"Id": "1", "Arn": "https://example.com"}, {"Id": "2", "Arn": second.arn}]
     rules.put_targets(project, "us-east-1", "r", targets)
     commit, reached = 1, True

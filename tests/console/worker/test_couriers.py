@@ -11,8 +11,8 @@ import pytest
 
 from console.integrations import notices
 from console.models import Delivery, EventTarget, OutboxEvent
-from console.store import deliveries, rules
-from console.worker import couriers
+from console.store.events import deliveries, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, ended, start
 from tests.console.worker.courier import REGION, Receiver, carry_all, happened, rule_to, until
 
@@ -161,5 +161,5 @@ def test_removing_a_target_ends_what_is_on_its_way(project: Project) -> None:
     happened(project)
     (number,) = deliveries.claim(1)
     rules.remove_targets(project, REGION, "rule", ["1"])
-    couriers.carry(number)
+    outbox_relay.relay(number)
     assert EventTarget.objects.count() == Delivery.objects.count() == 0

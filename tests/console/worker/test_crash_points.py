@@ -22,11 +22,14 @@ from console.models import (
     ThrottledMinute,
     Timer,
 )
-from console.store import caches, claims, runs, writer
-from console.store.workers import Share
-from console.worker import delivery
+from console.store.db import writer
+from console.store.executions import step
+from console.store.state import caches
+from console.store.tasks import claim
+from console.store.tasks.workers import Share
+from console.worker import task_delivery
 from console.worker.embedded import runnable
-from console.worker.suspects import Suspects
+from console.worker.poison_guard import PoisonGuard
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
 if TYPE_CHECKING:
@@ -77,14 +80,14 @@ def functions(settings: Any) -> None:
 
 def live(machine: StateMachine, data: Any) -> Execution:
     """Live like a process: take over what the rows say, and end the one execution. Time flies."""
-    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
-    claims.release_called()
+    caches.kept_runs.__init__(10, 1_000_000)
+    claim.release_called()
     execution = Execution.objects.first() or start(machine, data, "x")
     while True:
-        while runs.step(execution.pk):
+        while step.step(execution.pk):
             pass
         for task in TaskRow.objects.filter(status="scheduled").values_list("task", flat=True):
-            delivery.deliver(execution.pk, task)
+            task_delivery.deliver(execution.pk, task)
         Timer.objects.update(due_ms=1)
         execution.refresh_from_db()
         if execution.status != "RUNNING":
@@ -169,11 +172,11 @@ def test_what_kills_its_process_each_time_is_ended(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the third start after its first kill, without another try; others are not harmed."""
-    advance, tried = runs.advance, []
+    advance, tried = step.advance, []
     poison = start(create(project, PAUSE, "poison"))
     bystander = start(create(project, one("P", Type="Pass"), "bystander"))
 
-    def kill(loaded: runs.Loaded) -> Any:
+    def kill(loaded: step.Loaded) -> Any:
         if loaded.execution_id == poison.pk:
             tried.append(loaded.version)
             raise Death
@@ -181,13 +184,13 @@ def test_what_kills_its_process_each_time_is_ended(
 
     def begin() -> None:
         """Begin as a worker does: with what the rows say, in their order."""
-        suspects = Suspects()
+        suspects = PoisonGuard()
         suspects.watch(runnable(Share()))
         for number in runnable(Share()):
             assert suspects.take(number)
             suspects.step(number)
 
-    monkeypatch.setattr(runs, "advance", kill)
+    monkeypatch.setattr(step, "advance", kill)
     for _ in range(2):
         with pytest.raises(Death):
             begin()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, InboxMessage, Project, RunRow, TaskRow, Timer
-from console.store import activities, runs
+from console.store.executions import step
+from console.store.tasks import activities
 from console.worker import Embedded
 from tests.console.store.helpers import REGION, create, ended, function, one, start, types
 
@@ -67,7 +68,7 @@ def test_unknown_function_is_told_as_lambda_does(project: Project, worker: Embed
 def test_builtin_activity_worker(project: Project, worker: Embedded) -> None:
     """A callable registered for an activity works its tasks."""
     del worker
-    arn = activities.create(project, REGION, "half").arn
+    arn = activities.create_activity(project, REGION, "half").arn
     execution = ended(start(create(project, one("A", Type="Task", Resource=arn)), 4))
     assert execution.output == "8"
     assert "ActivityStarted" in types(execution)
@@ -84,14 +85,14 @@ def test_wait_ends_on_time(project: Project, worker: Embedded) -> None:
 def test_task_times_out(project: Project, worker: Embedded) -> None:
     """A callback nobody answers ends in States.Timeout after TimeoutSeconds."""
     del worker
-    activities.create(project, REGION, "slow")
+    activities.create_activity(project, REGION, "slow")
     arn = "arn:aws:states:us-east-1:123456789012:activity:slow"
     definition = one("A", Type="Task", Resource=arn, TimeoutSeconds=1)
     execution = start(create(project, definition))
     deadline = time.monotonic() + 5
-    from console.store import claims
+    from console.store.tasks import claim
 
-    while claims.take_activity_task(arn) is None:
+    while claim.take_activity_task(arn) is None:
         assert time.monotonic() < deadline
     assert ended(execution).error == "States.Timeout"
 
@@ -114,7 +115,7 @@ def test_what_a_dead_process_left_is_finished(project: Project) -> None:
     calling = start(create(project, one("T", **function("double")), "calls"), 1)
     fresh = start(create(project, one("P", Type="Pass"), "fresh"))
     for execution in (waiting, calling):
-        while runs.step(execution.pk):
+        while step.step(execution.pk):
             pass
     Timer.objects.update(due_ms=1)
     TaskRow.objects.update(status="started")
@@ -189,11 +190,11 @@ def test_function_behind_http(
 def test_what_a_later_version_wrote_waits_for_it(project: Project) -> None:
     """Three starts of this version and a stop do nothing to it; the later version goes on."""
     execution = start(create(project, one("W", Type="Wait", Seconds=1)))
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     kept = RunRow.objects.get(pk=execution.pk).snapshot
     RunRow.objects.update(snapshot=json.dumps({**json.loads(kept), "format": 1_000_000}))
-    runs.kept_runs.forget(execution.pk)
+    step.kept_runs.forget(execution.pk)  # type: ignore[attr-defined]
     Timer.objects.update(due_ms=1)
     for _ in range(4):
         worker = Embedded()

@@ -22,19 +22,12 @@ from console.models import (
     StateMachine,
     Version,
 )
-from console.store import (
-    bulk,
-    executions,
-    machines,
-    map_runs,
-    redrive,
-    replays,
-    rules,
-    start_links,
-    versions,
-)
-from console.store.audit import Actor
-from console.web.views import triggers
+from console.store.db.audit import Actor
+from console.store.events import rules, start_links
+from console.store.executions import bulk, executions, redrive, replay
+from console.store.machines import machines, versions
+from console.store.map_runs import map_runs
+from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
 from tests.console.worker.courier import carry_all
 from tests.console.worker.nesting import (
@@ -158,7 +151,7 @@ def test_a_child_has_the_rights_of_its_parent(project: Project, prey: StateMachi
     machine = machine_of(project, "ana", starting(child), "parent")
     assert outcome(machine, "olga").status == "SUCCEEDED"
     found = drain(Execution.objects.get(state_machine=child))
-    assert json.loads(found.acting_for) == ["ana", "olga"]
+    assert json.loads(str(found.acting_for)) == ["ana", "olga"]
     assert (found.started_by, found.depth) == ("olga", 1)
     assert refused(worked(found), "DeleteStateMachine")
 
@@ -209,10 +202,10 @@ def test_a_replay_keeps_who_wrote_what_it_runs(project: Project, prey: StateMach
     machine = machine_of(project, "ed", calling("testState", **REVEAL))
     origin = outcome(machine, "ana")
     machines.update(machine, definition=json.dumps(deleting(prey)), actor=Actor("ana"))
-    again = replays.start(origin, "Call", input="{}", actor=Actor("ana"))
+    again = replay.start(origin, "Call", input="{}", actor=Actor("ana"))
     assert refused(worked(drain(again)), "RevealSecrets")
     origin.state_machine = StateMachine.objects.get(pk=machine.pk)
-    changed = replays.start(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
+    changed = replay.start(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
     assert worked(drain(changed)).status == "SUCCEEDED"
 
 
@@ -243,7 +236,7 @@ def test_a_rule_starts_as_who_last_changed_it(project: Project, prey: StateMachi
     """Who gives the owner's rule another target starts it in their own name."""
     machine = machine_of(project, "ana", deleting(prey))
     pattern = json.dumps({"detail": {"stateMachineArn": [{"suffix": ":source"}]}})
-    rules.put(project, REGION, "rule", pattern=pattern, actor=Actor("ana"))
+    rules.put_rule(project, REGION, "rule", pattern=pattern, actor=Actor("ana"))
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": machine.arn}], Actor("olga"))
     start(create(project, WAIT, "source"))
     _deliver()
@@ -256,7 +249,7 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
     """It goes on starting; what it starts may call nothing any more."""
     child = machine_of(project, "ana", PASS, "child")
     machine = machine_of(project, "ana", starting(child), "parent")
-    rule = rules.put(project, REGION, "rule", schedule="rate(1 minute)", actor=Actor("ed"))
+    rule = rules.put_rule(project, REGION, "rule", schedule="rate(1 minute)", actor=Actor("ed"))
     rules.put_targets(project, REGION, "rule", [{"Id": "1", "Arn": machine.arn}], Actor("ed"))
     type(rule).objects.update(next_ms=1)
     Membership.objects.filter(user__username="ed").delete()
@@ -266,7 +259,7 @@ def test_a_schedule_of_somebody_who_left_has_no_rights(project: Project) -> None
 
 
 def _deliver() -> None:
-    from console.store import deliveries, outbox
+    from console.store.events import deliveries, outbox
 
     deliveries.fire_due()
     while outbox.route():
@@ -279,7 +272,7 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
     machine = machine_of(project, "ana", deleting(prey))
     link, _ = start_links.make(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
-    found = drain(triggers._started(link, "{}", None))
+    found = drain(trigger_views._started(link, "{}", None))
     assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
     assert refused(worked(found), "DeleteStateMachine")
 

@@ -10,7 +10,9 @@ import pytest
 
 import engine
 from console.models import Execution, MapRun, Project, StateMachine, TaskRow
-from console.store import definitions, executions, machines, map_runs
+from console.store.executions import executions
+from console.store.machines import definitions, machines
+from console.store.map_runs import map_runs
 from console.worker import Embedded
 from tests.console.store.helpers import (
     assert_nothing_wrong,

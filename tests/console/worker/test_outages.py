@@ -10,7 +10,8 @@ import pytest
 from django.db import OperationalError, connection
 
 from console.models import Execution, Project, StateMachine, TaskRow
-from console.store import activities, claims, deadlines, endings, runs
+from console.store.executions import step
+from console.store.tasks import activities, claim, complete, expiry
 from console.worker import Embedded, embedded
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -85,7 +86,7 @@ def test_an_outage_is_not_the_executions_fault(
 ) -> None:
     """Steps that find the database out are done later, however many they are."""
     execution = start(create(project, one("P", Type="Pass")))
-    monkeypatch.setattr(runs, "take", failing(3, runs.take))
+    monkeypatch.setattr(step, "take", failing(3, step.take))
     worker = Embedded()
     worker.start()
     try:
@@ -115,16 +116,16 @@ def test_the_clock_outlives_a_failure(
 ) -> None:
     """A deadline whose expiry failed is tried again."""
     del worker
-    monkeypatch.setattr(deadlines, "expire", failing(1, deadlines.expire))
-    activities.create(project, REGION, "work")
+    monkeypatch.setattr(expiry, "expire", failing(1, expiry.expire))
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     execution = start(create(project, definition))
-    while claims.take_activity_task(ACTIVITY) is None:
+    while claim.take_activity_task(ACTIVITY) is None:
         time.sleep(0.01)
     assert ended(execution).error == "States.Timeout"
 
 
-@pytest.mark.parametrize(("where", "name"), [(claims, "claim"), (endings, "finish")])
+@pytest.mark.parametrize(("where", "name"), [(claim, "claim"), (complete, "finish")])
 def test_a_call_outlives_an_outage(
     project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded, where: Any, name: str
 ) -> None:
@@ -144,7 +145,7 @@ def test_a_task_that_got_lost_is_called_again(project: Project, worker: Embedded
         end()
     execution = start(machine, 5)
     drain(execution)
-    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
     assert ended(execution).output == "10"
     assert TaskRow.objects.get().dispatches == 2
 
@@ -168,10 +169,10 @@ def test_strange_functions_harm_only_their_execution(
 def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings: Any) -> None:
     """An activity task that a callable was working; the history shows one start."""
     settings.STEPYARD_FUNCTIONS = {"activity:work": f"{HERE}:double"}
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), 2)
     drain(execution)
-    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
     drain(execution)
     worker = Embedded()
     worker.start()
@@ -189,7 +190,7 @@ def test_calls_of_any_pattern_of_a_dead_process_are_done_again(project: Project)
     arn = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
     execution = start(create(project, one("T", Type="Task", Resource=arn, Parameters=call)))
     drain(execution)
-    assert claims.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
     worker = Embedded()
     worker.start()
     try:
@@ -241,20 +242,20 @@ def test_timers_do_not_wait_for_deadlines(
 ) -> None:
     """However slowly tasks time out, who waits goes on in time; and that by the clock alone."""
     let_go = threading.Event()
-    expire = deadlines.expire
+    expire = expiry.expire
 
     def slowly(late: Any) -> int:
         let_go.wait(30)
         return expire(late)
 
-    monkeypatch.setattr(deadlines, "expire", slowly)
+    monkeypatch.setattr(expiry, "expire", slowly)
     monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 30)
     worker = Embedded()
     worker.start()
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     late = start(create(project, definition))
-    while claims.take_activity_task(ACTIVITY) is None:
+    while claim.take_activity_task(ACTIVITY) is None:
         time.sleep(0.01)
     waits = start(create(project, one("W", Type="Wait", Seconds=2), "waits"))
     try:

@@ -11,8 +11,10 @@ from django.db import OperationalError
 
 from console import own_api, quotas
 from console.models import Execution, HistoryEvent, TaskRow
-from console.store import claims, executions, hints, redrive
-from console.worker import delivery, own_calls
+from console.store.db import signals
+from console.store.executions import executions, redrive
+from console.store.tasks import claim
+from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import PASS, WAIT, create, drain, ended, types
 from tests.console.worker.nesting import START, calling, open_tasks, started, starting, worked
 
@@ -83,11 +85,11 @@ def test_the_child_and_its_task_are_one_commit(
     with monkeypatch.context() as patch:
         patch.setattr(own_calls, "record", die)
         with pytest.raises((Died, OperationalError)):
-            delivery.deliver(parent.pk, task)
+            task_delivery.deliver(parent.pk, task)
     assert children() == []
     assert open_tasks(parent) == [(task, "started")]
-    assert claims.release_called() == 1
-    delivery.deliver(parent.pk, task)
+    assert claim.release_called() == 1
+    task_delivery.deliver(parent.pk, task)
     assert len(children()) == 1
     assert open_tasks(parent) == [(task, "waiting")]
 
@@ -95,21 +97,21 @@ def test_the_child_and_its_task_are_one_commit(
 def test_a_worker_that_was_overtaken_starts_nothing(parent: Execution) -> None:
     """Its task was called again by another one, whose child is the only one."""
     ((task, _),) = open_tasks(parent)
-    late = claims.claim(parent.pk, task)
+    late = claim.claim(parent.pk, task)
     assert late is not None
-    claims.release_called()
-    delivery.deliver(parent.pk, task)
-    assert own_calls.deliver(late, delivery._task(late)) is None
+    claim.release_called()
+    task_delivery.deliver(parent.pk, task)
+    assert own_calls.deliver(late, task_delivery._task(late)) is None
     assert len(children()) == 1
 
 
 def test_a_task_that_has_ended_starts_nothing(parent: Execution) -> None:
     """The parent was stopped after a worker had taken the task, and before it called."""
     ((task, _),) = open_tasks(parent)
-    work = claims.claim(parent.pk, task)
+    work = claim.claim(parent.pk, task)
     assert work is not None
     executions.stop(parent)
-    assert own_calls.deliver(work, delivery._task(work)) is None
+    assert own_calls.deliver(work, task_delivery._task(work)) is None
     assert children() == []
 
 
@@ -134,7 +136,7 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     ((task, status),) = open_tasks(parent)
     assert status == "waiting"
     due: list[Any] = []
-    stop = hints.listen(("due",), lambda _, *what: due.append(what))
+    stop = signals.subscribe(("due",), lambda _, *what: due.append(what))
     try:
         executions.stop(children()[0], error="E", cause="c")
     finally:
@@ -187,7 +189,7 @@ def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
     worked(parent)
     ((task, _),) = open_tasks(parent)
     executions.stop(parent)
-    delivery.cancel(parent.pk, task)
+    task_delivery.cancel(parent.pk, task)
     assert children()[0].status == "ABORTED"
 
 
@@ -207,16 +209,16 @@ def test_a_redriven_parent_starts_a_child_of_its_own(project: Project) -> None:
 
 def test_terminate_finds_children_by_their_parent(project: Project) -> None:
     """Also those that it started before it was redriven."""
-    from console.store import children as store
-    from console.store import switches, tags
+    from console.store.executions import children as store
+    from console.store.machines import machine_options, tags
 
     child = create(project, WAIT, "child")
     machine = create(project, starting(child), "parent")
-    tags.put(machine.arn, {switches.CHILD_POLICY: switches.TERMINATE})
+    tags.put_tags(machine.arn, {machine_options.CHILD_POLICY: machine_options.TERMINATE})
     parent = started(machine)
     worked(parent)
     Execution.objects.filter(pk=children()[0].pk).update(name="renamed")
-    store.end(parent.pk)
+    store.end_child(parent.pk)
     assert children()[0].status == "ABORTED"
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.worker import Embedded, embedded, pool
-from console.worker.pool import Pool
+from console.worker import Embedded, call_pool, embedded
+from console.worker.call_pool import Pool
 from tests.console.store.helpers import create, ended, function, one, start
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ def hang(event: object, context: object) -> None:
     """A function that hangs until the test ends."""
     del event, context
     let_go.wait(60)
+
+
+def none(waited: object) -> None:
+    """Return nothing, as a job does."""
+    del waited
 
 
 def double(event: int, context: object) -> int:
@@ -61,19 +66,19 @@ def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
         time.sleep(0.001)
     jobs._jobs = Slow()
     both = threading.Barrier(3)
-    jobs.submit(lambda: both.wait(5) and None)
+    jobs.submit(lambda: none(both.wait(5)))
     time.sleep(0.05)
-    jobs.submit(lambda: both.wait(5) and None)
+    jobs.submit(lambda: none(both.wait(5)))
     both.wait(5)
     jobs.stop(0)
 
 
 def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once; a replaced thread ends with its job and makes room again."""
-    monkeypatch.setattr(pool, "MAX_HUNG", 1)
+    monkeypatch.setattr(call_pool, "MAX_HUNG", 1)
     jobs = Pool(1, "test")
     for number in (1, 2):
-        jobs.submit(lambda: let_go.wait(60) and None, key=number)
+        jobs.submit(lambda: none(let_go.wait(60)), key=number)
     deadline = time.monotonic() + 5
     while jobs.lasting(0) != [1]:
         assert time.monotonic() < deadline

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import errors
+from console.errors import ErrorCode
 from console.models import Execution, MapRun
-from console.store import executions, history, redrive
+from console.store.executions import executions, redrive
+from console.store.state import history
 from console.worker import Embedded
 from tests.console.store.helpers import (
     assert_nothing_wrong,
@@ -27,6 +28,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -189,7 +191,7 @@ def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
     BROKEN.add("3")
     last = function("work", End=True)
     held = {"Type": "Wait", "Seconds": NAP_S, "Next": "C"}
-    which = {"Type": "Choice", "Default": "C"}
+    which: dict[str, Any] = {"Type": "Choice", "Default": "C"}
     which["Choices"] = [{"Variable": "$", "NumericGreaterThan": 2, "Next": "W"}]
     line = {"StartAt": "Q", "States": {"Q": which, "W": held, "C": last}}
     state = {"Type": "Map", "ItemProcessor": line, "MaxConcurrency": limit}
@@ -212,7 +214,7 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
     waits = start(create(project, one("W", Type="Wait", Seconds=600), "waits"))
     assert redrive.refusal(waits) == "Execution is RUNNING and cannot be redriven"
     done = ended(start(create(project, one("P", Type="Pass"), "done")))
-    with pytest.raises(errors.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
         redrive.redrive(done)
     executions.stop(waits)
     Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)
@@ -227,9 +229,9 @@ def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
     outcomes = crowd(6, lambda _: redrive.redrive(Execution.objects.get(pk=execution.pk)))
     won = [one for one in outcomes if isinstance(one, int)]
     assert len(won) == 1
-    from console.store import runs
+    from console.store.executions import step
 
-    while runs.step(execution.pk):
+    while step.step(execution.pk):
         pass
     assert types(execution).count("ExecutionRedriven") == 1
 

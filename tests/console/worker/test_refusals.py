@@ -11,9 +11,9 @@ import engine
 from console import clock
 from console.metrics import samples
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
-from console.store import claims, endings, jobs
-from console.web import scenario
-from console.worker import delivery
+from console.store.tasks import claim, complete, jobs
+from console.web.test_state import scenario
+from console.worker import task_delivery
 from tests.console.store.helpers import create, drain, one, start, types
 
 if TYPE_CHECKING:
@@ -44,25 +44,25 @@ def test_what_was_never_submitted(
 ) -> None:
     """Only a call that begins something else has a submission; a metric counts both as failed."""
     execution = calling(project, resource, parameters)
-    delivery.deliver(execution.pk, TaskRow.objects.get().task)
+    task_delivery.deliver(execution.pk, TaskRow.objects.get().task)
     drain(execution)
     assert types(execution)[2:] == ["TaskScheduled", "TaskStarted", ending, "ExecutionFailed"]
     details = json.loads(HistoryEvent.objects.get(type=ending).details)
     assert "No target is configured" in details["cause"]
-    found = samples.of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
+    found = samples.samples_of(project.pk, "tasks", 0, clock.now_ms() + 60_000)
     names = [one.series.metric for one in found]
     assert names.count("ServiceIntegrationsFailed") == 1
     ended = Execution.objects.get(pk=execution.pk)
-    assert engine.replay(json.dumps(scenario.of(ended))) == []
+    assert engine.replay(json.dumps(scenario.scenario_of(ended))) == []
 
 
 def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> None:
     """The task failed, though it was not submitted yet; what the call answers comes too late."""
     execution = calling(project, "sqs:sendMessage.waitForTaskToken", MESSAGE)
     number = TaskRow.objects.get().task
-    work = claims.claim(execution.pk, number)
+    work = claim.claim(execution.pk, number)
     assert work is not None
-    endings.fail(work.token, "Refunded")
+    complete.fail(work.token, "Refunded")
     assert not jobs.submit(execution.pk, number, "{}", "", 0)
     drain(execution)
     assert types(execution)[4:] == ["TaskFailed", "ExecutionFailed"]
@@ -71,7 +71,7 @@ def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> N
 def test_a_message_says_only_what_is_not_so_by_default(project: Project) -> None:
     """A worker of the version before, which knows no refusals, reads every other failure."""
     execution = calling(project, "sqs:sendMessage.waitForTaskToken", MESSAGE)
-    work = claims.claim(execution.pk, TaskRow.objects.get().task)
+    work = claim.claim(execution.pk, TaskRow.objects.get().task)
     assert work is not None
-    endings.fail(work.token)
+    complete.fail(work.token)
     assert json.loads(InboxMessage.objects.get().body) == {"task": work.task}

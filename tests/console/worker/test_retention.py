@@ -30,7 +30,7 @@ from console.models import (
     ServerFact,
     TaskRow,
 )
-from console.store import redrive, retention
+from console.store.executions import redrive, retention
 from console.worker import Embedded
 from tests.console.store.helpers import (
     PASS,

@@ -9,8 +9,8 @@ import pytest
 from django.core import mail
 
 from console.models import Delivery, EventRule, Execution, OutboxEvent
-from console.store import deliveries, outbox, rules
-from console.worker import couriers
+from console.store.events import deliveries, outbox, rules
+from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until
 
@@ -94,7 +94,7 @@ def test_a_rule_does_not_go_round(project: Project) -> None:
     assert Execution.objects.filter(started_by="rule rule").count() == 2
     dead = Delivery.objects.filter(status="dead")
     assert dead.count() == 4
-    assert {one.last_error for one in dead} == {couriers._ROUND}
+    assert {one.last_error for one in dead} == {outbox_relay._ROUND}
 
 
 def test_a_machine_that_is_full_is_tried_again(project: Project, settings: Any) -> None:
@@ -127,7 +127,7 @@ def test_a_machine_that_is_gone_is_a_dead_letter(project: Project) -> None:
 def test_a_schedule_fires_once_each_time(project: Project) -> None:
     """Also when two look at once, and once for all moments that nobody was there."""
     machine = create(project, PASS)
-    rules.put(project, REGION, "tick", schedule="rate(1 minute)")
+    rules.put_rule(project, REGION, "tick", schedule="rate(1 minute)")
     rules.put_targets(project, REGION, "tick", [{"Id": "1", "Arn": machine.arn}])
     assert deliveries.fire_due() == 0
     due = EventRule.objects.get().next_ms or 0
@@ -145,7 +145,7 @@ def test_a_schedule_fires_once_each_time(project: Project) -> None:
 def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) -> None:
     """Once, at its moment, and then waits for the next."""
     machine = create(project, PASS)
-    rules.put(project, REGION, "tick", schedule="rate(1 minute)")
+    rules.put_rule(project, REGION, "tick", schedule="rate(1 minute)")
     rules.put_targets(project, REGION, "tick", [{"Id": "1", "Arn": machine.arn, "Input": "7"}])
     due = EventRule.objects.get().next_ms or 0
     begun = EventRule.objects.get().created_ms
@@ -160,7 +160,7 @@ def test_the_worker_fires_a_schedule_by_itself(project: Project, worker: Any) ->
 
 def test_a_disabled_schedule_does_not_fire(project: Project) -> None:
     """Enabled again it is due at its next moment, not at those it missed."""
-    rules.put(project, REGION, "tick", schedule="rate(1 minute)", state="DISABLED")
+    rules.put_rule(project, REGION, "tick", schedule="rate(1 minute)", state="DISABLED")
     assert EventRule.objects.get().next_ms is None
     assert deliveries.fire_due() == 0
     rules.switch(project, REGION, "tick", on=True)

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import access, trials
+from console import access, test_state
 from console.integrations import Failed, Task, explain, invoke, targets
 from console.management.serving import load_samples
 from console.models import Activity, StateMachine
 from console.samples import MACHINES, is_sample, sample_role
 from console.samples.functions import FUNCTIONS
-from console.store import claims, machines
-from console.web import calls
+from console.store.machines import machines
+from console.store.tasks import claim
+from console.web.machines import calls
 from tests.console.store.helpers import ROLE, create, ended, function, one, start
 
 import engine  # isort: skip
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
     from console.worker import Embedded
@@ -37,7 +38,7 @@ def own(event: Any, _: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def nothing_said(settings: SettingsWrapper) -> None:
+def nothing_said(settings: Settings) -> None:
     """Nobody has registered anything."""
     settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS = {}, {}
 
@@ -70,7 +71,7 @@ def test_a_sample_machine_runs_by_itself(project: Project, worker: Embedded) -> 
 
 
 def test_an_own_function_comes_first_everywhere(
-    project: Project, settings: SettingsWrapper, request: pytest.FixtureRequest
+    project: Project, settings: Settings, request: pytest.FixtureRequest
 ) -> None:
     """Also in sample machines: who registers a name means it."""
     settings.STEPYARD_FUNCTIONS = OWN
@@ -91,7 +92,7 @@ def test_the_workers_of_a_team_get_the_tasks_of_their_activity(
     theirs = start(sample(project, "FunWithMath"), [3, 2])
     assert ended(theirs).status == "SUCCEEDED"
     worker.sweep()  # which offers whatever it takes for work of this server
-    work = claims.take_activity_task(arn, "a worker of the team")
+    work = claim.take_activity_task(arn, "a worker of the team")
     assert work is not None
     assert (work.execution_arn, work.input) == (mine.arn, "[1, 2]")
     assert work.dispatches == 1
@@ -116,7 +117,7 @@ M = targets.MachineKey("default", "M")
     ],
 )
 def test_what_comes_before_what(
-    settings: SettingsWrapper, named: Any, functions: Any, of_sample: bool, wanted: str
+    settings: Settings, named: Any, functions: Any, of_sample: bool, wanted: str
 ) -> None:
     """Own functions, then a target that names Lambda, then the function of the sample."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
@@ -142,11 +143,11 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
     principal = access.Principal(person, project, "owner")
     asked = {"definition": json.dumps(NOTIFY["States"]["N"]), "input": json.dumps(CUSTOMER)}
     for role, wanted in ((sample_role(project.account_id), "SUCCEEDED"), (ROLE, "FAILED")):
-        answer = trials.try_state(principal, "us-east-1", asked | {"roleArn": role})
+        answer = test_state.try_state(principal, "us-east-1", asked | {"roleArn": role})
         assert answer["status"] == wanted
 
 
-def test_pages_tell_sample_functions_apart(project: Project, settings: SettingsWrapper) -> None:
+def test_pages_tell_sample_functions_apart(project: Project, settings: Settings) -> None:
     """A project without samples has none on its page; a name of one's own hides the sample's."""
     assert calls.sample_functions(project) == []
     load_samples(project)

@@ -16,9 +16,13 @@ from console import integrations
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
-from console.store import activities, executions, hints, machines, masks, redrive
-from console.store.audit import Actor
-from console.worker import Embedded, delivery, embedded, own_calls
+from console.store.db import signals
+from console.store.db.audit import Actor
+from console.store.executions import executions, redrive
+from console.store.machines import machines
+from console.store.people import masks
+from console.store.tasks import activities
+from console.worker import Embedded, embedded, own_calls, task_delivery
 from tests.console.store.helpers import (
     ACTIVITY,
     PASS,
@@ -106,7 +110,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
-    return delivery.deliver(execution.pk, task)
+    return task_delivery.deliver(execution.pk, task)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -130,12 +134,12 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
 
 def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embedded) -> None:
     """GetActivityTask waits for work for a minute; functions are called meanwhile."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     each = call_of("getActivityTask", ActivityArn=ACTIVITY)
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
     poller = executions.start(machine, input=text)
-    until(lambda: hints.listening(("activity", ACTIVITY)) == 2 * THREADS)
+    until(lambda: signals.subscribers(("activity", ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
     assert ended(executions.start(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
@@ -144,19 +148,19 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
-    assert hints.listening(("activity", ACTIVITY)) == 0
+    assert signals.subscribers(("activity", ACTIVITY)) == 0
 
 
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
     """Its parent was stopped: nothing of it is kept, and its listener is gone."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = executions.start(
         create(project, calling("getActivityTask", ActivityArn=ACTIVITY)), input="{}"
     )
     until(lambda: len(few._waits) == 1)
     executions.stop(parent)
     until(lambda: not len(few._waits))
-    assert hints.listening(("activity", ACTIVITY)) == 0
+    assert signals.subscribers(("activity", ACTIVITY)) == 0
     assert not few._offered
 
 
@@ -206,13 +210,13 @@ def test_an_outage_does_not_repeat_what_was_written(
     asked = calling("stopExecution", ExecutionArn=child.arn)
     parent = started(create(project, asked, "parent"))
     begun: list[str] = []
-    begin = own_calls.own_api.answer
+    begin = own_calls.own_api.answer  # type: ignore[attr-defined]
 
     def count(*asked: Any) -> Any:
         begun.append(asked[1])
         return begin(*asked)
 
-    monkeypatch.setattr(own_calls.own_api, "answer", count)
+    monkeypatch.setattr(own_calls.own_api, "answer", count)  # type: ignore[attr-defined]
     with outage(monkeypatch, times=2):
         assert deliver(parent) is None
     assert drain(parent).status == "SUCCEEDED"
@@ -223,7 +227,7 @@ def test_an_activity_task_is_not_lost_in_an_outage(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken with the outcome of who polls for it, or by nobody."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
@@ -242,7 +246,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
     found: list[Any] = [OperationalError("gone"), None, {"a": 1}]
 
     def look() -> dict[str, Any] | None:
-        hints.pass_on(("test",))
+        signals.deliver(("test",))
         now = found.pop(0)
         if isinstance(now, Exception):
             raise now
@@ -254,7 +258,7 @@ def test_a_wait_on_a_thread_outlives_an_outage() -> None:
 
 def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -> None:
     """Nobody would answer it."""
-    activities.create(project, REGION, "work")
+    activities.create_activity(project, REGION, "work")
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
@@ -272,7 +276,7 @@ def test_a_known_answer_is_read_outside_of_the_transaction(
     child = started(create(project, WAIT, "child"))
     asked = calling("describeExecution", ExecutionArn=child.arn)
     parent = started(create(project, asked, "parent"))
-    make, inside = own_calls.create_parser, []
+    make, inside = own_calls.create_parser, []  # type: ignore[attr-defined]
 
     def watched(*about: Any) -> Any:
         inside.append(connection.in_atomic_block)
@@ -339,7 +343,8 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     machine = create(project, WAIT)
     execution = started(machine)
     executions.stop(execution)
-    refusal, threads = redrive.refusal, []
+    refusal = redrive.refusal
+    threads: list[threading.Thread] = []
 
     def slowly(found: Execution) -> str:
         reason = refusal(found)
@@ -356,7 +361,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     executions.stop(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
-    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):
+    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):  # type: ignore[attr-defined]
         redrive.redrive(Execution.objects.get(pk=execution.pk))
 
 
@@ -393,7 +398,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
     worker: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child may have ended after the look had asked for it."""
-    looks: list[tuple[int, int]] = []
+    looks: list[tuple[int, ...]] = []
     under_way, go_on = threading.Event(), threading.Event()
 
     def look(*which: int) -> None:
@@ -401,7 +406,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
         under_way.set()
         assert go_on.wait(20)
 
-    monkeypatch.setattr(delivery, "look", look)
+    monkeypatch.setattr(task_delivery, "look", look)
     worker._due("look", 7, 1)
     assert under_way.wait(20)
     worker._due("look", 7, 1)

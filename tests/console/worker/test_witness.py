@@ -7,8 +7,8 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from console.store import failures, runs
-from console.worker.witness import Witness
+from console.store.executions import engine_failures, step
+from console.worker.crash_journal import CrashJournal
 from tests.console.store.helpers import PASS, create, drain, start
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
     """Let a process die while it steps some executions and another is done."""
     child = os.fork()
     if child == 0:
-        witness = Witness(folder)
+        witness = CrashJournal(folder)
         witness.begin()
         with witness.of(99):
             pass
@@ -42,17 +42,17 @@ def child_that_dies_stepping(folder: Path, *numbers: int) -> None:
 def test_the_dead_are_told_once(tmp_path: Path) -> None:
     """What two threads were stepping, not what was done before."""
     child_that_dies_stepping(tmp_path, 7, 8)
-    witness = Witness(tmp_path)
+    witness = CrashJournal(tmp_path)
     assert sorted(witness.dead()) == [(7, 0), (8, 0)]
     assert witness.dead() == []
 
 
 def test_the_living_are_not_accused(tmp_path: Path) -> None:
     """A process that goes on is let alone; one that ends well leaves nothing."""
-    witness = Witness(tmp_path)
+    witness = CrashJournal(tmp_path)
     witness.begin()
     with witness.of(5):
-        assert Witness(tmp_path).dead() == []
+        assert CrashJournal(tmp_path).dead() == []
     witness.end()
     assert list(tmp_path.iterdir()) == []
 
@@ -62,10 +62,10 @@ def test_the_third_death_ends_the_execution(project: Project) -> None:
     machine = create(project, PASS)
     good, bad = start(machine), start(machine)
     for _ in range(2):
-        failures.blame(good.pk)
-        failures.blame(bad.pk)
+        engine_failures.blame(good.pk)
+        engine_failures.blame(bad.pk)
     assert drain(good).status == "SUCCEEDED"
-    failures.blame(bad.pk)
+    engine_failures.blame(bad.pk)
     bad.refresh_from_db()
     assert (bad.status, bad.error) == ("FAILED", "States.Runtime")
-    assert not runs.step(bad.pk)
+    assert not step.step(bad.pk)

@@ -1,4 +1,4 @@
-"""Does JSONata follow the rules that the library alone breaks?
+"""JSONata follows the rules that the library alone breaks.
 
 Values and errors are those of jsonata 2.0.6, limits those that were measured on the service.
 """

@@ -1,4 +1,4 @@
-"""Which JSONata does a definition refuse, where, and in which words?"""
+"""A definition refuses JSONata that the service refuses, at its place and in its words."""
 
 from __future__ import annotations
 

@@ -1,0 +1,326 @@
+"""What is hidden of an execution from its reader?
+
+The project's paths say what (``Project.masked``); ``Veil`` hides it. Here is found out what hidden
+places held in an execution and in those that started it as a child of a Map Run, so that it can be
+hidden elsewhere, too. ``shown`` hands an execution to the pages; ``of`` what hides its events.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.db.models import F, Q, QuerySet
+
+import engine
+from console.masking.mask import OPEN, Mask
+from console.masking.token_display import hidden
+from console.models import Execution, HistoryEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from console.models import Project
+
+KEPT = 200_000
+"""How many hidden values are remembered; an execution counts as one even if it has none."""
+VEILED = 40_000
+"""How many hidden values the veils that are kept have together, counted as those above."""
+_FIELDS = ("input", "output", "error", "cause")
+_ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
+_END = 1 << 60  # behind every event
+
+
+class MaskedExecution:
+    """What hides the texts of one execution from one reader."""
+
+    def __init__(self, execution: Execution, until_ms: int | None = None) -> None:
+        """``until_ms``: so long its reader sees everything, and that is on record."""
+        self.execution = execution
+        self.until_ms = until_ms
+        self._veil = OPEN if self.revealed else None
+        self._upto = _END if self.revealed else -1
+
+    @property
+    def revealed(self) -> bool:
+        """Tell whether nothing is hidden from this reader."""
+        return self.until_ms is not None
+
+    @property
+    def veil(self) -> Mask:
+        """Return what hides the texts, as far as the history was read."""
+        if self._veil is None:
+            self._read()
+        return self._veil or OPEN
+
+    @property
+    def hides(self) -> bool:
+        """Tell whether something of this execution is hidden."""
+        return bool(self.veil.values)
+
+    def put(self, veil: Mask, upto: int) -> None:
+        """Take a veil that was made with others. ``upto``: the last event it knows, 0: all."""
+        self._veil, self._upto = veil, upto or _END
+
+    def event(self, number: int, text: str) -> str:
+        """Return the details of an event, read from the database, as they may be read."""
+        return self._after(number).details(hidden(text, self.execution.arn, number))
+
+    def of_task(self, number: int, text: str) -> str:
+        """Return the input of a task as it may be read."""
+        return self._after(number).payload(hidden(text, self.execution.arn, number))
+
+    def variables(self, told: Mapping[str, str]) -> dict[str, str]:
+        """Return variables, which came from another execution, as they may be read."""
+        return {name: self.veil.payload(text) for name, text in told.items()}
+
+    def _after(self, number: int) -> Mask:
+        """Return a veil that knows event ``number``: what it holds may have come just before."""
+        if number > self._upto:
+            self._read()
+        return self.veil
+
+    def _read(self) -> None:
+        project = self.execution.project
+        if not project.masked:
+            self._veil, self._upto = OPEN, _END
+            return
+        known = _known(project.masked, _family([self.execution.pk]))
+        own = known.get(self.execution.pk)
+        self.put(_joined(places_of(project.masked), known.values()), own.upto if own else 0)
+
+
+def masked_execution(execution: Execution) -> MaskedExecution:
+    """Return what hides the events of an execution; one that nobody prepared hides all it can."""
+    cover = execution.__dict__.get("cover")
+    if not isinstance(cover, MaskedExecution):
+        cover = execution.__dict__["cover"] = MaskedExecution(execution)
+    return cover
+
+
+def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
+    """Return by number what hides the events of a project's executions, read by few queries."""
+    made = {}
+    family = _family([one.pk for one in found]) if project.masked else {}
+    known = _known(project.masked, family)
+    for one in found:
+        one.project = project
+        made[one.pk] = masked_execution(one)
+        if one.pk in known:  # else it was deleted just now
+            line = _line(one.pk, family, known)
+            made[one.pk].put(_joined(places_of(project.masked), line), known[one.pk].upto)
+    return made
+
+
+def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
+    """Prepare an execution for a page: its texts are as they may be read. It is never saved."""
+    cover = execution.__dict__["cover"] = MaskedExecution(execution, until_ms)
+    if not cover.revealed and execution.project.masked:
+        hide(execution, cover.veil)
+        if hasattr(execution, "remark"):  # people quote what they see
+            execution.remark.note = cover.veil.words(execution.remark.note)
+    return execution
+
+
+def whole(execution: Execution) -> Execution:
+    """Return an execution whose texts are as they were: to go on with, not to be shown."""
+    found = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
+    found.__dict__["cover"] = MaskedExecution(found, _END)
+    return found
+
+
+def every(project: Project, found: list[Execution]) -> list[Execution]:
+    """Do the same to executions of a list that were read whole, none a child, by one query."""
+    failed = [one for one in found if one.error] if project.masked else []
+    if failed:
+        places = places_of(project.masked)
+        texts = [(one.pk, *(getattr(one, name) for name in _FIELDS)) for one in failed]
+        values = _values(places, texts, dict.fromkeys([one.pk for one in failed]))
+        for one in failed:
+            hide(one, Mask(places, frozenset(values[one.pk])))
+    return found
+
+
+def hide(execution: Execution, veil: Mask) -> None:
+    """Hide what is to be hidden in the fields that were read."""
+    unread = execution.get_deferred_fields()
+    for name in _FIELDS:
+        text = None if name in unread else getattr(execution, name)
+        if text is not None:
+            setattr(execution, name, veil.words(text) if name == "error" else veil.payload(text))
+
+
+@lru_cache(maxsize=64)
+def places_of(masked: str) -> engine.Places:
+    """Return the places a project hides. ``masked``: a path a line, checked when it was kept."""
+    return engine.places(masked.splitlines())
+
+
+def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
+    """Return by execution what hides its texts."""
+    if not project.masked:
+        return dict.fromkeys(numbers, OPEN)
+    places = places_of(project.masked)
+    family = _family(numbers)
+    known = _known(project.masked, family)
+    return {one: _joined(places, _line(one, family, known)) for one in numbers}
+
+
+# -- what was hidden ------------------------------------------------------------------------------
+
+
+class _State(NamedTuple):
+    """How far an execution is, and whose Map Run it belongs to."""
+
+    status: str
+    next_event: int | None
+    parent: int | None
+
+
+class _Read(NamedTuple):
+    """What hidden places of an execution held, read while it was as ``state`` says."""
+
+    state: _State
+    upto: int
+    values: frozenset[str]
+
+
+class _Memory:
+    """What was read last, by execution and by the paths it was read for."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[tuple[int, str], _Read] = OrderedDict()
+        self._size = 0
+
+    def of(self, masked: str, numbers: Iterable[int]) -> dict[int, _Read | None]:
+        """Return what is remembered of executions."""
+        with self._lock:
+            return {pk: self._known.get((pk, masked)) for pk in numbers}
+
+    def keep(self, masked: str, number: int, read: _Read) -> None:
+        """Remember what was read; what was read longest ago makes room."""
+        with self._lock:
+            before = self._known.pop((number, masked), None)
+            self._known[number, masked] = read
+            self._size += _weight(read) - _weight(before)
+            while self._size > KEPT and len(self._known) > 1:
+                self._size -= _weight(self._known.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._known.clear()
+            self._size = 0
+
+
+def _weight(read: _Read | None) -> int:
+    return 0 if read is None else 1 + len(read.values)
+
+
+_memory = _Memory()
+
+
+def _joined(places: engine.Places, known: Iterable[_Read]) -> Mask:
+    values = [one.values for one in known if one.values]
+    return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
+
+
+class _Veils:
+    """Veils used last, which are slow to make of thousands of values.
+
+    Bounded by their values, because a running execution whose values grow makes a new one each time
+    that somebody looks.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made: OrderedDict[tuple[engine.Places, frozenset[str]], Mask] = OrderedDict()
+        self._size = 0
+
+    def of(self, places: engine.Places, values: frozenset[str]) -> Mask:
+        """Return the veil that hides these; what was used longest ago makes room."""
+        key = (places, values)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = Mask(places, values)
+                self._size += 1 + len(values)
+            self._made.move_to_end(key)
+            while self._size > VEILED and len(self._made) > 1:
+                self._size -= 1 + len(self._made.popitem(last=False)[0][1])
+            return self._made[key]
+
+
+_veils = _Veils()
+_veil = _veils.of
+
+
+def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:
+    """Yield what is known of an execution and of those above it."""
+    at: int | None = one
+    while at in family:
+        yield known[at]
+        at = family[at].parent
+
+
+def _family(numbers: Collection[int]) -> dict[int, _State]:
+    """Return how far executions are, and all above them."""
+    family: dict[int, _State] = {}
+    asked = set(numbers)
+    while asked:
+        rows = _ALL.filter(pk__in=asked)
+        told = rows.values_list("pk", "status", F("runrow__next_event"), "map_run__parent_id")
+        family |= {pk: _State(*state) for pk, *state in told}
+        asked = {one.parent for one in family.values() if one.parent is not None} - set(family)
+    return family
+
+
+def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
+    """Return what hidden places of these executions hold by now."""
+    before = _memory.of(masked, family)
+    known = {pk: was for pk, was in before.items() if was is not None and was.state == family[pk]}
+    stale = {pk: was for pk, was in before.items() if pk not in known}
+    texts = _ALL.filter(pk__in=list(stale)).values_list("pk", *_FIELDS)
+    for pk, values in _values(places_of(masked), texts, stale).items():
+        upto = (family[pk].next_event or 1) - 1
+        known[pk] = made = _Read(family[pk], upto, frozenset(values))
+        _memory.keep(masked, pk, made)
+    return known
+
+
+def _values(
+    places: engine.Places,
+    texts: Iterable[tuple[int, *tuple[str | None, ...]]],
+    stale: dict[int, _Read | None],
+) -> dict[int, set[str]]:
+    """Read what hidden places hold: of a history that was read before, only what is new.
+
+    ``texts``: execution's number, input, output, error, cause.
+    """
+    if not stale:
+        return {}
+    found = {pk: set(was.values if was else ()) for pk, was in stale.items()}
+    veil = Mask(places)
+    for pk, *fields in texts:
+        for text in fields:
+            veil.payload(text or "", found[pk])
+    after = min(was.upto if was else 0 for was in stale.values())
+    rows = HistoryEvent.objects.filter(_may_hold(places), execution_id__in=list(stale))
+    rows = rows.filter(event_id__gt=after) if after else rows
+    for pk, text in rows.values_list("execution_id", "details").iterator(chunk_size=500):
+        veil.details(text, found[pk])
+    return found
+
+
+def _may_hold(places: engine.Places) -> Q:
+    """Let the database throw out events in which no hidden place can be."""
+    found = Q(details__contains="\\u")
+    for names in places.names:
+        plain = [one for one in names if one.isidentifier()]
+        with_all = Q(details__gt="")
+        for name in plain:
+            with_all &= Q(details__contains=name)
+        found |= with_all
+    return found

@@ -1,0 +1,59 @@
+"""Who did what to what?  One append-only row a change, never a payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.models import AuditEntry
+from console.store.db import rows
+from console.store.db.texts import storable
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: a user name, the access key used if any, and the request's id.
+
+    ``execution``: the ARN of the execution whose Task acts; ``name`` has started it then.
+    ``acting_for``: whose rights bound what comes of it, if that is not the one user.
+    """
+
+    name: str = ""
+    key_id: str = ""
+    request_id: str = ""
+    execution: str = ""
+    acting_for: tuple[str, ...] = ()
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Return the user names whose rights bound what comes of it; ``""``: somebody unknown."""
+        return self.acting_for or (self.name,)
+
+
+NOBODY = Actor()
+
+
+def record(project: Project, actor: Actor, action: str, target: str, reason: str = "") -> None:
+    """Write an audit row (inside the caller's transaction)."""
+    entry = {
+        "at_ms": clock.now_ms(),
+        "project_id": project.pk,
+        "actor": actor.name,
+        "key_id": actor.key_id,
+        "action": action,
+        "target": target,
+        "reason": storable(reason[:256]),
+        "request_id": actor.request_id,
+        "execution": actor.execution,
+    }
+    rows.insert_rows(AuditEntry, [entry])
+
+
+def latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
+    """Return the last of these actions that somebody did to a target, None if there is none."""
+    found = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
+    return found.order_by("-pk").first()

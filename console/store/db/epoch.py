@@ -1,0 +1,59 @@
+"""Does this process still work on the database it began with?
+
+After a restore the rows are older than what a running process remembers. Whoever restores begins a
+new epoch (``manage.py bump_epoch``), and no step of a process of an older one is written any more.
+"""
+
+from __future__ import annotations
+
+from console import clock
+from console.models import ServerFact
+from console.store.db import sql
+from console.store.db.writer import write
+
+NAME = "epoch"
+GUARD = "COALESCE((SELECT value FROM console_serverfact WHERE name = 'epoch'), '0') = %s"
+"""A condition of every step's commit; its parameter is ``mine()``."""
+_mine: str | None = None
+
+
+def mine() -> str:
+    """Return the epoch this process began in."""
+    global _mine  # noqa: PLW0603 - one a process
+    if _mine is None:
+        _mine = current()
+    return _mine
+
+
+def current() -> str:
+    """Return the epoch of the database."""
+    with sql.cursor() as cursor:
+        cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
+        row = cursor.fetchone()
+    return "0" if row is None else str(row[0])
+
+
+def is_over() -> bool:
+    """Tell whether the database has begun a newer epoch than this process'."""
+    return current() != mine()
+
+
+def begin() -> str:
+    """Begin a new epoch and return it; processes of older ones end.
+
+    None is ever the same again: what was restored may know nothing of the epochs since its backup.
+    """
+
+    def store() -> str:
+        fact, _ = ServerFact.objects.get_or_create(name=NAME, defaults={"value": "0"})
+        fact.value = str(max(int(fact.value) + 1, clock.now_ms()))
+        fact.save()
+        return fact.value
+
+    return write(store)
+
+
+def forget() -> None:
+    """Read the epoch anew: the process begins to work on a database."""
+    global _mine  # noqa: PLW0603
+    _mine = None

@@ -1,0 +1,160 @@
+"""Is this server well?  Facts of the engine, not only that a process answers."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, connection, connections
+from django.db.models import Min, Q
+
+from console import clock
+from console.models import InboxMessage, Timer, Worker
+from console.store.db import signals, writer
+from console.store.state import transition_rate
+
+ANSWER_S = 3.0
+LATE_MS = 30_000
+"""Whatever can go on for so long without having done so is held up."""
+MIN_DISK = 100 * 1024 * 1024
+_JUMP_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a look at the server gave.
+
+    ``oldest_runnable_ms``: for how long the oldest message or timer has waited for a step.
+    ``expired_leases``: of workers that are gone and whose work nobody has taken over yet.
+    ``workers``: alive, None where one process does all. ``clock_offset_ms``: of the database's
+    clock to this machine's. ``disk_free_bytes``: where the data folder is.
+    """
+
+    reasons: tuple[str, ...]
+    oldest_runnable_ms: int = 0
+    expired_leases: int = 0
+    workers: int | None = None
+    clock_offset_ms: int = 0
+    disk_free_bytes: int = 0
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether requests may be sent here."""
+        return not self.reasons
+
+    def facts(self) -> dict[str, Any]:
+        """Return all as JSON has it."""
+        return {"ready": self.ready, **asdict(self)}
+
+
+def look() -> Health:
+    """Look at database, workers, clock and disk; say so if the database takes its time."""
+    if writer.is_embedded():
+        return _look()
+    found = _LOOKS.take_part(ANSWER_S)
+    if found is not None:
+        return found
+    reason = f"the database does not answer within {ANSWER_S:g} s"
+    return Health((reason,), disk_free_bytes=_free_bytes())
+
+
+def _look() -> Health:
+    free = _free_bytes()
+    try:
+        return _with_database(free)
+    except Error as error:
+        reason = f"the database does not answer: {type(error).__name__}"
+        return Health((reason,), disk_free_bytes=free)
+
+
+def _free_bytes() -> int:
+    return shutil.disk_usage(settings.DATA_DIR if settings.DATA_DIR.exists() else "/").free
+
+
+class _Looks:
+    """Looks on a thread of their own, one at a time, however many ask.
+
+    Who asks whether the database answers must not wait for it, and must not be one more who does.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._current: tuple[Future[Health], float] | None = None
+
+    def take_part(self, seconds: float) -> Health | None:
+        """Return what the look under way finds, None if it takes longer than that in all."""
+        with self._lock:
+            if self._current is None or self._current[0].done():
+                self._current = (Future(), time.monotonic())
+                threading.Thread(target=self._run, args=self._current[:1], daemon=True).start()
+            current, begun = self._current
+        try:
+            return current.result(max(0.0, begun + seconds - time.monotonic()))
+        except FutureTimeout:
+            return None
+
+    @staticmethod
+    def _run(current: Future[Health]) -> None:
+        try:
+            current.set_result(_look())
+        except BaseException as error:  # noqa: BLE001 - it goes to those who asked
+            current.set_exception(error)
+        finally:
+            connections.close_all()
+
+
+_LOOKS = _Looks()
+
+
+def _with_database(free: int) -> Health:
+    now_ms = clock.now_ms()
+    team = signals.transport() is not None
+    leases = list(Worker.objects.values_list("lease_until_ms", flat=True)) if team else []
+    alive = sum(until > now_ms for until in leases)
+    facts: dict[str, Any] = {
+        "oldest_runnable_ms": _oldest(now_ms),
+        "expired_leases": len(leases) - alive,
+        "workers": alive if team else None,
+        "clock_offset_ms": _clock_offset(),
+        "disk_free_bytes": free,
+    }
+    return Health(tuple(_reasons(facts)), **facts)
+
+
+def _reasons(facts: dict[str, Any]) -> list[str]:
+    found = []
+    if why := writer.refusal():
+        found.append(f"the database takes no writes: {why}")
+    if facts["workers"] == 0:
+        found.append("no worker is alive: executions are accepted and wait")
+    if facts["oldest_runnable_ms"] > LATE_MS:
+        found.append(f"work has been waiting for {facts['oldest_runnable_ms']} ms")
+    if facts["disk_free_bytes"] < MIN_DISK:
+        found.append(f"only {facts['disk_free_bytes']} bytes are free on the disk")
+    if abs(facts["clock_offset_ms"]) > _JUMP_MS:
+        found.append(f"this machine's clock is {facts['clock_offset_ms']} ms off the database's")
+    return found
+
+
+def _oldest(now_ms: int) -> int:
+    messages, timers = InboxMessage.objects.all(), Timer.objects.all()
+    if settings.STEPYARD_QUOTAS:  # what a limit holds back is not late
+        held = Q(execution_id__in=transition_rate.held_back())
+        messages, timers = messages.exclude(held), timers.exclude(held)
+    came = messages.aggregate(at=Min("created_ms"))["at"]
+    due = timers.aggregate(at=Min("due_ms"))["at"]
+    ages: list[int] = [now_ms - at for at in (came, due) if at is not None]
+    return max([0, *ages])
+
+
+def _clock_offset() -> int:
+    if connection.vendor != "postgresql":
+        return 0
+    offset: int = clock.now_ms() - time.time_ns() // 1_000_000
+    return offset

@@ -1,0 +1,22 @@
+"""Who tried what their role does not allow?  The audit says it, under a name of its own.
+
+So what stands there under the name of an action was done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.store.db import audit
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+REFUSED = "Refused"
+
+
+def record(project: Project, actor: audit.Actor, action: str, where: str) -> None:
+    """Write an audit row for an action that was refused. ``where``: the page's path."""
+    write(lambda: audit.record(project, actor, REFUSED, where[:512], action))

@@ -1,0 +1,130 @@
+"""How are rows read and written where every microsecond counts?
+
+As model instances, by SQL that is made once from the model's fields: the ORM makes it anew each
+time, which costs ten times what the database does. For models with plain fields only (numbers,
+texts, booleans, foreign keys), by their stored values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from django.db import connection, models
+from django.db.models.base import ModelState
+
+from console.store.db import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+M = TypeVar("M", bound=models.Model)
+_WORTH_A_COPY = 8
+
+
+class _Table(NamedTuple):
+    """A model's table. ``names``: what is read; ``values`` of ``columns``: what is written."""
+
+    name: str
+    names: list[str]
+    select: str
+    columns: str
+    values: Callable[[Any], tuple[Any, ...]]
+    key: str | None  # the attribute that the database fills in
+    defaults: dict[str, Any]  # of what is written and has one
+
+
+@lru_cache(maxsize=64)
+def _table(model: type[models.Model]) -> _Table:
+    about = model._meta  # noqa: SLF001 - Django's documented API in spite of its name
+    fields = about.concrete_fields
+    auto = next((one.attname for one in fields if isinstance(one, models.AutoField)), None)
+    written = [one for one in fields if one.attname != auto]
+    return _Table(
+        about.db_table,
+        [one.attname for one in fields],
+        f"SELECT {', '.join(str(one.column) for one in fields)} FROM {about.db_table}",
+        ", ".join(str(one.column) for one in written),
+        attrgetter(*(one.attname for one in written)),
+        auto,
+        {one.attname: one.get_default() for one in written if one.has_default() or one.null},
+    )
+
+
+def fetch_one(model: type[M], where: str, values: Sequence[Any]) -> M | None:
+    """Return the one row for which the condition (SQL) holds, None if there is none."""
+    table = _table(model)
+    with sql.cursor() as cursor:
+        cursor.execute(f"{table.select} WHERE {where}", values)
+        row = cursor.fetchone()
+    return None if row is None else _instance(model, table.names, row)
+
+
+def _instance(model: type[M], names: Sequence[str], row: Sequence[Any]) -> M:
+    """Return a row as an instance: what ``from_db`` does for plain fields, without its signals."""
+    made = model.__new__(model)
+    made._state = ModelState()  # noqa: SLF001 - documented, as below
+    made._state.adding, made._state.db = False, connection.alias  # noqa: SLF001
+    made.__dict__.update(zip(names, row, strict=True))
+    return made
+
+
+def kept(where: str) -> str:
+    """Return the condition of a row that stays as long as ours: who locks it to remove it waits.
+
+    (The lock is the one that a row takes anyway which refers to it. SQLite has one writer at a
+    time.)
+    """
+    return f"{where} FOR KEY SHARE" if connection.vendor == "postgresql" else where
+
+
+def insert(row: models.Model) -> None:
+    """Insert a new row; its key is known afterwards."""
+    table = _table(type(row))
+    statement = _insert(table.name, table.columns)
+    with sql.cursor() as cursor:
+        if table.key is None:
+            cursor.execute(statement, table.values(row))
+        else:
+            cursor.execute(f"{statement} RETURNING {table.key}", table.values(row))
+            (key,) = cursor.fetchone()
+            setattr(row, table.key, key)
+    row._state.adding = False  # noqa: SLF001 - documented, too
+    row._state.db = connection.alias  # noqa: SLF001
+
+
+def insert_rows(model: type[models.Model], given: Sequence[Mapping[str, Any]]) -> None:
+    """Insert new rows of a model whose keys nobody asks for, by attribute; others have defaults."""
+    table = _table(model)
+    names = table.columns.split(", ")
+    every = ({**table.defaults, **one} for one in given)
+    append(table.name, table.columns, [tuple(one[name] for name in names) for one in every])
+
+
+def insert_all(rows: Sequence[models.Model]) -> None:
+    """Insert new rows of one model whose keys are known."""
+    if rows:
+        table = _table(type(rows[0]))
+        append(table.name, table.columns, [table.values(row) for row in rows])
+
+
+def append(table: str, columns: str, values: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows (``values`` in the order of ``columns``), by COPY where that is faster."""
+    if not values:
+        return
+    with sql.cursor() as cursor:
+        if connection.vendor == "postgresql" and len(values) >= _WORTH_A_COPY:
+            statement = f"COPY {table} ({columns}) FROM STDIN"
+            # Django does not translate the errors of COPY: an outage would be the execution's fault
+            with connection.wrap_database_errors, cursor.copy(statement) as copy:
+                for row in values:
+                    copy.write_row(row)
+        else:
+            cursor.executemany(_insert(table, columns), values)
+
+
+@lru_cache(maxsize=64)
+def _insert(table: str, columns: str) -> str:
+    marks = ", ".join(["%s"] * (columns.count(",") + 1))
+    return f"INSERT INTO {table} ({columns}) VALUES ({marks})"

@@ -1,0 +1,268 @@
+"""How does a change reach the database?  On SQLite through one thread with group commit.
+
+``write(fn)`` runs ``fn`` in a transaction and returns what it returned, after the commit is
+durable. Hooks that ``fn`` registers by ``transaction.on_commit`` run after that commit, and not at
+all if ``fn`` failed. ``fn`` may be run again, after a rollback: it must read what it decides on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
+
+from console.store.db import outages, signals
+from console.store.db.outcomes import CommitCallback, CommitResult
+
+T = TypeVar("T")
+_MAX_GROUP = 200
+_RETRIES = 5
+# PostgreSQL: serialization failure, deadlock, and a row that somebody else inserted first. All say
+# that nothing was committed; whoever reads again finds what is there now.
+_NOT_COMMITTED = {"40001", "40P01", "23505"}
+_TOO_MUCH = "54"  # PostgreSQL's class of errors for what exceeds a limit: not the server's fault
+_FORGET_S = 10.0  # else nobody would be sent here, who could find that writing works again
+_refused: tuple[float, str] | None = None
+
+
+def write(fn: Callable[[], T]) -> T:
+    """Run ``fn`` in one transaction and return its result once it is committed."""
+    if connection.in_atomic_block:
+        return fn()
+    try:
+        result = _writer.run(fn) if is_embedded() else _write_here(fn)
+    except Exception as error:
+        _note(error)
+        raise
+    _note(None)
+    return result
+
+
+def _note(failure: BaseException | None) -> None:
+    """Remember whether the last write was refused by the database."""
+    global _refused  # noqa: PLW0603 - one a process
+    if failure is None:
+        _refused = None
+        outages.over()
+    elif isinstance(failure, Error) and is_outage(failure):
+        _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
+
+
+def refusal() -> str:
+    """Return why the last write failed, "" if it did not, or nobody has tried for a while."""
+    if _refused is None or time.monotonic() - _refused[0] > _FORGET_S:
+        return ""
+    return _refused[1]
+
+
+def hand_in(fn: Callable[[], T]) -> Callable[[], T]:
+    """Ask for ``write(fn)`` and return what waits for its result, once, where that saves time."""
+    if grouped():
+        return _writer.put(fn)
+    result = write(fn)
+    return lambda: result
+
+
+def grouped() -> bool:
+    """Tell whether another thread commits what is written here, together with what others write."""
+    return is_embedded() and not connection.in_atomic_block
+
+
+@cache
+def is_embedded() -> bool:
+    """Tell whether the database is a part of this process, so that reading a row is no waiting."""
+    return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
+
+
+def hand_over(fn: Callable[[], Any], told: Callable[[Any, BaseException | None], None]) -> None:
+    """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
+
+    ``told``: called there after the commit with the result, or with why there is none; it must be
+    quick and not raise.
+    """
+
+    def tell(result: Any, failure: BaseException | None) -> None:
+        _note(failure)
+        told(result, failure)
+
+    _writer.add(fn, CommitCallback(tell))
+
+
+def drop_broken_connection() -> None:
+    """Let a long-lived thread connect anew if its connection had an error; else keep it."""
+    if connection.errors_occurred:
+        connection.close_if_unusable_or_obsolete()
+
+
+def release_connection() -> None:
+    """Let other threads of this process have the connection, where they share a few (PostgreSQL).
+
+    For threads that will not need it for a while; the next query gets another one.
+    """
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        connection.close()
+
+
+def is_outage(error: BaseException) -> bool:
+    """Tell whether the database failed (gone, restarting, locked, disk full) and not the work.
+
+    The same work may succeed later.
+    """
+    if isinstance(error, InterfaceError):
+        return True
+    return isinstance(error, OperationalError) and not _sqlstate(error).startswith(_TOO_MUCH)
+
+
+def _sqlstate(error: BaseException) -> str:
+    """Return PostgreSQL's code of an error, "" if it has none."""
+    return getattr(error.__cause__, "sqlstate", None) or ""
+
+
+def _write_here(fn: Callable[[], T]) -> T:
+    """Run in a transaction of this thread's connection; again only if surely not committed."""
+    for attempt in range(_RETRIES):
+        drop_broken_connection()
+        try:
+            with transaction.atomic():
+                result = _with_hints(fn)
+                _check_transaction(None)
+                return result
+        except (OperationalError, IntegrityError) as error:
+            if _sqlstate(error) not in _NOT_COMMITTED or attempt == _RETRIES - 1:
+                raise
+    raise AssertionError  # the loop returns or raises
+
+
+def _with_hints(fn: Callable[[], T]) -> T:
+    """Run ``fn``, and let what it hints to other processes be committed with it."""
+    carrier = signals.transport()
+    if carrier is None:
+        return fn()
+    carrier.drop()
+    result = fn()
+    carrier.flush()
+    return result
+
+
+_Outcome = CommitResult | CommitCallback
+_Job = tuple[Callable[[], Any], _Outcome]
+
+
+class _Writer:
+    """One thread that commits what many threads ask for, as many at a time as are waiting."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, fn: Callable[[], T]) -> T:
+        """Hand ``fn`` to the thread and wait for its commit."""
+        return self.put(fn)()
+
+    def put(self, fn: Callable[[], T]) -> Callable[[], T]:
+        """Hand ``fn`` to the thread; return what waits for its commit."""
+        answer = CommitResult()
+        self.add(fn, answer)
+        return answer.result
+
+    def add(self, fn: Callable[[], Any], answer: _Outcome) -> None:
+        """Hand ``fn`` to the thread; its outcome goes to ``answer`` after the commit."""
+        self._jobs.put((fn, answer))
+        if self._thread is None or not self._thread.is_alive():
+            self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
+                self._thread.start()
+
+    def _loop(self) -> None:
+        while True:
+            group = [self._jobs.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(group) < _MAX_GROUP:
+                    group.append(self._jobs.get_nowait())
+            _commit_group(group)
+
+
+def _commit_group(group: list[_Job]) -> None:
+    """Run every function in a savepoint of one transaction; answer them after the commit."""
+    outcomes: list[tuple[_Outcome, Any, BaseException | None]] = []
+    try:
+        with transaction.atomic():
+            for fn, answer in group:
+                outcomes.append((answer, *_outcome(fn)))
+    except BaseException as error:  # noqa: BLE001 - BEGIN or COMMIT failed: nobody's work is stored
+        for _, answer in group:
+            answer.set_exception(error)
+        connection.close()
+        return
+    for answer, result, failure in outcomes:
+        if failure is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(failure)
+
+
+def _outcome(fn: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Run a function in a savepoint; return its result and what it raised.
+
+    Raise if the whole transaction went with it.
+    """
+    result: Any = None
+    failure: Exception | None = None
+    hooks = len(connection.run_on_commit)
+    _savepoint("SAVEPOINT job")  # as atomic() does, which takes ten times as long
+    try:
+        result = fn()
+    except Exception as error:  # noqa: BLE001 - it goes to the one who asked
+        failure = error
+    if connection.needs_rollback and failure is None:
+        failure = OperationalError("the database rolled the transaction back")
+    if failure is not None and connection.connection.in_transaction:
+        _savepoint("ROLLBACK TO job")
+        del connection.run_on_commit[hooks:]
+        connection.needs_rollback = False
+    _check_transaction(failure)  # also after a success: the function may have caught the error
+    _savepoint("RELEASE job")
+    return result, failure
+
+
+def _savepoint(sql: str) -> None:
+    with connection.wrap_database_errors:
+        connection.connection.execute(sql)
+
+
+def _check_transaction(cause: Exception | None) -> None:
+    """Raise an outage if the transaction was rolled back under us; else ``COMMIT`` says nothing.
+
+    SQLite does so when the disk is full, fails, or the memory is out, in the middle of a statement.
+    """
+    lost = connection.needs_rollback
+    if is_embedded():
+        lost = lost or not connection.connection.in_transaction
+    if not lost:
+        return
+    if cause is not None and is_outage(cause):
+        raise cause
+    raise OperationalError("the database rolled the transaction back") from cause
+
+
+_writer = _Writer()

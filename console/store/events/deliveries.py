@@ -1,0 +1,178 @@
+"""What is on its way, what arrived, and what never will?  At least once, with the same event id.
+
+A delivery that is being sent when the process is killed is sent again by the next one.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.errors import ErrorCode, ServiceError
+from console.events import body
+from console.models import Delivery, EventRule, OutboxEvent
+from console.statuses import DeliveryStatus, RuleState
+from console.store.db import audit, signals
+from console.store.db.texts import storable
+from console.store.db.writer import write
+from console.store.events import outbox, rules
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+MOST_ATTEMPTS = 185
+MOST_AGE_MS = 24 * 3600 * 1000
+_FIRST_PAUSE_MS = 1_000
+_LONGEST_PAUSE_MS = 5 * 60 * 1000
+_KEPT_MS = 7 * 24 * 3600 * 1000
+_AT_ONCE = 100
+_ERROR = 1_000
+
+
+def release(carried: set[int]) -> int:
+    """Take back what is being sent and is in nobody's hands (``carried``); return how many.
+
+    An earlier process was sending it when it ended, or its outcome could not be noted.
+    """
+    lost = Delivery.objects.filter(status=DeliveryStatus.SENDING).exclude(pk__in=carried)
+    return write(lambda: lost.update(status=DeliveryStatus.WAITING)) if lost.exists() else 0
+
+
+def claim(room: int) -> list[int]:
+    """Take up to ``room`` deliveries that are due; whoever takes them must end them."""
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=clock.now_ms())
+    if room <= 0 or not due.exists():
+        return []
+
+    def store() -> list[int]:
+        rows = due.order_by("next_ms").select_for_update(skip_locked=True)
+        found = list(rows.values_list("pk", flat=True)[:room])
+        Delivery.objects.filter(pk__in=found).update(status=DeliveryStatus.SENDING)
+        return found
+
+    return write(store)
+
+
+def load(number: int) -> Delivery | None:
+    """Return a delivery with its event, target and rule; None if it was removed meanwhile."""
+    rows = Delivery.objects.select_related("event", "target__rule__project")
+    return rows.filter(pk=number, status=DeliveryStatus.SENDING).first()
+
+
+def arrived(delivery: Delivery) -> None:
+    """Note that a delivery was taken."""
+    now_ms = clock.now_ms()
+    write(
+        lambda: Delivery.objects.filter(pk=delivery.pk).update(
+            status=DeliveryStatus.DELIVERED,
+            attempts=delivery.attempts + 1,
+            ended_ms=now_ms,
+            last_error="",
+        )
+    )
+
+
+def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) -> bool:
+    """Tell whether a delivery that failed again was tried often or long enough.
+
+    ``most``: retries at most; ``age_s``: how old it may get.
+    """
+    age_ms = min(age_s * 1000 or MOST_AGE_MS, MOST_AGE_MS)
+    return delivery.attempts >= most or clock.now_ms() - delivery.created_ms >= age_ms
+
+
+def failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
+    """Note a failed attempt: again later, or, if ``dead``, never."""
+    now_ms = clock.now_ms()
+    attempts = delivery.attempts + 1
+    fields = {"attempts": attempts, "last_error": storable(problem[:_ERROR])}
+    if dead:
+        fields |= {"status": DeliveryStatus.DEAD, "ended_ms": now_ms}
+    else:
+        fields |= {"status": DeliveryStatus.WAITING, "next_ms": now_ms + pause_ms(attempts)}
+    write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields))
+
+
+def pause_ms(attempts: int) -> int:
+    """Return how long to wait after so many attempts: 1, 2, 4... seconds, a little spread."""
+    pause = min(_FIRST_PAUSE_MS * 2 ** min(attempts - 1, 20), _LONGEST_PAUSE_MS)
+    return int(pause * random.uniform(0.9, 1.1))  # noqa: S311 - spread, no secret
+
+
+def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY) -> Delivery:
+    """Try a dead delivery anew, with the same event id; raise ResourceNotFound."""
+
+    def store() -> Delivery:
+        rows = Delivery.objects.select_for_update(of=("self",)).select_related("target__rule")
+        row = rows.filter(pk=number, project=project, status=DeliveryStatus.DEAD).first()
+        if row is None:
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, "This delivery is not among the dead letters any more"
+            )
+        now_ms = clock.now_ms()
+        Delivery.objects.filter(pk=number).update(
+            status=DeliveryStatus.WAITING,
+            attempts=0,
+            next_ms=now_ms,
+            created_ms=now_ms,
+            ended_ms=None,
+        )
+        audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
+        signals.publish(("event",))
+        return row
+
+    return write(store)
+
+
+def clean() -> None:
+    """Remove events whose deliveries all ended a week ago."""
+    limit = clock.now_ms() - _KEPT_MS
+    old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
+    waiting = Delivery.objects.filter(event__at_ms__lt=limit).exclude(ended_ms__lt=limit)
+    while True:
+        gone = old.exclude(deliveries__in=waiting).values_list("pk", flat=True)[:_AT_ONCE]
+        if not (numbers := list(gone)):
+            return
+        _remove(numbers)
+
+
+def _remove(numbers: list[int]) -> None:
+    write(lambda: OutboxEvent.objects.filter(pk__in=numbers).delete())
+
+
+# -- schedules -------------------------------------------------------------------------------------
+
+
+def fire_due() -> int:
+    """Make the events of the schedules that are due, once each; return how many.
+
+    A moment that passed while no server ran is made up for once, not as often as it was missed.
+    """
+    due = EventRule.objects.filter(next_ms__lte=clock.now_ms())
+    numbers = list(due.values_list("pk", flat=True)[:_AT_ONCE])
+    return write(lambda: sum(_fire(number) for number in numbers)) if numbers else 0
+
+
+def _fire(number: int) -> bool:
+    rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
+    rule = rows.filter(pk=number, next_ms__lte=clock.now_ms(), state=RuleState.ENABLED).first()
+    if rule is None or rule.next_ms is None:
+        return False
+    event_id = body.stable_id(rule.arn, rule.created_ms, rule.next_ms)
+    text = body.envelope(
+        event_id,
+        rule.project.account_id,
+        rule.region,
+        source="aws.events",
+        detail_type="Scheduled Event",
+        at_ms=rule.next_ms,
+        resources=[rule.arn],
+        detail={},
+    )
+    outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
+    event = OutboxEvent.objects.defer("body").get(event_id=event_id)
+    if not outbox.deliver(event, [rule.pk]):
+        event.delete()
+    EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))
+    return True

@@ -1,0 +1,179 @@
+"""What is to be told to others?  Events, written in the transaction of what they tell of.
+
+A project without an enabled rule writes none: whether it has one is remembered for a second, so an
+execution nobody asked about costs nothing more. ``route`` turns events into deliveries later.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+
+from console import arns, clock
+from console.events import body
+from console.events.patterns import Pattern, PatternError, loads, parse
+from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
+from console.statuses import RuleState
+from console.store.db import rows, signals
+from console.store.db.texts import storable
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+log = structlog.get_logger(__name__)
+_KEPT_S = 1.0
+_AT_ONCE = 100
+_IN_MEMORY = 10
+_ABOUT = 512
+_PUT = (
+    "INSERT INTO console_outboxevent (event_id, project_id, region, about, body, at_ms, routed)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (event_id) DO NOTHING"
+)
+_listening: tuple[float, frozenset[int]] = (0.0, frozenset())
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def wanted(project_id: int) -> bool:
+    """Tell whether somebody may want to know of a project's events."""
+    global _listening  # noqa: PLW0603 - one memory a process
+    until, projects = _listening
+    if time.monotonic() >= until:
+        rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+        projects = frozenset(rules.values_list("project_id", flat=True).distinct())
+        _listening = (time.monotonic() + _KEPT_S, projects)
+    return project_id in projects
+
+
+def forget() -> None:
+    """Look at the rules again, once this transaction is committed and until then."""
+    _forget()
+    transaction.on_commit(_forget)
+
+
+def _forget() -> None:
+    global _listening  # noqa: PLW0603 - see above
+    _listening = (0.0, frozenset())
+
+
+def changed(execution: Execution) -> None:
+    """Tell that the status of an execution changed (inside the transaction that changes it)."""
+    if not wanted(execution.project_id):
+        return
+    if arns.is_express(execution.arn) and not settings.STEPYARD_EXPRESS_EVENTS:
+        return
+    change = body.Change(
+        execution_arn=execution.arn,
+        state_machine_arn=execution.state_machine_arn,
+        name=execution.name,
+        status=execution.status,
+        start_ms=execution.start_ms,
+        stop_ms=execution.stop_ms,
+        input=execution.input,
+        output=execution.output,
+        error=execution.error,
+        cause=execution.cause,
+        version_arn=execution.version_arn,
+        alias_arn=execution.alias_arn,
+        redrive_count=execution.redrive_count,
+        redrive_ms=execution.redrive_ms,
+        child_of_map=execution.map_run_id is not None,
+    )
+    text = body.status_change(change)
+    region = execution.arn.split(":", 4)[3]
+    put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
+
+
+def ended(execution_id: int, project_id: int) -> None:
+    """Tell that an execution has ended (inside the transaction that ends it)."""
+    if wanted(project_id):
+        execution = rows.fetch_one(Execution, "id = %s", [execution_id])
+        if execution is not None:
+            changed(execution)
+
+
+def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
+    """Write an event, once (inside the caller's transaction). ``about``: what it is of."""
+    texts = [storable(about[:_ABOUT]), storable(text)]
+    with connection.cursor() as cursor:
+        cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
+    signals.publish(("event",))
+
+
+# -- routing ---------------------------------------------------------------------------------------
+
+
+def route() -> bool:
+    """Write the deliveries of some events; return whether there may be more to do at once.
+
+    Events are matched before the transaction, which must be short.
+    """
+    waiting = OutboxEvent.objects.filter(routed=False).order_by("pk")
+    numbers = list(waiting.values_list("pk", flat=True)[:_AT_ONCE])
+    if numbers:
+        rules = _rules()
+        events = OutboxEvent.objects.filter(pk__in=numbers).iterator(chunk_size=_IN_MEMORY)
+        matched = {event.pk: _matching(event, rules) for event in events}
+        write(lambda: _store(matched))
+    return len(numbers) == _AT_ONCE
+
+
+def _rules() -> list[tuple[EventRule, Pattern]]:
+    found = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
+    return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
+
+
+def _pattern(rule: EventRule) -> Pattern | None:
+    try:
+        return parse(rule.pattern)
+    except PatternError:
+        log.exception("a stored event pattern cannot be read", rule=rule.arn)
+        return None
+
+
+def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) -> list[int]:
+    """Return the rules of its project and region that an event matches."""
+    place = (event.project_id, event.region)
+    wanted = [(rule, one) for rule, one in rules if (rule.project_id, rule.region) == place]
+    if not wanted:
+        return []
+    value = loads(event.body)
+    return [rule.pk for rule, pattern in wanted if pattern.fits(value)]
+
+
+def _store(matched: dict[int, list[int]]) -> None:
+    """Write a delivery for each target; an event that nobody waits for is removed."""
+    events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
+    for event in events.defer("body"):
+        if deliver(event, matched[event.pk]):
+            signals.publish(("event",))
+        else:
+            event.delete()
+
+
+def deliver(event: OutboxEvent, rules: list[int]) -> int:
+    """Write the deliveries of an event to the targets that rules have now; return how many.
+
+    (Inside the caller's transaction.)
+    """
+    now_ms = clock.now_ms()
+    made = [
+        Delivery(
+            event=event,
+            target=target,
+            project_id=event.project_id,
+            next_ms=now_ms,
+            created_ms=now_ms,
+        )
+        for target in EventTarget.objects.filter(rule__in=rules).order_by("pk")
+    ]
+    Delivery.objects.bulk_create(made, ignore_conflicts=True)
+    if made:
+        OutboxEvent.objects.filter(pk=event.pk).update(routed=True)
+    return len(made)

@@ -1,0 +1,325 @@
+"""How are rules and their targets kept?  By EventBridge's words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from console import clock, execution_rights
+from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
+from console.events import addresses, inputs, patterns, schedules
+from console.models import EventRule, EventTarget, StateMachine
+from console.statuses import RuleState
+from console.store.db import audit
+from console.store.db.texts import storable
+from console.store.db.writer import write
+from console.store.events import outbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Project
+
+MOST_RULES = 300
+MOST_TARGETS = 5
+_NAME = re.compile(r"[.\-_A-Za-z0-9]{1,64}")
+_STATES = (RuleState.ENABLED, RuleState.DISABLED)
+
+
+def arn_of(project: Project, region: str, name: str) -> str:
+    """Return the ARN of a rule on the default bus."""
+    return f"arn:aws:events:{region}:{project.account_id}:rule/{name}"
+
+
+def put_rule(
+    project: Project,
+    region: str,
+    name: str,
+    *,
+    pattern: str = "",
+    schedule: str = "",
+    timezone: str = "UTC",
+    state: str = RuleState.ENABLED,
+    description: str = "",
+    role_arn: str = "",
+    actor: audit.Actor = audit.NOBODY,
+) -> EventRule:
+    """Make a rule, or make it anew: what is not given is as if it had never been.
+
+    Raise ValidationException, InvalidEventPatternException, LimitExceededException.
+    """
+    _check(name, pattern, schedule, timezone, state)
+    now_ms = clock.now_ms()
+    fields: dict[str, Any] = {
+        "pattern": pattern,
+        "schedule": schedule,
+        "timezone": timezone,
+        "state": state,
+        "description": description,
+        "role_arn": role_arn,
+    }
+    for field, value in fields.items():
+        column = EventRule._meta.get_field(field)  # noqa: SLF001 - Django's documented API
+        most = getattr(column, "max_length", None)
+        if most is not None and len(value) > most:
+            raise ValidationException(
+                f"{field}: got {len(value)} characters, wanted {most} at most"
+            )
+
+    def store() -> EventRule:
+        of_project = EventRule.objects.select_for_update().filter(project=project, region=region)
+        rule = of_project.filter(name=name).first()
+        if rule is None:
+            if of_project.count() >= MOST_RULES:
+                raise ServiceError(
+                    ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
+                )
+            rule = EventRule(
+                project=project,
+                region=region,
+                name=name,
+                arn=arn_of(project, region, name),
+                created_by=actor.name,
+            )
+        same = rule.pk is not None and (rule.schedule, rule.timezone) == (schedule, timezone)
+        rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
+        for field, value in fields.items():
+            setattr(rule, field, value)
+        rule.edited_by = execution_rights.as_text(actor.people)
+        rule.next_ms = next_ms(rule)
+        rule.save()
+        audit.record(project, actor, "events:PutRule", rule.arn)
+        outbox.forget()
+        return rule
+
+    return write(store)
+
+
+def save(
+    project: Project,
+    region: str,
+    name: str,
+    target: dict[str, Any] | None,
+    *,
+    actor: audit.Actor,
+    revision: str = "",
+    **fields: str,
+) -> EventRule:
+    """Make a new rule with its first target, or change one (``target`` None): both or neither.
+
+    ``revision``: of the rule that the change was made from, "" to change it whatever it is now.
+    Raise what ``put`` raises, ValidationException for a name that is taken or a wrong target, and
+    ConflictException for a rule that is not of that revision any more.
+    """
+
+    def store() -> EventRule:
+        rows = EventRule.objects.select_for_update().filter(project=project, region=region)
+        known = rows.filter(name=name).first()
+        if target is not None and known is not None:
+            raise ValidationException(f"Name: there is a rule '{name}' already")
+        if revision and known is not None and revision != revision_of(known):
+            raise ConflictException(f"Rule {name} was changed since")
+        rule = put_rule(project, region, name, actor=actor, **fields)
+        wrong = put_targets(project, region, name, [target], actor) if target else []
+        if wrong:
+            raise ValidationException(f"Target: {wrong[0]['ErrorMessage']}")
+        return rule
+
+    return write(store)
+
+
+def revision_of(rule: EventRule) -> str:
+    """Return what tells what a rule says from what it said before; nothing of its state."""
+    said = (rule.pattern, rule.schedule, rule.timezone, rule.description)
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
+
+
+def next_ms(rule: EventRule) -> int | None:
+    """Return when a rule is due next, None if it never is."""
+    if not rule.schedule or rule.state != RuleState.ENABLED:
+        return None
+    found = schedules.parse(rule.schedule, rule.timezone)
+    return found.next(clock.now_ms(), rule.created_ms)
+
+
+def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValidationException(f"Name: got '{name}', wanted 1 to 64 of A-Z a-z 0-9 . - _")
+    if not pattern and not schedule:
+        msg = "Parameter(s) EventPattern or ScheduleExpression must be specified."
+        raise ValidationException(msg)
+    if state not in _STATES:
+        raise ValidationException(f"State: got '{state}', wanted one of {', '.join(_STATES)}")
+    if pattern:
+        check_pattern(pattern)
+    if schedule:
+        try:
+            schedules.parse(schedule, timezone)
+        except schedules.ScheduleError as error:
+            msg = f"Parameter ScheduleExpression is not valid. Reason: {error}"
+            raise ValidationException(msg) from None
+
+
+def check_pattern(text: str) -> patterns.Pattern:
+    """Return a pattern as it is read; raise InvalidEventPatternException."""
+    try:
+        return patterns.parse(text)
+    except patterns.PatternError as error:
+        msg = f"Event pattern is not valid. Reason: {error}"
+        raise ServiceError(ErrorCode.InvalidEventPatternException, msg) from None
+
+
+def get_rule(project: Project, region: str, name: str) -> EventRule:
+    """Return a rule of the project; raise ResourceNotFoundException."""
+    rule = EventRule.objects.filter(project=project, region=region, name=name).first()
+    if rule is None:
+        raise _missing(name)
+    return rule
+
+
+def _missing(name: str) -> ServiceError:
+    return ServiceError(
+        ErrorCode.ResourceNotFoundException, f"Rule {name} does not exist on EventBus default."
+    )
+
+
+def listed(
+    project: Project, region: str, *, prefix: str = "", after: str = "", limit: int = 100
+) -> list[EventRule]:
+    """Return rules by name."""
+    found = EventRule.objects.filter(project=project, region=region, name__gt=after)
+    if prefix:  # compared here: SQLite's LIKE takes _ and case otherwise than AWS
+        found = found.filter(name__gte=prefix)
+        return [one for one in found.order_by("name") if one.name.startswith(prefix)][:limit]
+    return list(found.order_by("name")[:limit])
+
+
+def switch(
+    project: Project, region: str, name: str, *, on: bool, actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Enable or disable a rule; raise ResourceNotFoundException."""
+
+    def store() -> None:
+        rule = get_rule(project, region, name)
+        rule.state = RuleState.ENABLED if on else RuleState.DISABLED
+        changes = {"state": rule.state, "next_ms": next_ms(rule)}
+        if not EventRule.objects.filter(pk=rule.pk).update(**changes):
+            raise _missing(name)  # it was deleted since it was read
+        action = "events:EnableRule" if on else "events:DisableRule"
+        audit.record(project, actor, action, rule.arn)
+        outbox.forget()
+
+    write(store)
+
+
+def delete(
+    project: Project,
+    region: str,
+    name: str,
+    *,
+    with_targets: bool = False,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Delete a rule; a missing one succeeds, one with targets is refused unless said otherwise."""
+
+    def store() -> None:
+        rule = EventRule.objects.filter(project=project, region=region, name=name).first()
+        if rule is None:
+            return
+        if not with_targets and rule.targets.exists():
+            raise ValidationException("Rule can't be deleted since it has targets.")
+        rule.delete()
+        audit.record(project, actor, "events:DeleteRule", rule.arn)
+        outbox.forget()
+
+    write(store)
+
+
+# -- targets ---------------------------------------------------------------------------------------
+
+
+def put_targets(
+    project: Project,
+    region: str,
+    name: str,
+    targets: Sequence[dict[str, Any]],
+    actor: audit.Actor = audit.NOBODY,
+) -> list[dict[str, str]]:
+    """Add targets (EventBridge's Target each) to a rule, or change those of the same Id.
+
+    Return what was wrong with which: TargetId, ErrorCode, ErrorMessage.
+    """
+    wrong = {one["Id"]: problem for one in targets if (problem := _problem(project, one))}
+    good = [one for one in targets if one["Id"] not in wrong]
+
+    def store() -> None:
+        rule = get_rule(project, region, name)
+        ids = {one["Id"] for one in good}
+        others = rule.targets.exclude(target_id__in=ids).count()
+        if others + len(ids) > MOST_TARGETS:
+            msg = f"The requested resource exceeds the maximum number allowed: {MOST_TARGETS}"
+            raise ServiceError(ErrorCode.LimitExceededException, msg)
+        for one in good:
+            more = {key: value for key, value in one.items() if key not in ("Id", "Arn")}
+            EventTarget.objects.update_or_create(
+                rule=rule,
+                target_id=one["Id"],
+                defaults={"address": one["Arn"], "settings": json.dumps(more)},
+            )
+        edited_by = execution_rights.as_text(actor.people)
+        EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)
+        audit.record(project, actor, "events:PutTargets", rule.arn, ", ".join(sorted(ids)))
+
+    write(store)
+    code = "ValidationException"
+    return [
+        {"TargetId": number, "ErrorCode": code, "ErrorMessage": problem}
+        for number, problem in wrong.items()
+    ]
+
+
+def _problem(project: Project, target: dict[str, Any]) -> str:
+    """Return what is wrong with a target, "" if nothing is."""
+    try:
+        kind = addresses.kind(target["Arn"])
+        inputs.check(target)
+    except (addresses.AddressError, inputs.InputError) as error:
+        return str(error)
+    queue = (target.get("DeadLetterConfig") or {}).get("Arn")
+    if queue and not queue.startswith("arn:aws:sqs:"):
+        return f"DeadLetterConfig: got '{queue}', wanted the ARN of an SQS queue"
+    if kind == "machine":
+        machine = ":".join(target["Arn"].split(":")[:7])
+        if not StateMachine.objects.filter(project=project, arn=machine).exists():
+            return f"State Machine Does Not Exist: '{machine}'"
+    return ""
+
+
+def remove_targets(
+    project: Project,
+    region: str,
+    name: str,
+    ids: Sequence[str],
+    actor: audit.Actor = audit.NOBODY,
+) -> list[str]:
+    """Remove targets and what is on its way to them; return the ids that there are none of."""
+
+    def store() -> list[str]:
+        rule = get_rule(project, region, name)
+        found = set(rule.targets.filter(target_id__in=ids).values_list("target_id", flat=True))
+        rule.targets.filter(target_id__in=found).delete()
+        audit.record(project, actor, "events:RemoveTargets", rule.arn, ", ".join(sorted(found)))
+        return [one for one in ids if one not in found]
+
+    return write(store)
+
+
+def rules_of_target(project: Project, region: str, address: str) -> list[str]:
+    """Return the names of the rules that send to an address."""
+    address = storable(address)  # no stored address has a NUL, and PostgreSQL takes none
+    found = EventRule.objects.filter(Q(targets__address=address), project=project, region=region)
+    return list(found.order_by("name").values_list("name", flat=True).distinct())

@@ -1,0 +1,84 @@
+"""Which addresses start executions by HTTP?  Their secrets are shown once and stored hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from console import clock
+from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
+from console.models import StartLink, StateMachine
+from console.statuses import MachineStatus
+from console.store.db import audit, rows
+from console.store.db.writer import write
+
+_MOST = 20
+_NAME = 64
+_USED_MS = 60_000
+
+
+def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
+    """Make a link; return it and its secret, which nobody can show again.
+
+    Raise ValidationException for a name that is none, or if there are too many;
+    StateMachineDeleting and StateMachineDoesNotExist.
+    """
+    name = " ".join(name.split())
+    if not name or len(name) > _NAME or not name.isprintable():
+        raise ValidationException(f"name: wanted 1 to {_NAME} characters that say who will use it")
+    secret = secrets.token_urlsafe(32)
+
+    def store() -> StartLink:
+        row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
+        if row is None:
+            raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
+        if row.status == MachineStatus.DELETING:
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
+        if StartLink.objects.filter(machine=machine, revoked_ms=None).count() >= _MOST:
+            raise ValidationException(f"At most {_MOST} start links a machine: revoke an old one.")
+        link = StartLink.objects.create(
+            machine=machine,
+            name=name,
+            secret_hash=_hashed(secret),
+            created_by=actor.name,
+            created_ms=clock.now_ms(),
+        )
+        audit.record(machine.project, actor, "CreateStartLink", machine.arn, name)
+        return link
+
+    return write(store), secret
+
+
+def revoke(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
+    """End a link for ever; raise ResourceNotFound."""
+
+    def store() -> StartLink:
+        links = StartLink.objects.select_for_update().filter(machine=machine, revoked_ms=None)
+        link = links.filter(pk=number).first()
+        if link is None:
+            raise ServiceError(ErrorCode.ResourceNotFound, "There is no such start link any more")
+        link.revoked_ms = clock.now_ms()
+        link.save(update_fields=["revoked_ms"])
+        audit.record(machine.project, actor, "RevokeStartLink", machine.arn, link.name)
+        return link
+
+    return write(store)
+
+
+def find(machine: str, secret: str) -> StartLink | None:
+    """Return the link of a machine's name and a secret, None if there is none or it is revoked."""
+    links = StartLink.objects.select_related("machine__project")
+    return links.filter(secret_hash=_hashed(secret), machine__name=machine, revoked_ms=None).first()
+
+
+def note_use(link: StartLink) -> None:
+    """Keep when a link was last used, to the minute."""
+    now_ms = clock.now_ms()
+    if now_ms - (link.used_ms or 0) >= _USED_MS:
+        write(lambda: StartLink.objects.filter(pk=link.pk).update(used_ms=now_ms))
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,81 @@
+"""How does what the engine asks for become rows?  Tasks, timers and the end, in a step's commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import F
+
+import engine
+from console import arns, clock
+from console.models import MapRun
+from console.store.db import signals, sql
+from console.store.db.texts import storable
+from console.store.events import outbox
+from console.store.executions import redrive
+from console.store.state import timers
+from console.store.tasks import jobs, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BELONGS = "SELECT map_run_id, project_id, parent, parent_task FROM console_execution WHERE id = %s"
+_FINISH = (
+    "UPDATE console_execution SET status = %s, output = %s, error = %s, cause = %s, stop_ms = %s"
+    " WHERE id = %s AND status = 'RUNNING'"
+)
+
+
+class Fenced(Exception):
+    """Somebody else committed a step of this execution first; nothing was written."""
+
+
+def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
+    """Write down what the engine asked for (inside a transaction)."""
+    now_ms = clock.now_ms()
+    schedule.schedule(
+        execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
+    )
+    timers.set_timers(execution_id, commands)
+    for command in commands:
+        match command:
+            case engine.CancelTimer(timer=name):
+                timers.drop(execution_id, [name])
+            case engine.CancelTask(task=task):
+                schedule.close(execution_id, task, now_ms)
+                jobs.tell_cancelled(execution_id, task)
+            case engine.RedriveMapRun(task=task):
+                redrive.reopen_map_run(execution_id, task)
+            case engine.Finish():
+                _finish(execution_id, command, now_ms)
+                if arns.is_express(arn):  # somebody may wait for it
+                    signals.publish(("answered", execution_id))
+
+
+def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
+    """Write the end once, and remove whatever was still awaited."""
+    texts = [None if text is None else storable(text) for text in (finish.error, finish.cause)]
+    with sql.cursor() as cursor:
+        ending = [finish.status, finish.output, *texts, finish.stop_ms, execution_id]
+        cursor.execute(_FINISH, ending)
+        if cursor.rowcount != 1:
+            raise Fenced
+        # First the tasks: who is just closing one holds its row, and has then posted its message.
+        schedule.close_all(execution_id, now_ms)
+        for table in ("console_timer", "console_inboxmessage"):
+            cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
+        cursor.execute(_BELONGS, [execution_id])
+        map_run, project, parent, task = cursor.fetchone()
+    outbox.ended(execution_id, project)
+    signals.publish(("ended",), execution_id)
+    if map_run is not None:
+        _count_child(map_run, finish.status)
+    if task is not None:  # of an execution that waits for this one: it looks now, not at its time
+        signals.publish_due(now_ms, "look", parent, task)
+
+
+def _count_child(map_run_id: int, status: str) -> None:
+    """Count the end of a child execution of a Map Run, in the transaction that ends it."""
+    column = status.lower()
+    MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
+    signals.publish(("map-run",), map_run_id)

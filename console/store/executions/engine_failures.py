@@ -1,0 +1,128 @@
+"""What happens to an execution that the engine cannot take further?  It ends alone (G14)."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+import engine
+from console import clock
+from console.statuses import ExecutionStatus
+from console.store.db import signals
+from console.store.db.writer import is_outage, write
+from console.store.executions import commands, step
+from console.store.state import history
+from console.store.state.caches import kept_runs
+from engine import event_types
+
+MAX_FAILURES = 3
+_DIED = "The engine could not go on: its process ended in the middle of a step"
+_ENDS = sorted(event_types.EXECUTION_ENDS.keys() - {"ExecutionSucceeded"})
+_COUNT = "UPDATE console_runrow SET failures = failures + %s WHERE execution_id = %s"
+_FAILURES = "SELECT failures FROM console_runrow WHERE execution_id = %s"
+_PASS_ON = (
+    "UPDATE console_runrow SET version = version + 1, next_event = next_event + 1, ready = %s"
+    " WHERE execution_id = %s"
+)
+_NEXT_EVENT = "UPDATE console_runrow SET next_event = %s WHERE execution_id = %s"
+_END = (
+    "SELECT h.event_id, h.at_ms, h.type, e.arn, e.redrive_count FROM console_historyevent h"
+    " JOIN console_execution e ON e.id = h.execution_id"
+    " WHERE h.execution_id = %s ORDER BY h.event_id DESC LIMIT 1"
+)
+
+
+def note(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
+    """Note that a step raised; after three in a row end the execution.
+
+    Return whether to try again. ``counted``: the attempt was, before it was made. Not for outages
+    of the database: those are nobody's fault. Nor is what a later version wrote: it is left to a
+    worker of that version (G16).
+    """
+    kept_runs.forget(execution_id)
+    if isinstance(error, engine.NewerFormat):
+        write(lambda: _count(execution_id, -1 if counted else 0))
+        return False
+    if write(lambda: _count(execution_id, 0 if counted else 1)) < MAX_FAILURES:
+        return True
+    try:
+        abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+    except step.Fenced:
+        return True  # somebody else took it further
+    return False
+
+
+def may_try(execution_id: int) -> bool:
+    """Note an attempt before it is made; end the execution if it killed three processes.
+
+    (The first of them had not noted it.) Return whether to make it.
+    """
+    if write(lambda: _count(execution_id, 1)) < MAX_FAILURES:
+        return True
+    abandon(execution_id, _DIED)
+    return False
+
+
+def blame(execution_id: int) -> None:
+    """Note that an execution was being stepped when a process died; end it at the third time."""
+    count = write(lambda: _count(execution_id, 1))
+    if count > MAX_FAILURES:  # the engine could not even end it
+        write(lambda: _by_hand(execution_id, _DIED))
+    elif count == MAX_FAILURES:
+        abandon(execution_id, _DIED)
+
+
+def _count(execution_id: int, more: int) -> int:
+    """Count failures and return how many there are (inside a transaction)."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [more, execution_id])
+        cursor.execute(_FAILURES, [execution_id])
+        row = cursor.fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def abandon(execution_id: int, cause: str) -> None:
+    """End an execution FAILED with ``States.Runtime``, whatever is the matter with it."""
+    try:
+        _by_the_engine(execution_id, cause)
+    except Exception as error:
+        if is_outage(error) or isinstance(error, (step.Fenced, engine.NewerFormat)):
+            raise
+        write(lambda: _by_hand(execution_id, cause))
+
+
+def _by_the_engine(execution_id: int, cause: str) -> None:
+    loaded = step.take(execution_id)
+    if loaded is None:
+        return
+    made, now = [], step.moment(loaded.machine)
+    if loaded.run.status != ExecutionStatus.RUNNING:
+        # a redrive was to come: the history has its event first
+        made.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
+        loaded.run = made[0].run
+    made.append(engine.abandon(loaded.machine, loaded.run, cause, now))
+    loaded.run = made[-1].run
+    for one in made:
+        loaded.values.apply(one)
+    write(lambda: step.commit(loaded, made))
+
+
+def _by_hand(execution_id: int, cause: str) -> None:
+    """Write the end without snapshot, definition and messages: one of them cannot be read."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PASS_ON, [False, execution_id])
+        cursor.execute(_END, [execution_id])
+        last, last_ms, kind, arn, redrives = cursor.fetchone()
+        at_ms = max(clock.now_ms(), last_ms)
+        events = []
+        if kind in _ENDS:  # it was to be redriven
+            about = {"redriveCount": redrives}
+            events.append(engine.Event(last + 1, last, at_ms, "ExecutionRedriven", about))
+        number = last + len(events) + 1
+        details = {"error": "States.Runtime", "cause": cause}
+        events.append(engine.Event(number, number - 1, at_ms, "ExecutionFailed", details))
+        cursor.execute(_NEXT_EVENT, [number + 1, execution_id])
+        cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
+    history.append(execution_id, events)
+    end = engine.Finish(ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms)
+    commands.apply_commands(execution_id, arn, [end])
+    signals.publish(("execution", execution_id))

@@ -1,0 +1,80 @@
+"""End the Standard executions that have run for a year.
+
+AWS: the quota of the execution time is one year, and what runs longer times out. A redrive starts
+the year anew. The engine arms the timer of TimeoutSeconds when an execution starts; that of the
+year is armed here, a day before, for the few that come so far: a row more at each start would be
+paid by all. So those that an earlier version has started end, too.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+import engine
+from console import clock
+from console.models import Execution, Project, Timer
+from console.statuses import ExecutionStatus, MapRunStatus
+from console.store.db.writer import write
+from console.store.state import timers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+YEAR_MS = engine.MAX_EXECUTION_S * 1000
+AHEAD_MS = 24 * 3_600_000
+"""How long before its year is over the timer of an execution is armed."""
+_AT_ONCE = 100  # in one transaction
+
+
+def arm_ends() -> int:
+    """Arm the timer of each execution whose year is over within a day; return how many were armed.
+
+    A timer of TimeoutSeconds that is due later, which an earlier version has armed, is moved.
+    """
+    before_ms = clock.now_ms() - YEAR_MS + AHEAD_MS
+    armed = 0
+    for found in _old(before_ms):
+        for at in range(0, len(found), _AT_ONCE):
+            armed += write(partial(_arm_some, sorted(found[at : at + _AT_ONCE])))
+    return armed
+
+
+def _old(before_ms: int) -> Iterator[list[int]]:
+    """Yield the executions that began so long ago and run, by the indexes of lists and Map Runs."""
+    running = Execution.objects.filter(
+        status=ExecutionStatus.RUNNING, start_ms__lte=before_ms
+    ).filter(Q(redrive_ms__isnull=True) | Q(redrive_ms__lte=before_ms))
+    for project in Project.objects.values_list("pk", flat=True):
+        rows = running.filter(project=project, map_run__isnull=True)
+        yield list(rows.values_list("pk", flat=True))
+    children = running.filter(
+        map_run__status=MapRunStatus.RUNNING, map_run__start_ms__lte=before_ms
+    )
+    yield list(children.values_list("pk", flat=True))
+
+
+def _arm_some(executions: Sequence[int]) -> int:
+    return sum(map(_arm, executions))
+
+
+def _arm(execution_id: int) -> bool:
+    """Arm the timer of one execution, unless it ends before (inside a transaction)."""
+    # The lock keeps the end out, which takes it, too, before it deletes all timers:
+    # 1. This reads RUNNING.  2. The execution ends, its timers are deleted.  3. This arms one for
+    # an execution that has ended, and a redrive that arms its own fails.
+    rows = Execution.objects.select_for_update().filter(
+        pk=execution_id, status=ExecutionStatus.RUNNING
+    )
+    row = rows.values_list("start_ms", "redrive_ms").first()
+    if row is None:
+        return False
+    due_ms = (row[1] or row[0]) + YEAR_MS
+    of_execution = Timer.objects.filter(execution_id=execution_id, name=engine.EXECUTION_TIMER)
+    if of_execution.filter(due_ms__lte=due_ms).exists():
+        return False
+    timers.drop(execution_id, [engine.EXECUTION_TIMER])
+    timers.set_timers(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
+    return True

@@ -1,0 +1,252 @@
+"""How is an execution redriven that ended badly, and which may be?
+
+Source: "Restarting state machine executions with redrive": eligibility, reasons in AWS's words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
+
+import engine
+from console import arns, clock, execution_rights, quotas
+from console.errors import ErrorCode, ServiceError
+from console.models import Execution, MapRun, RunRow, TaskRow
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MachineStatus, RedriveStatus, TaskStatus
+from console.store.db import audit, signals
+from console.store.db.writer import write
+from console.store.events import outbox
+from console.store.machines import machines
+from console.store.state import inbox, throttle
+from console.store.state.values import StoredValues
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PERIOD_MS = 14 * 24 * 3600 * 1000
+_YEAR_MS = 365 * 24 * 3600 * 1000
+_TOKEN_MS = 15 * 60 * 1000
+_MOST_EVENTS = 24_999
+_MOST_REDRIVES = 1_000
+_DELETING = "State machine is in DELETING status"
+
+
+def refusal(execution: Execution) -> str:
+    """Return why an execution cannot be redriven, "" if it can. Wants ``runrow`` only if ended."""
+    return refusals([execution])[execution.pk]
+
+
+def refusals(executions: Sequence[Execution]) -> dict[int, str]:
+    """Return why each of many executions cannot be redriven, "" if it can, in two queries."""
+    now_ms = clock.now_ms()
+    found = {one.pk: _outside(one, now_ms) for one in executions}
+    rest = [number for number, reason in found.items() if not reason]
+    if rest:
+        children = Execution.objects.filter(
+            map_run__parent__in=rest, status=ExecutionStatus.RUNNING
+        )
+        stopping = set(children.values_list("map_run__parent", flat=True))
+        nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
+        rows = RunRow.objects.filter(pk__in=rest).annotate(nothing=nothing)
+        runs = {row[0]: row[1:] for row in rows.values_list("pk", "next_event", "nothing")}
+        found |= {one: _inside(runs.get(one), stopping=one in stopping) for one in rest}
+    return found
+
+
+def _outside(execution: Execution, now_ms: int) -> str:
+    """Return why not, as far as the execution's own row tells."""
+    if execution.status not in UNSUCCESSFUL:
+        return f"Execution is {execution.status} and cannot be redriven"
+    if arns.is_express(execution.arn):
+        return "Execution belongs to an Express state machine and cannot be redriven"
+    machine = execution.state_machine
+    if execution.map_run_id is None and (
+        machine is None or machine.status == MachineStatus.DELETING
+    ):
+        return _DELETING
+    if now_ms - (execution.stop_ms or now_ms) > PERIOD_MS:
+        return "Execution redrivable period exceeded"
+    if now_ms - execution.start_ms > _YEAR_MS:
+        return "Execution has exceeded the max execution time"
+    if execution.redrive_count >= _MOST_REDRIVES:
+        return f"Execution was redriven {_MOST_REDRIVES} times, the most there may be"
+    return ""
+
+
+def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
+    """Return why not, as far as its run tells: (next event, nothing left of it)."""
+    if stopping:
+        return "A Map Run of the execution is still being stopped"
+    if run is None or run[1]:
+        return "Execution was started before the launch of RedriveExecution"
+    return "Execution history event limit exceeded" if run[0] > _MOST_EVENTS else ""
+
+
+def status(execution: Execution) -> tuple[str, str]:
+    """Return redriveStatus and its reason ("" for none) as DescribeExecution tells them."""
+    reason = refusal(execution)
+    if reason:
+        return RedriveStatus.NOT_REDRIVABLE, reason
+    if execution.map_run_id is not None:
+        return RedriveStatus.REDRIVABLE_BY_MAP_RUN, ""
+    return RedriveStatus.REDRIVABLE, ""
+
+
+def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY) -> int:
+    """Let an execution go on from what did not succeed; return the redrive date (epoch ms).
+
+    ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
+    """
+    limits = quotas.quotas_of(execution.project.name)
+    if limits.open_executions is not None:
+        throttle.check_open(execution.project, limits.open_executions)
+
+    def store() -> int:
+        # Before the execution's row, as who deletes the machine locks them; else on PostgreSQL:
+        # 1. We read that the machine is active.  2. It is marked, and removed: nothing runs.
+        # 3. We write that the execution runs, and no deletion will ever end it.
+        deleted = execution.map_run_id is None and not _has_machine(execution)
+        rows = Execution.objects.select_for_update(of=("self",)).select_related("state_machine")
+        row = rows.get(pk=execution.pk)
+        recent = clock.now_ms() - (row.redrive_ms or 0) < _TOKEN_MS
+        if token and token == row.redrive_token and recent and row.redrive_ms is not None:
+            return row.redrive_ms
+        if row.map_run_id is not None:
+            raise ServiceError(
+                ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
+            )
+        reason = refusal(row) or (_DELETING if deleted else "")
+        if reason:
+            raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
+        people = {*execution_rights.starters_of(row), *actor.people}
+        row.acting_for = execution_rights.as_text(people)
+        moment = _reopen(row, token)
+        audit.record(execution.project, actor, "RedriveExecution", row.arn)
+        return moment
+
+    return write(store)
+
+
+def _has_machine(execution: Execution) -> bool:
+    """Tell whether an execution has a machine that is active; it stays so as long as ours."""
+    machine = execution.state_machine_id
+    return machine is not None and machines.is_active(machine)
+
+
+def _reopen(row: Execution, token: str = "") -> int:
+    """Make an ended execution run again (inside a transaction); its next step does the rest."""
+    moment = clock.now_ms()
+    row.status, row.stop_ms = ExecutionStatus.RUNNING, None
+    row.output = row.error = row.cause = None
+    row.redrive_count += 1
+    row.redrive_ms, row.redrive_token = moment, token
+    row.save(
+        update_fields=[
+            "status",
+            "stop_ms",
+            "output",
+            "error",
+            "cause",
+            "redrive_count",
+            "redrive_ms",
+            "redrive_token",
+            "acting_for",
+        ]
+    )
+    inbox.post(row.pk, engine.Redrive())
+    outbox.changed(row)
+    return moment
+
+
+def again(execution: Execution) -> list[str]:
+    """Return the names of the states that a redrive would run again.
+
+    None of an execution that a later version of this program has worked on.
+    """
+    snapshot = RunRow.objects.values_list("snapshot", flat=True).get(pk=execution.pk)
+    try:
+        run = engine.Run.loads(snapshot, StoredValues(execution.pk))
+    except engine.NewerFormat:
+        return []
+    owners = {group.owner for group in run.groups.values()}
+    return engine.unsuccessful(list(run.frames.values()), owners)
+
+
+# -- Map Runs --------------------------------------------------------------------------------------
+
+
+def reopen_map_run(execution_id: int, task: int) -> None:
+    """Open a Map's task and its Map Run again (inside a transaction).
+
+    Its children that did not succeed wait to be redriven; ``map_runs.progress`` does it. A Map Run
+    that had not begun when its parent was stopped begins now.
+    """
+    found = MapRun.objects.filter(parent_id=execution_id, task=task)
+    number = found.values_list("pk", flat=True).first()
+    begun = number is not None
+    TaskRow.objects.filter(execution_id=execution_id, task=task).update(
+        status=TaskStatus.STARTED if begun else TaskStatus.SCHEDULED,
+        closed_ms=None,
+        dispatches=int(begun),
+    )
+    if not begun:
+        signals.publish(("map",), execution_id, task)
+        return
+    found.update(
+        status=ExecutionStatus.RUNNING,
+        stop_ms=None,
+        redrive_count=F("redrive_count") + 1,
+        redrive_ms=clock.now_ms(),
+        pending_redrive=F("failed") + F("timed_out") + F("aborted"),
+        failed=0,
+        timed_out=0,
+        aborted=0,
+    )
+    signals.publish(("map-run",), number)
+
+
+def children(run: MapRun, room: int) -> int:
+    """Redrive up to ``room`` children that wait for it (inside a transaction); return how many.
+
+    Those that cannot be redriven keep their end, and are counted again.
+    """
+    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).order_by("item_index")
+    waiting = [one for one in found[: run.pending_redrive] if _waits(one, run)][:room]
+    ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
+    for child in waiting:
+        if refusal(child):
+            ended[child.status.lower()] += 1
+        else:
+            child.acting_for = run.parent.acting_for
+            _reopen(child)
+    counts = {name: F(name) + number for name, number in ended.items() if number}
+    MapRun.objects.filter(pk=run.pk).update(
+        pending_redrive=F("pending_redrive") - len(waiting), **counts
+    )
+    return len(waiting)
+
+
+def not_redrivable(run: MapRun) -> int:
+    """Return how many children ended badly and for good: too many events, or too long ago."""
+    late = Q(stop_ms__lt=clock.now_ms() - PERIOD_MS)
+    full = Q(runrow__next_event__gt=_MOST_EVENTS)
+    return Execution.objects.filter(late | full, map_run=run, status__in=UNSUCCESSFUL).count()
+
+
+def give_up(run: MapRun) -> None:
+    """Count the children that still wait for a redrive as what they ended as."""
+    if not run.pending_redrive:
+        return
+    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
+    counts = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
+    for child in found:
+        if _waits(child, run):
+            counts[child.status.lower()] += 1
+    grown = {name: F(name) + number for name, number in counts.items()}
+    MapRun.objects.filter(pk=run.pk).update(pending_redrive=0, **grown)
+
+
+def _waits(child: Execution, run: MapRun) -> bool:
+    """Tell whether a child ended before the run's last redrive."""
+    return (child.stop_ms or 0) <= (run.redrive_ms or 0)

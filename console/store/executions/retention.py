@@ -1,0 +1,296 @@
+"""How are executions removed that nobody needs any more?  With all their rows, some at a time.
+
+An execution goes with the children of its Map Runs, and only when all of them have ended. Children
+go before their parent; its snapshot is emptied first of all, so that what is half removed cannot be
+redriven, and whoever prunes next finishes it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from console.models import Execution, MapItem, MapRun, Project, RunRow, TaskRow
+from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
+from console.store.db import audit
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+BATCH = 500
+_NOTHING_LEFT = '{"frames":[]}'  # what no redrive can go on from
+EVENTS_AT_ONCE = 20_000
+"""Executions with more events than this together are not removed in one transaction."""
+_ITEMS_AT_ONCE = 5_000
+_EXECUTION = re.compile(r"arn:[\w-]+:states:[\w-]+:\d+:(?:execution|express):[^\"\\]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What may go: what ended before a moment, of a project and a state machine if named."""
+
+    before_ms: int
+    project: str = ""
+    machine: str = ""
+
+    def __str__(self) -> str:
+        moment = dt.datetime.fromtimestamp(max(self.before_ms, 0) / 1000, dt.UTC)
+        return f"ended before {moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What has been removed: executions, children of Map Runs, events, and how many must stay."""
+
+    executions: int = 0
+    children: int = 0
+    events: int = 0
+    needed: int = 0
+
+    def plus(self, **more: int) -> Pruned:
+        """Return the sums with something more."""
+        return replace(self, **{name: getattr(self, name) + n for name, n in more.items()})
+
+    def __str__(self) -> str:
+        return f"{self.executions} executions, {self.children} children, {self.events} events"
+
+
+def prune(
+    scope: Scope,
+    *,
+    batch: int = BATCH,
+    dry_run: bool = False,
+    actor: audit.Actor = audit.NOBODY,
+    go_on: Callable[[Pruned], bool] = lambda _: True,
+) -> Pruned:
+    """Remove what the scope names and nobody needs; return what went.
+
+    ``go_on`` is told how far it is after every transaction and says whether to go on; an execution
+    that has been begun is removed with its children all the same.
+    """
+    total = Pruned()
+    projects = Project.objects.filter(name=scope.project) if scope.project else Project.objects
+    for project in projects.order_by("pk"):
+        work = _Work(scope, project, actor, go_on, total, dry_run=dry_run)
+        total = work.run(batch)
+        if work.stopped:
+            break
+    return total
+
+
+class _Work:
+    """The pruning of one project."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        project: Project,
+        actor: audit.Actor,
+        go_on: Callable[[Pruned], bool],
+        done: Pruned,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self._scope, self._project, self._actor = scope, project, actor
+        self._go_on, self._done, self._before = go_on, done, done
+        self._dry_run = dry_run
+        self._noted = False
+        self.stopped = False
+
+    def run(self, batch: int) -> Pruned:
+        """Remove what can go; return all that went, in projects before this one, too."""
+        awaited = _awaited()
+        try:
+            for found in _ended(self._scope, self._project, batch):
+                free = [number for number, arn in found if arn not in awaited]
+                self._done = self._done.plus(needed=len(found) - len(free))
+                self._some(free)
+                if self.stopped:
+                    break
+        finally:
+            self._note_end()
+        return self._done
+
+    def _some(self, numbers: Sequence[int]) -> None:
+        """Remove executions: those without Map Runs together, the others one by one."""
+        parents = set(
+            MapRun.objects.filter(parent__in=numbers).values_list("parent_id", flat=True).distinct()
+        )
+        for group in _bounded([one for one in numbers if one not in parents]):
+            self._drop(group, "executions")
+            if self.stopped:
+                return
+        for number in numbers:
+            if number in parents and not self.stopped:
+                self._tree(number)
+
+    def _tree(self, root: int) -> None:
+        """Remove an execution with the children of its Map Runs, the lowest first."""
+        levels = _levels(root)
+        if levels is None or not (self._dry_run or write(lambda: self._begin(levels))):
+            self._done = self._done.plus(needed=1)
+            return
+        for level in reversed(levels[1:]):
+            for group in _bounded(level):
+                self._drop(group, "children")
+        self._drop([root], "executions")
+
+    def _begin(self, levels: Sequence[Sequence[int]]) -> bool:
+        """Empty the snapshots of an execution and of all parents below it, in a transaction.
+
+        False if it runs again.
+        """
+        if not _locked(levels[0]):
+            return False
+        self._note_begin()
+        for level in levels[:-1] or levels:
+            for some in _chunks(level, BATCH):
+                RunRow.objects.filter(pk__in=some).update(snapshot=_NOTHING_LEFT)
+        return True
+
+    def _drop(self, numbers: Sequence[int], kind: str) -> None:
+        """Remove executions whose children are gone, in one transaction of their own."""
+        if self._dry_run:
+            events = sum(one - 1 for one in _next_events(numbers).values())
+            self._tell(kind, len(numbers), events)
+            return
+        for number in MapRun.objects.filter(parent__in=numbers).values_list("pk", flat=True):
+            _drop_items(number)
+
+        def store() -> tuple[int, int]:
+            gone = _locked(numbers)
+            if not gone:
+                return 0, 0
+            self._note_begin()
+            _, counts = Execution.objects.filter(pk__in=gone).only("pk").delete()
+            return len(gone), counts.get("console.HistoryEvent", 0)
+
+        self._tell(kind, *write(store))
+
+    def _tell(self, kind: str, executions: int, events: int) -> None:
+        self._done = self._done.plus(**{kind: executions}, events=events)
+        self.stopped = not self._go_on(self._done) or self.stopped
+
+    # -- the audit: one row in the first transaction that removes something, one with the sums -----
+
+    def _note_begin(self) -> None:
+        if not self._noted:
+            self._noted = True
+            self._note(f"begin: {self._scope}")
+
+    def _note_end(self) -> None:
+        went = self._done.plus(
+            executions=-self._before.executions,
+            children=-self._before.children,
+            events=-self._before.events,
+        )
+        if self._noted:
+            write(lambda: self._note(f"end: {went}"))
+
+    def _note(self, reason: str) -> None:
+        target = self._scope.machine or self._project.name
+        audit.record(self._project, self._actor, "PruneExecutions", target, reason)
+
+
+def is_begun(execution_id: int) -> bool:
+    """Tell whether an execution is being removed: children of it may be gone already."""
+    return RunRow.objects.filter(pk=execution_id, snapshot=_NOTHING_LEFT).exists()
+
+
+# -- what may go -----------------------------------------------------------------------------------
+
+
+def _ended(scope: Scope, project: Project, batch: int) -> Iterator[list[tuple[int, str]]]:
+    """Yield (number, ARN) of executions that ended in time, the oldest first.
+
+    Children of Map Runs are not among them: they go with their parent.
+    """
+    found = Execution.objects.filter(
+        project=project, stop_ms__lt=scope.before_ms, map_run__isnull=True
+    ).exclude(status=ExecutionStatus.RUNNING)
+    machine = f":stateMachine:{scope.machine}" if scope.machine else ""
+    found = found.filter(state_machine_arn__endswith=machine).order_by("stop_ms", "pk")
+    wanted = found.values_list("pk", "arn", "state_machine_arn", "stop_ms")
+    after = Q()
+    while some := list(wanted.filter(after)[:batch]):
+        number, _, _, stop_ms = some[-1]
+        # again, for SQLite's LIKE does not tell a from A
+        yield [(one, arn) for one, arn, owner, _ in some if owner.endswith(machine)]
+        after = Q(stop_ms__gt=stop_ms) | Q(stop_ms=stop_ms, pk__gt=number)
+
+
+def _awaited() -> set[str]:
+    """Return the ARNs of nested executions that a task still waits for and will ask about."""
+    waiting = TaskRow.objects.filter(status=TaskStatus.WAITING, service="states").exclude(job="")
+    jobs = waiting.values_list("job", flat=True).iterator()
+    return {arn for job in jobs for arn in _EXECUTION.findall(job)}
+
+
+def _levels(root: int) -> list[list[int]] | None:
+    """Return an execution, its children, theirs and so on; None while one of them runs."""
+    levels = [[root]]
+    while True:
+        below: list[int] = []
+        for some in _chunks(levels[-1], BATCH):
+            runs = MapRun.objects.filter(parent__in=some)
+            children = Execution.objects.filter(map_run__parent__in=some)
+            if (
+                runs.filter(status=MapRunStatus.RUNNING).exists()
+                or children.filter(status=ExecutionStatus.RUNNING).exists()
+            ):
+                return None
+            below += children.values_list("pk", flat=True)
+        if not below:
+            return levels
+        levels.append(below)
+
+
+def _locked(numbers: Iterable[int]) -> list[int]:
+    """Lock executions and return those that have ended: one may have been redriven meanwhile."""
+    rows = Execution.objects.select_for_update().filter(pk__in=list(numbers))
+    return [
+        number
+        for number, status in rows.values_list("pk", "status")
+        if status != ExecutionStatus.RUNNING
+    ]
+
+
+# -- some at a time --------------------------------------------------------------------------------
+
+
+def _bounded(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """Split executions into groups that have not too many events together."""
+    for some in _chunks(numbers, BATCH):
+        events = _next_events(some)
+        group: list[int] = []
+        size = 0
+        for number in some:
+            more = events.get(number, 0)
+            if group and size + more > EVENTS_AT_ONCE:
+                yield group
+                group, size = [], 0
+            group.append(number)
+            size += more
+        yield group
+
+
+def _next_events(numbers: Sequence[int]) -> dict[int, int]:
+    return dict(RunRow.objects.filter(pk__in=numbers).values_list("pk", "next_event"))
+
+
+def _chunks(numbers: Sequence[int], size: int) -> Iterator[list[int]]:
+    for at in range(0, len(numbers), size):
+        yield list(numbers[at : at + size])
+
+
+def _drop_items(map_run: int) -> None:
+    """Remove the inputs of children that never started, of which there may be millions."""
+    items = MapItem.objects.filter(map_run_id=map_run)
+    while (first := items.order_by("item_index").first()) is not None:
+        some = items.filter(item_index__lt=first.item_index + _ITEMS_AT_ONCE)
+        write(some.delete)

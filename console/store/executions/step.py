@@ -1,0 +1,349 @@
+"""How does a step become rows?  Load a run with its messages, advance, commit - fenced.
+
+The commit's guard is the run's version: who loaded an older one writes nothing and gets ``Fenced``.
+So any number of threads and processes may try to step the same execution; one of them wins, nothing
+is doubled.
+
+(Above 300 lines: loading, advancing and committing share what was loaded.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from structlog.contextvars import bound_contextvars
+
+import engine
+from console import clock
+from console.integrations import parameters
+from console.statuses import ExecutionStatus, MachineStatus
+from console.store.db import epoch, signals, sql
+from console.store.db.writer import hand_in, is_outage
+from console.store.executions.commands import Fenced, apply_commands
+from console.store.state import history, history_digest, inbox, timers, transition_rate
+from console.store.state.caches import kept_runs, machines
+from console.store.state.values import StoredValues, save_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+_LOAD = (
+    "SELECT r.version, r.snapshot, r.ready, r.parked, e.status, e.arn, e.definition_id, m.status,"
+    " e.map_run_id, e.state_machine_arn"
+    " FROM console_runrow r JOIN console_execution e ON e.id = r.execution_id"
+    " LEFT JOIN console_statemachine m ON m.id = e.state_machine_id"
+    " WHERE r.execution_id = %s"
+)
+
+
+_MACHINE = "SELECT status FROM console_statemachine WHERE arn = %s"
+"""Of a child of a Map Run, whose row names no machine: few are, so others do not pay for it."""
+
+
+def _unwatched(_execution_id: int) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+_watch: Callable[[int], AbstractContextManager[None]] = _unwatched
+_MESSAGES = 100  # a step takes at most so many; there is another step for the rest
+_STEP_S = 0.1  # and at most so long, but for the state it is in: others wait for the thread
+_INBOX = (
+    "SELECT id, kind, body, created_ms FROM console_inboxmessage WHERE execution_id = %s"
+    f" ORDER BY id LIMIT {_MESSAGES}"
+)
+_DUE = "SELECT name FROM console_timer WHERE execution_id = %s AND due_ms <= %s ORDER BY due_ms"
+_IDLE = (
+    "SELECT 1 FROM console_runrow r WHERE r.execution_id = %s AND (r.ready"
+    " OR EXISTS (SELECT 1 FROM console_inboxmessage i WHERE i.execution_id = %s)"
+    " OR EXISTS (SELECT 1 FROM console_timer t WHERE t.execution_id = %s AND t.due_ms <= %s))"
+)
+_GUARD = (
+    "UPDATE console_runrow SET version = version + 1, snapshot = %s, next_event = %s, ready = %s,"
+    f" failures = 0 WHERE execution_id = %s AND version = %s AND {epoch.GUARD}"
+)
+
+
+@dataclass
+class Loaded:
+    """A run with what came in for it.
+
+    ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
+    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend;
+    ``deleting``: its state machine is being deleted.
+    """
+
+    execution_id: int
+    arn: str
+    version: int
+    run: engine.Run
+    values: StoredValues
+    machine: engine.Machine
+    messages: list[engine.Message]
+    inbox: list[int] = field(default_factory=list)
+    timers: list[str] = field(default_factory=list)
+    came_ms: dict[int, int] = field(default_factory=dict)
+    tokens: list[str] = field(default_factory=list)
+    pace: transition_rate.TransitionBudget | None = None
+    deleting: bool = False
+
+    def leave(self, count: int) -> None:
+        """Leave the last ``count`` messages where they are: rows first, then timers."""
+        rest = max(count - len(self.inbox), 0)
+        self.inbox = self.inbox[: max(len(self.inbox) - count, 0)]
+        self.timers = self.timers[: len(self.timers) - rest]
+
+
+# -- one step --------------------------------------------------------------------------------------
+
+
+def step(execution_id: int) -> bool:
+    """Take an execution as far as one commit goes; return whether it can go on at once.
+
+    Raises ``Fenced`` if another thread or process stepped it meanwhile.
+    """
+    end = begin(execution_id)
+    return end is not None and end()
+
+
+def begin(execution_id: int) -> Callable[[], bool] | None:
+    """Compute a step and hand it in; return what waits for its commit, as ``step`` does.
+
+    None if there is nothing to do. Whoever has more to compute need not wait meanwhile.
+    """
+    loaded = take(execution_id)
+    if loaded is None:
+        return None
+    full = len(loaded.inbox) == _MESSAGES
+    with bound_contextvars(execution=loaded.arn):
+        with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
+            made = advance(loaded)
+        try:
+            committed = hand_in(lambda: commit(loaded, made))  # PostgreSQL: it is committed then
+        except transition_rate.NoTokens:
+            return lambda: True
+
+    def end() -> bool:
+        try:
+            committed()
+        except transition_rate.NoTokens:
+            return True
+        kept_runs.put(execution_id, loaded.version + 1, loaded.run)
+        more = full or len(made) < len(loaded.messages)
+        if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
+            return more and not loaded.pace.allowed  # a Stop is still to come
+        return bool(loaded.run.ready) or more
+
+    return end
+
+
+def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:
+    """Let somebody see which execution the engine computes, should it end the process."""
+    global _watch  # noqa: PLW0603 - one a process
+    _watch = watch
+
+
+def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run:
+    with _watch(execution_id):
+        return engine.Run.loads(snapshot, values)
+
+
+def take(execution_id: int) -> Loaded | None:
+    """Load a run and all that came in for it; None if there is nothing to do."""
+    with sql.cursor() as cursor:
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
+            return None
+        cursor.execute(_INBOX, [execution_id])
+        came_in = cursor.fetchall()
+        cursor.execute(_DUE, [execution_id, clock.now_ms()])
+        names = [name for (name,) in cursor.fetchall()]
+    version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
+    tokens = [name for name in names if transition_rate.is_token(name)]
+    due = [name for name in names if not transition_rate.is_token(name)]
+    ready = ready or bool(tokens)
+    if not (ready or due or came_in):
+        return None
+    pacing = transition_rate.budget_of(execution_id, arn, tokens)
+    if pacing is not None and not pacing.allowed:
+        came_in, due = transition_rate.exempt(pacing, came_in, due)
+        if pacing.pending and not (came_in or due):
+            return None
+        ready = False
+    messages: list[engine.Message] = [engine.Continue()] if ready else []
+    messages += [engine.TimerFired(name) for name in due]
+    messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
+    if map_run is not None:
+        machine_status = status_above(machine_arn)
+    values = StoredValues(execution_id)
+    with _unless_overtaken(execution_id, version):
+        run = kept_runs.get(execution_id, version, values) or _loads(execution_id, snapshot, values)
+    return Loaded(
+        execution_id,
+        arn,
+        version,
+        run,
+        values,
+        machines.get(definition),
+        messages,
+        [number for number, *_ in came_in],
+        due,
+        {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
+        tokens,
+        pacing,
+        machine_status == MachineStatus.DELETING,
+    )
+
+
+def status_above(child_arn: str) -> str | None:
+    """Return the status of the machine above ``MACHINE/label``, None if it is gone."""
+    with sql.cursor() as cursor:
+        cursor.execute(_MACHINE, [child_arn.partition("/")[0]])
+        row = cursor.fetchone()
+    return None if row is None else row[0]
+
+
+@contextlib.contextmanager
+def _unless_overtaken(execution_id: int, version: int) -> Iterator[None]:
+    """Raise ``Fenced`` in place of an error if another step was committed meanwhile.
+
+    What is read along the way - values, messages - may have gone with that step.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_outage(error) or _version(execution_id) == version:
+            raise
+        raise Fenced from error
+
+
+def _version(execution_id: int) -> int | None:
+    with sql.cursor() as cursor:
+        cursor.execute("SELECT version FROM console_runrow WHERE execution_id = %s", [execution_id])
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def is_idle(execution_id: int) -> bool:
+    """Tell whether there is nothing to do for an execution; reads nothing of what it holds."""
+    with sql.cursor() as cursor:
+        cursor.execute(_IDLE, [execution_id, execution_id, execution_id, clock.now_ms()])
+        return cursor.fetchone() is None
+
+
+def arn_of(execution_id: int) -> str:
+    """Return the ARN of an execution, "" if there is none of this number."""
+    with sql.cursor() as cursor:
+        cursor.execute("SELECT arn FROM console_execution WHERE id = %s", [execution_id])
+        row = cursor.fetchone()
+    return "" if row is None else str(row[0])
+
+
+def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
+    """Return an execution as it stands, to be looked at; None if it has ended."""
+    with sql.cursor() as cursor:
+        cursor.execute(_LOAD, [execution_id])
+        row = cursor.fetchone()
+    if row is None or row[4] != ExecutionStatus.RUNNING:
+        return None
+    return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
+
+
+def advance(loaded: Loaded) -> list[engine.Step]:
+    """Take the messages as far as one commit should go; what is not taken stays for the next."""
+    until = time.monotonic() + _STEP_S
+    made: list[engine.Step] = []
+    left = engine.BUDGET if loaded.pace is None else min(engine.BUDGET, loaded.pace.allowed)
+
+    def enough() -> bool:
+        return time.monotonic() > until
+
+    passing = loaded.pace is not None and not loaded.pace.allowed  # what needs no token, all of it
+    for place, message in enumerate(loaded.messages):
+        now = replace(moment(loaded.machine), deleting=loaded.deleting)
+        if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
+            now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
+        made.append(_advance(loaded, message, now, left, enough))
+        left = made[-1].left
+        if (left <= 0 and not passing) or enough():
+            break
+    loaded.leave(len(loaded.messages) - len(made))
+    return made
+
+
+def _advance(
+    loaded: Loaded,
+    message: engine.Message,
+    now: engine.Moment,
+    budget: int,
+    enough: Callable[[], bool],
+) -> engine.Step:
+    made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
+    if loaded.pace is not None:
+        loaded.pace.used += transition_rate.entered(made) + transition_rate.retried(
+            loaded.run, message
+        )
+    loaded.run = made.run
+    loaded.values.apply(made)
+    return made
+
+
+def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
+    """Return the outside world as the engine may see it; ``now_ms``: if not the time of now."""
+    wanted = machine.activities
+    missing: frozenset[str] = frozenset()
+    if wanted:
+        with sql.cursor() as cursor:
+            marks = ",".join(["%s"] * len(wanted))
+            cursor.execute(f"SELECT arn FROM console_activity WHERE arn IN ({marks})", [*wanted])
+            missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
+    now_ms = clock.now_ms() if now_ms is None else now_ms
+    key = settings.STEPYARD_TOKEN_KEY
+    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.unusable)
+
+
+# -- the commit ------------------------------------------------------------------------------------
+
+
+def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
+    """Write what the steps made of the run (inside a transaction).
+
+    Raise ``Fenced`` if it is not ours.
+    """
+    number, run = loaded.execution_id, loaded.run
+    ready, version = bool(run.ready), loaded.version
+    timers.drop(number, [*loaded.timers, *loaded.tokens])
+    if loaded.pace is not None:
+        left = len(run.ready) + len(loaded.messages) - len(made)
+        ready = (
+            transition_rate.reserve(
+                loaded.pace, left, running=run.status == ExecutionStatus.RUNNING
+            )
+            and ready
+        )
+    with sql.cursor() as cursor:
+        guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
+        cursor.execute(_GUARD, guard)
+        if cursor.rowcount != 1:
+            raise Fenced
+        if loaded.inbox:
+            taken = [(one,) for one in loaded.inbox]
+            cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
+    history.append(number, [event for one in made for event in one.events])
+    save_values(loaded.values)
+    apply_commands(number, loaded.arn, [command for one in made for command in one.commands])
+    if ready:
+        signals.publish_runnable(number)
+    signals.publish(("execution", number))
+    first = run.next_event - sum(len(one.events) for one in made)
+    if history_digest.is_due(first, run.next_event, running=run.status == ExecutionStatus.RUNNING):
+        signals.publish(("long",), number)
+
+
+__all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]

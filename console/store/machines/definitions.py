@@ -1,0 +1,18 @@
+"""How are definitions kept?  By the hash of their text, once, for ever."""
+
+from __future__ import annotations
+
+import hashlib
+
+from console.models import Definition
+
+
+def keep(text: str) -> Definition:
+    """Return the row of a definition, made if it is new (inside the caller's transaction)."""
+    row, _ = Definition.objects.get_or_create(sha256=sha256_of(text), defaults={"text": text})
+    return row
+
+
+def sha256_of(text: str) -> str:
+    """Return the key of a definition's text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

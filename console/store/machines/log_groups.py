@@ -1,0 +1,155 @@
+"""Where do executions log?  Log groups, and the routes that machines' logging makes to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from console import clock
+from console.errors import ErrorCode, ServiceError
+from console.models import LogGroup, LogRoute
+from console.store.db import audit
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.models import Project, StateMachine
+
+VENDED = "/aws/vendedlogs/states/"
+"""Groups with these names are made when they are first named, as the AWS console makes them."""
+
+_GROUP = re.compile(r"arn:aws[\w-]*:logs:([\w-]+):(\d{12}):log-group:([\w./#-]{1,512})(:\*)?")
+_INVALID = "Invalid Logging Configuration: "
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def create_group(
+    project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Make a log group, empty; raise ``GroupExists``."""
+
+    def store() -> None:
+        if _live(project, region, name) is not None:
+            raise ServiceError(
+                ErrorCode.ResourceAlreadyExistsException, "The specified log group already exists"
+            )
+        _make(project, region, name)
+        audit.record(project, actor, "logs:CreateLogGroup", name)
+
+    write(store)
+
+
+def delete_group(
+    project: Project, region: str, name: str, actor: audit.Actor = audit.NOBODY
+) -> None:
+    """Delete a log group; what was in it can be read no more. Raise ``GroupMissing``."""
+
+    def store() -> None:
+        group = get_group(project, region, name)
+        group.deleted_ms = clock.now_ms()
+        group.save(update_fields=["deleted_ms"])
+        audit.record(project, actor, "logs:DeleteLogGroup", name)
+
+    write(store)
+
+
+def get_group(project: Project, region: str, name: str) -> LogGroup:
+    """Return a log group; raise ``GroupMissing``."""
+    group = _live(project, region, name)
+    if group is None:
+        raise ServiceError(
+            ErrorCode.ResourceNotFoundException, "The specified log group does not exist."
+        )
+    return group
+
+
+def _live(project: Project, region: str, name: str) -> LogGroup | None:
+    groups = LogGroup.objects.filter(project=project, region=region, name=name)
+    return groups.filter(deleted_ms=None).first()
+
+
+def _make(project: Project, region: str, name: str) -> None:
+    LogGroup.objects.update_or_create(
+        project=project,
+        region=region,
+        name=name,
+        defaults={"created_ms": clock.now_ms(), "deleted_ms": None},
+    )
+
+
+def groups_page(
+    project: Project, region: str, *, prefix: str, part: str, after: str, limit: int
+) -> list[LogGroup]:
+    """Return up to ``limit`` groups by name, after the name ``after``."""
+    groups = LogGroup.objects.filter(project=project, region=region, deleted_ms=None)
+    groups = groups.filter(name__gt=after, name__startswith=prefix, name__contains=part)
+    return list(groups.order_by("name")[:limit])
+
+
+# -- routes ----------------------------------------------------------------------------------------
+
+
+def check(project: Project, region: str, logging: Mapping[str, Any]) -> None:
+    """Raise ``InvalidLoggingConfiguration`` in AWS's words."""
+    destinations = logging.get("destinations") or []
+    if len(destinations) > 1 or (logging.get("level", "OFF") != "OFF" and not destinations):
+        msg = f"{_INVALID}Must specify exactly one Log Destination."
+        raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
+    for one in destinations:
+        _check_group(project, region, _arn(one))
+
+
+def _check_group(project: Project, region: str, arn: str) -> None:
+    found = _GROUP.fullmatch(arn)
+    if found and not found[4]:
+        msg = f"{_INVALID}Log Group ARN must be provided with '*' qualifier."
+        raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
+    if found is None or found[1] != region or not _usable(project, region, found[3]):
+        raise ServiceError(
+            ErrorCode.InvalidLoggingConfiguration, f"{_INVALID}Log Destination not found."
+        )
+
+
+def _usable(project: Project, region: str, name: str) -> bool:
+    group = LogGroup.objects.filter(project=project, region=region, name=name).first()
+    return name.startswith(VENDED) if group is None else group.deleted_ms is None
+
+
+def _arn(destination: Mapping[str, Any]) -> str:
+    group = destination.get("cloudWatchLogsLogGroup") or {}
+    return str(group.get("logGroupArn") or "")
+
+
+def route(machine: StateMachine, moment: int) -> None:
+    """Note how executions that start from now on log (inside the caller's transaction)."""
+    logging = json.loads(machine.logging) if machine.logging else {}
+    name = group_name(logging)
+    before = LogRoute.objects.filter(machine_arn=machine.arn).exists()
+    if not before and not name:
+        return
+    if name and not LogGroup.objects.filter(**_place(machine), name=name).exists():
+        _make(machine.project, machine.region, name)
+    LogRoute.objects.update_or_create(
+        machine_arn=machine.arn,
+        since_ms=moment,
+        defaults={
+            **_place(machine),
+            "level": logging.get("level", "OFF"),
+            "with_data": bool(logging.get("includeExecutionData")),
+            "group": name,
+        },
+    )
+
+
+def _place(machine: StateMachine) -> dict[str, Any]:
+    return {"project_id": machine.project_id, "region": machine.region}
+
+
+def group_name(logging: Mapping[str, Any]) -> str:
+    """Return the name of the group that a configuration logs to, "" for none."""
+    found = [_GROUP.fullmatch(_arn(one)) for one in logging.get("destinations") or []]
+    return found[0][3] if found and found[0] else ""

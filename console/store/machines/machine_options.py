@@ -1,0 +1,57 @@
+"""Which machine behaves otherwise than AWS has it?  Tags of the machine say so.
+
+``stepyard:childPolicy``: what becomes of the executions it has started when one of its own ends.
+``stepyard:onWorkerLoss``: whether a call is made again whose outcome nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.errors import ValidationException
+from console.models import Execution, Tag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CHILD_POLICY, ON_WORKER_LOSS = "stepyard:childPolicy", "stepyard:onWorkerLoss"
+TERMINATE, REQUEST_CANCEL, ABANDON = "terminate", "requestCancel", "abandon"
+REDISPATCH, FAIL = "redispatch", "fail"
+VALUES: dict[str, Sequence[str]] = {
+    CHILD_POLICY: (REQUEST_CANCEL, TERMINATE, ABANDON),  # the first is what happens without a tag
+    ON_WORKER_LOSS: (REDISPATCH, FAIL),
+}
+
+
+def check_tag(key: str, value: str) -> None:
+    """Raise ValidationException for a switch with a value it does not have."""
+    if key in VALUES and value not in VALUES[key]:
+        wanted = ", ".join(sorted(VALUES[key]))
+        raise ValidationException(f"{key}: got {value!r}, wanted one of {wanted}")
+
+
+def of_execution(execution_id: int, key: str) -> str:
+    """Return how a switch of an execution's machine stands."""
+    rows = Execution.objects.filter(pk=execution_id)
+    arn = rows.values_list("state_machine_arn", flat=True).first() or ""
+    return of_machine(base_arn(arn))[key]
+
+
+def base_arn(arn: str) -> str:
+    """Return the ARN of the machine itself, for one of a distributed Map's children."""
+    return arn.partition("/")[0]
+
+
+def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
+    """Return the ARNs of those machines whose switch stands so."""
+    wanted = {base_arn(arn) for arn in arns}
+    found = Tag.objects.filter(arn__in=wanted, key=key, value=value)
+    return set(found.values_list("arn", flat=True))
+
+
+def of_machine(arn: str) -> dict[str, str]:
+    """Return switch -> how it stands, for a machine."""
+    said = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
+    return {
+        key: said[key] if said.get(key) in values else values[0] for key, values in VALUES.items()
+    }

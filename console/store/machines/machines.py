@@ -1,0 +1,274 @@
+"""How are state machines kept?
+
+Create, update, delete and look up, with AWS's rules of idempotence.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, OuterRef, Q
+
+import engine
+from console import arns, clock, execution_rights, quotas
+from console.errors import (
+    ConflictException,
+    ErrorCode,
+    InvalidDefinition,
+    ServiceError,
+    StateMachineDoesNotExist,
+)
+from console.models import Execution, StateMachine, Tag
+from console.statuses import ExecutionStatus, MachineStatus, MachineType
+from console.store.db import audit, rows, sql
+from console.store.db.writer import write
+from console.store.machines import definitions, log_groups
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_STATUS = "SELECT status FROM console_statemachine "
+_MISSING = (
+    "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration "
+    "must be specified"
+)
+
+
+def create(
+    project: Project,
+    region: str,
+    *,
+    name: str,
+    definition: str,
+    role_arn: str,
+    type: str = MachineType.STANDARD,  # noqa: A002 - AWS's name of the field
+    logging: str = "",
+    tracing: str = "",
+    encryption: str = "",
+    actor: audit.Actor = audit.NOBODY,
+) -> StateMachine:
+    """Create a state machine, or return the one that is exactly the same.
+
+    Raises InvalidName, InvalidArn (role), InvalidDefinition, StateMachineAlreadyExists,
+    StateMachineDeleting, StateMachineLimitExceeded.
+    """
+    arns.check_name(name)
+    arns.check_role(role_arn)
+    arn = arns.state_machine_arn(region, project.account_id, name)
+    check_definition(definition, type)
+    wanted = (type, logging, tracing, encryption, definitions.sha256_of(definition))
+
+    def store() -> StateMachine:
+        found = StateMachine.objects.select_related("definition").filter(arn=arn).first()
+        if found is not None:
+            return _same_or_refused(found, wanted)
+        limit = quotas.quotas_of(project.name).state_machines
+        if StateMachine.objects.filter(project=project, region=region).count() >= limit:
+            msg = f"State Machine Limit Exceeded: '{limit}'"
+            raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
+        now_ms = clock.now_ms()
+        machine = StateMachine(
+            project=project,
+            region=region,
+            name=name,
+            arn=arn,
+            type=type,
+            role_arn=role_arn,
+            definition=definitions.keep(definition),
+            logging=logging,
+            tracing=tracing,
+            encryption=encryption,
+            created_ms=now_ms,
+            updated_ms=now_ms,
+            edited_by=execution_rights.as_text(actor.people),
+        )
+        machine.save(force_insert=True)
+        log_groups.route(machine, now_ms)
+        audit.record(project, actor, "CreateStateMachine", arn)
+        return machine
+
+    return write(store)
+
+
+def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachine:
+    if found.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{found.arn}'"
+        )
+    there = (found.type, found.logging, found.tracing, found.encryption, found.definition_id)
+    if there != wanted:
+        raise ServiceError(
+            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{found.arn}'"
+        )
+    return found
+
+
+def update(
+    machine: StateMachine,
+    *,
+    definition: str | None = None,
+    role_arn: str | None = None,
+    logging: str | None = None,
+    tracing: str | None = None,
+    encryption: str | None = None,
+    revision: str | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> StateMachine:
+    """Change what is given; running executions keep what they were started with.
+
+    The revision id changes when something did. ``revision``: what ``revision_of`` returned for the
+    machine that the change was made from; None to change it whatever it is now, as the API does.
+    Raises ConflictException, MissingRequiredParameter if nothing is given, InvalidDefinition,
+    InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
+    """
+    if definition is None and role_arn is None and logging is None and tracing is None:
+        raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
+    if definition is not None:
+        check_definition(definition, machine.type)
+    if role_arn is not None:
+        arns.check_role(role_arn)
+    fields: dict[str, Any] = {
+        "role_arn": role_arn,
+        "logging": logging,
+        "tracing": tracing,
+        "encryption": encryption,
+        "definition_id": None if definition is None else definitions.sha256_of(definition),
+    }
+
+    def store() -> StateMachine:
+        row = _current(machine)
+        if revision is not None and revision != revision_of(row):
+            raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
+        if definition is not None:
+            definitions.keep(definition)
+            row.edited_by = execution_rights.as_text(actor.people)
+        changed = {
+            name: value
+            for name, value in fields.items()
+            if value is not None and value != getattr(row, name)
+        }
+        row.updated_ms = clock.now_ms()
+        if changed:
+            row.revision_id = str(uuid.uuid4())
+        for name, value in changed.items():
+            setattr(row, name, value)
+        row.save()
+        if "logging" in changed:
+            log_groups.route(row, row.updated_ms)
+        audit.record(row.project, actor, "UpdateStateMachine", row.arn)
+        return row
+
+    return write(store)
+
+
+def revision_of(machine: StateMachine) -> str:
+    """Return what tells this machine as it is now from what it was before, and from a namesake.
+
+    A machine has no revision id before its first change, so that alone would not tell it from one
+    that was deleted and made again.
+    """
+    return f"{machine.pk}.{machine.revision_id}"
+
+
+def _current(machine: StateMachine) -> StateMachine:
+    # On PostgreSQL two updates would both read the same row without the lock:
+    # 1. A reads revision r1.  2. B reads r1.  3. A writes r2.  4. B writes r3 over it, unseen.
+    row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
+    if row is None:
+        raise _missing(machine.arn)
+    if row.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{row.arn}'"
+        )
+    return row
+
+
+def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+    """Mark a machine as DELETING; deleting a missing one succeeds.
+
+    Each running execution ends at its next transition, as ABORTED. The machine goes, and its name
+    is free again, when none runs any more: at once if none does now, else ``finish_deletions`` sees
+    to it. Ended executions stay to be looked at. Raises InvalidArn.
+
+    Source: API reference, DeleteStateMachine.
+    """
+    arns.parse_arn(arn, "stateMachine")
+
+    def mark() -> None:
+        found = StateMachine.objects.filter(project=project, arn=arn)
+        # waits for starts under way, which then count as running; those that come see the mark
+        if list(found.exclude(status=MachineStatus.DELETING).select_for_update()):
+            found.update(status=MachineStatus.DELETING)
+            audit.record(project, actor, "DeleteStateMachine", arn)
+
+    write(mark)
+    write(lambda: _remove(arn))
+
+
+def finish_deletions() -> None:
+    """Remove the machines that are being deleted and of which no execution runs any more."""
+    running = Execution.objects.filter(state_machine=OuterRef("pk"), status=ExecutionStatus.RUNNING)
+    found = StateMachine.objects.filter(~Exists(running), status=MachineStatus.DELETING)
+    for arn in found.values_list("arn", flat=True):
+        write(partial(_remove, arn))
+
+
+def _remove(arn: str) -> None:
+    """Remove a machine that is being deleted, with its versions, aliases and tags, if none runs.
+
+    Nothing starts or is redriven meanwhile: a start holds the machine's row until it is committed,
+    and one that comes later finds the mark.
+    """
+    machine = (
+        StateMachine.objects.select_for_update()
+        .filter(arn=arn, status=MachineStatus.DELETING)
+        .first()
+    )
+    if machine is None or machine.execution_set.filter(status=ExecutionStatus.RUNNING).exists():
+        return
+    machine.delete()
+    Tag.objects.filter(arn=arn).delete()
+
+
+def get_machine(project: Project, arn: str) -> StateMachine:
+    """Return a machine of the project; raise InvalidArn or StateMachineDoesNotExist."""
+    parsed = arns.parse_arn(arn, "stateMachine")
+    machine = rows.fetch_one(
+        StateMachine, "arn = %s AND project_id = %s", [parsed.text, project.pk]
+    )
+    if machine is None:
+        raise _missing(arn)
+    machine.project = project
+    return machine
+
+
+def is_active(machine: int) -> bool:
+    """Tell whether a machine is there and not being deleted; it stays so as long as ours."""
+    with sql.cursor() as cursor:
+        cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
+        row = cursor.fetchone()
+    return row is not None and row[0] == MachineStatus.ACTIVE
+
+
+def list_page(
+    project: Project, region: str, *, after: str = "", limit: int = 100
+) -> list[StateMachine]:
+    """Return up to ``limit`` machines by name, from the one after the name ``after``."""
+    machines = StateMachine.objects.filter(project=project, region=region)
+    return list(machines.filter(Q(name__gt=after)).order_by("name")[:limit])
+
+
+def check_definition(definition: str, type: str = MachineType.STANDARD) -> None:  # noqa: A002
+    """Raise ``InvalidDefinition`` in AWS's words if the definition has errors."""
+    try:
+        engine.parse(definition, type)
+    except engine.DefinitionError as error:
+        problems = ", ".join(str(one) for one in error.diagnostics)
+        msg = f"Invalid State Machine Definition: '{problems}'"
+        raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
+
+
+def _missing(arn: str) -> StateMachineDoesNotExist:
+    return StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}'")

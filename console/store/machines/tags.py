@@ -1,0 +1,99 @@
+"""How are tags kept?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import arns
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import Activity, StateMachine, Tag
+from console.store.db import audit
+from console.store.db.writer import write
+from console.store.machines import machine_options
+from console.store.tasks import timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from console.models import Project
+
+_MAX = 50
+
+
+def check_owner(project: Project, arn: str) -> None:
+    """Raise ResourceNotFound unless the ARN is a machine or activity of the project."""
+    parsed = arns.parse_arn(arn)
+    kinds = {"stateMachine": StateMachine, "activity": Activity}
+    model = kinds.get(parsed.kind)
+    if model is None or not model.objects.filter(project=project, arn=arn).exists():  # type: ignore[attr-defined]
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
+
+
+def check(tags: Mapping[str, str]) -> None:
+    """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
+    for key, value in tags.items():
+        if key.lower().startswith("aws:"):
+            raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
+        timeouts.check_tag(key, value)
+        machine_options.check_tag(key, value)
+
+
+def put_tags(
+    arn: str,
+    tags: Mapping[str, str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Set tags; others stay. ``project``: whose audit tells it.
+
+    Raises ValidationException, TooManyTags above 50.
+    """
+    check(tags)
+
+    def store() -> None:
+        for key, value in tags.items():
+            Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
+        if Tag.objects.filter(arn=arn).count() > _MAX:
+            raise ServiceError(
+                ErrorCode.TooManyTags, f"Too many tags: got more than {_MAX} for '{arn}'"
+            )
+        if project is not None:
+            audit.record(project, actor, "TagResource", arn)
+
+    write(store)
+
+
+def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
+    """Set tags that change what this server does, and record who said what.
+
+    Raises ValidationException, TooManyTags, ResourceNotFound.
+    """
+
+    def store() -> None:
+        check_owner(project, arn)
+        put_tags(arn, tags)
+        said = ", ".join(f"{key}={value}" for key, value in tags.items())
+        audit.record(project, actor, "TagResource", arn, said)
+
+    write(store)
+
+
+def remove(
+    arn: str,
+    keys: Sequence[str],
+    project: Project | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> None:
+    """Remove tags; missing ones do not matter. ``project``: whose audit tells it."""
+
+    def store() -> None:
+        Tag.objects.filter(arn=arn, key__in=keys).delete()
+        if project is not None:
+            audit.record(project, actor, "UntagResource", arn)
+
+    write(store)
+
+
+def tags_of(arn: str) -> dict[str, str]:
+    """Return key -> value in the order they were set."""
+    return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))

@@ -1,0 +1,316 @@
+"""How are versions and aliases kept, and which text does an ARN start?"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from console import arns, clock
+from console.errors import (
+    ConflictException,
+    ErrorCode,
+    ServiceError,
+    StateMachineDoesNotExist,
+    ValidationException,
+)
+from console.models import Alias, StateMachine, Version
+from console.statuses import MachineStatus
+from console.store.db import audit
+from console.store.db.writer import write
+from console.store.machines import machines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Project
+
+Routing = list[list[int]]  # [version number, weight], one or two
+_MOST_DIGITS = 9
+_MAX_VERSIONS = 1_000
+_MAX_ALIASES = 100
+_NOT_THERE = "Request references a resource that does not exist."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an ARN stands for: a machine, and perhaps a version reached directly or by an alias."""
+
+    machine: StateMachine
+    version: Version | None = None
+    alias: Alias | None = None
+
+
+def _is_number(text: str) -> bool:
+    """Tell whether a text can be the number of a version (Python reads at most 4,300 digits)."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
+def resolve(project: Project, arn: str) -> Target:
+    """Return what a machine, version or alias ARN stands for; an alias picks by weight.
+
+    Raises InvalidArn or StateMachineDoesNotExist.
+    """
+    parsed = arns.parse_arn(arn, "stateMachine")
+    _, mark, qualifier = parsed.rest.partition(":")
+    if not mark:
+        return Target(machines.get_machine(project, arn))
+    machine = machines.get_machine(project, arn.removesuffix(f":{qualifier}"))
+    if _is_number(qualifier):
+        return Target(machine, _version(machine, int(qualifier), arn))
+    alias = Alias.objects.filter(arn=arn).first()
+    if alias is None:
+        raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}'")
+    return Target(machine, _version(machine, _pick(json.loads(alias.routing)), arn), alias)
+
+
+def _version(machine: StateMachine, number: int, arn: str) -> Version:
+    rows = Version.objects.select_related("definition", "state_machine")
+    version = rows.filter(state_machine=machine, number=number).first()
+    if version is None:
+        raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}'")
+    return version
+
+
+def _pick(routing: Routing) -> int:
+    """Return a version number by weight; the weights sum to 100."""
+    drawn = secrets.randbelow(100)
+    for number, weight in routing:
+        drawn -= weight
+        if drawn < 0:
+            return number
+    return routing[0][0]
+
+
+# -- versions --------------------------------------------------------------------------------------
+
+
+def publish(
+    machine: StateMachine,
+    *,
+    description: str = "",
+    revision_id: str | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> Version:
+    """Publish what the machine is now; the same revision gives the same version.
+
+    Raises ConflictException if the machine is at another revision than ``revision_id``,
+    StateMachineDeleting, ServiceQuotaExceededException.
+    """
+
+    def store() -> Version:
+        row = _active(machine)
+        current = row.revision_id or "INITIAL"
+        if revision_id is not None and revision_id != current:
+            raise ConflictException(
+                "Failed to publish the State Machine version for revision "
+                f"{revision_id}. The current State Machine revision is {current}."
+            )
+        rows = Version.objects.select_related("state_machine").filter(state_machine=row)
+        latest = rows.filter(revision_id=row.revision_id).order_by("-number").first()
+        if latest is not None:
+            return latest
+        if rows.count() >= _MAX_VERSIONS:
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"got {_MAX_VERSIONS} versions, the most there are",
+            )
+        version = Version(
+            state_machine=row,
+            number=row.next_version,
+            revision_id=row.revision_id,
+            definition_id=row.definition_id,
+            role_arn=row.role_arn,
+            description=description,
+            created_ms=clock.now_ms(),
+            edited_by=row.edited_by,
+        )
+        version.save(force_insert=True)
+        StateMachine.objects.filter(pk=row.pk).update(next_version=row.next_version + 1)
+        audit.record(row.project, actor, "PublishStateMachineVersion", version.arn)
+        return version
+
+    return write(store)
+
+
+def delete_version(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+    """Delete a version; a missing one succeeds, one that an alias refers to is refused."""
+    plain, _, number = arn.rpartition(":")
+    arns.parse_arn(arn, "stateMachine")
+
+    def store() -> None:
+        machine = StateMachine.objects.filter(project=project, arn=plain).first()
+        if machine is None or not _is_number(number):
+            return
+        users = [
+            alias.name
+            for alias in Alias.objects.filter(state_machine=machine).order_by("name")
+            if int(number) in [one for one, _ in json.loads(alias.routing)]
+        ]
+        if users:
+            raise ConflictException(
+                "Version to be deleted must not be referenced by an alias. Current list of aliases "
+                f"referencing this version: [{', '.join(users)}]"
+            )
+        deleted, _ = Version.objects.filter(state_machine=machine, number=int(number)).delete()
+        if deleted:
+            audit.record(project, actor, "DeleteStateMachineVersion", arn)
+
+    write(store)
+
+
+def list_versions(machine: StateMachine, *, before: int = 0, limit: int = 100) -> list[Version]:
+    """Return up to ``limit`` versions, newest first, from the one before number ``before``."""
+    rows = Version.objects.select_related("state_machine").filter(state_machine=machine)
+    if before:
+        rows = rows.filter(number__lt=before)
+    return list(rows.order_by("-number")[:limit])
+
+
+# -- aliases ---------------------------------------------------------------------------------------
+
+
+def create_alias(
+    project: Project,
+    name: str,
+    routing: Sequence[dict[str, Any]],
+    *,
+    description: str = "",
+    actor: audit.Actor = audit.NOBODY,
+) -> Alias:
+    """Create an alias, or return the one that is exactly the same; else ConflictException.
+
+    Raises ValidationException and ResourceNotFound for the routing, StateMachineDeleting.
+    """
+    machine, wanted = _routing(project, routing)
+    arn = f"{machine.arn}:{name}"
+
+    def store() -> Alias:
+        _active(machine)
+        found = Alias.objects.filter(arn=arn).first()
+        if found is not None:
+            if (json.loads(found.routing), found.description) == (wanted, description):
+                return found
+            raise ConflictException(
+                "Failed to create alias because an alias with the same name and a different "
+                "routing configuration already exists."
+            )
+        if Alias.objects.filter(state_machine=machine).count() >= _MAX_ALIASES:
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"got {_MAX_ALIASES} aliases, the most there are",
+            )
+        now_ms = clock.now_ms()
+        alias = Alias(
+            state_machine=machine,
+            name=name,
+            arn=arn,
+            description=description,
+            routing=json.dumps(wanted),
+            created_ms=now_ms,
+            updated_ms=now_ms,
+        )
+        alias.save(force_insert=True)
+        audit.record(project, actor, "CreateStateMachineAlias", arn)
+        return alias
+
+    return write(store)
+
+
+def _active(machine: StateMachine) -> StateMachine:
+    """Return a machine's row, locked; raise if it is being deleted or has gone meanwhile."""
+    row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
+    if row is None:
+        raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
+    _check_active(row)
+    return row
+
+
+def _check_active(machine: StateMachine) -> None:
+    if machine.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+        )
+
+
+def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[StateMachine, Routing]:
+    """Check a routing configuration; return its machine and [number, weight] pairs."""
+    given = [one["stateMachineVersionArn"] for one in routing]
+    weights = [one["weight"] for one in routing]
+    reason = "INVALID_ROUTING_CONFIGURATION"
+    shown = f"Received: [{', '.join(given)}]"
+    if not all(_is_number(arn.rpartition(":")[2]) for arn in given):
+        msg = f"Routing configuration must contain state machine version ARNs. {shown}"
+        raise ValidationException(msg, reason=reason)
+    if len(set(given)) != len(given):
+        msg = f"Routing configuration must contain distinct state machine version ARNs. {shown}"
+        raise ValidationException(msg, reason=reason)
+    if sum(weights) != 100:  # noqa: PLR2004
+        msg = f"Sum of routing configuration weights must equal 100. Received: {weights}"
+        raise ValidationException(msg, reason=reason)
+    try:
+        targets = [resolve(project, arn) for arn in given]
+    except StateMachineDoesNotExist:
+        raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE) from None
+    if len({target.machine.pk for target in targets}) != 1:
+        msg = f"Routing configuration must contain versions of one state machine. {shown}"
+        raise ValidationException(msg, reason=reason)
+    numbers = [target.version.number for target in targets if target.version is not None]
+    pairs = [[number, weight] for number, weight in zip(numbers, weights, strict=True)]
+    return targets[0].machine, pairs
+
+
+def get_alias(project: Project, arn: str) -> Alias:
+    """Return an alias of the project; raise ResourceNotFound."""
+    arns.parse_arn(arn, "stateMachine")
+    rows = Alias.objects.select_related("state_machine")
+    alias = rows.filter(arn=arn, state_machine__project=project).first()
+    if alias is None:
+        raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE)
+    return alias
+
+
+def update_alias(
+    project: Project,
+    arn: str,
+    *,
+    routing: Sequence[dict[str, Any]] | None = None,
+    description: str | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> Alias:
+    """Change an alias; raise ResourceNotFound."""
+    wanted = None if routing is None else _routing(project, routing)[1]
+
+    def store() -> Alias:
+        alias = get_alias(project, arn)
+        _check_active(alias.state_machine)
+        alias.updated_ms = clock.now_ms()
+        if wanted is not None:
+            alias.routing = json.dumps(wanted)
+        if description is not None:
+            alias.description = description
+        alias.save()
+        audit.record(project, actor, "UpdateStateMachineAlias", arn)
+        return alias
+
+    return write(store)
+
+
+def delete_alias(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+    """Delete an alias; raise ResourceNotFound."""
+
+    def store() -> None:
+        get_alias(project, arn).delete()
+        audit.record(project, actor, "DeleteStateMachineAlias", arn)
+
+    write(store)
+
+
+def list_aliases(target: Target, *, after: int = 0, limit: int = 100) -> list[Alias]:
+    """Return up to ``limit`` aliases of a machine, or of one version, oldest first."""
+    rows = Alias.objects.filter(state_machine=target.machine, pk__gt=after).order_by("pk")
+    if target.version is None:
+        return list(rows[:limit])
+    number = target.version.number
+    return [row for row in rows if number in [one for one, _ in json.loads(row.routing)]][:limit]

@@ -1,0 +1,72 @@
+"""How many children and items of a Map Run are in which state, as DescribeMapRun counts them?
+
+All but ``results_written`` and ``not_redrivable`` add up to ``total``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from console.statuses import MapRunStatus
+from console.store.executions import redrive
+from console.store.map_runs import map_items
+
+if TYPE_CHECKING:
+    from console.models import MapRun
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many there are of each. ``not_redrivable``: of those that ended badly."""
+
+    pending: int
+    running: int
+    pending_redrive: int
+    succeeded: int
+    failed: int
+    timed_out: int
+    aborted: int
+    total: int
+    results_written: int
+    not_redrivable: int
+
+    @property
+    def ended(self) -> int:
+        """Return how many have ended."""
+        return self.succeeded + self.failed + self.timed_out + self.aborted
+
+
+_STATES = [one.name for one in fields(Counts)][:7]
+
+
+def executions(run: MapRun) -> Counts:
+    """Count the children: the states by one row, so that they add up at any moment."""
+    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+    return Counts(
+        pending=run.total - run.started,
+        running=run.started - ended - run.pending_redrive,
+        pending_redrive=run.pending_redrive,
+        succeeded=run.succeeded,
+        failed=run.failed,
+        timed_out=run.timed_out,
+        aborted=run.aborted,
+        total=run.total,
+        results_written=ended
+        if run.status == MapRunStatus.SUCCEEDED and map_items.writer(run)
+        else 0,
+        not_redrivable=redrive.not_redrivable(run),
+    )
+
+
+def items(run: MapRun, children: Counts) -> Counts:
+    """Count the items: as the children, but where those have batches of them.
+
+    Reads every batch, then.
+    """
+    found = map_items.items_by_status(run)
+    if found is None:
+        return children
+    counts = {name: found[name.upper()] for name in _STATES}
+    written = found.total() if children.results_written else 0
+    return replace(children, **counts, total=found.total(), results_written=written)

@@ -1,0 +1,191 @@
+"""What do the children of a Map Run get, and where do their results go?
+
+Inputs are rows until their child starts: a Map of any length costs memory for a few of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+
+from console.models import Execution, MapItem, MapRun, TaskRow
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus
+from console.store.db import rows, signals
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+AT_ONCE = 500
+"""Inputs written in one transaction."""
+_READ_AT_ONCE = 50
+_COLUMNS = "map_run_id, item_index, input"
+_TAKE = (
+    "SELECT item_index, input FROM console_mapitem"
+    " WHERE map_run_id = %s AND item_index >= %s AND item_index < %s ORDER BY item_index"
+)
+_DROP = "DELETE FROM console_mapitem WHERE map_run_id = %s AND item_index >= %s AND item_index < %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Something a Map Run needs from outside: its items read, or its results written.
+
+    ``part``: what the engine said of the reader or the writer.
+    """
+
+    map_run: int
+    arn: str
+    execution_id: int
+    execution_arn: str
+    task: int
+    part: dict[str, Any]
+
+
+# -- inputs ----------------------------------------------------------------------------------------
+
+
+def add_items(map_run_id: int, first: int, texts: Iterable[str]) -> int:
+    """Write inputs from an index on (inside a transaction); return how many."""
+    values = [(map_run_id, first + at, text) for at, text in enumerate(texts)]
+    rows.append("console_mapitem", _COLUMNS, values)
+    return len(values)
+
+
+def take(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]:
+    """Return (index, input) of the next children and delete the rows (inside a transaction)."""
+    span = [map_run_id, first, first + count]
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, span)
+        found: list[tuple[int, str]] = cursor.fetchall()
+        cursor.execute(_DROP, span)
+    return found
+
+
+def complete(map_run_id: int, total: int) -> None:
+    """Say that all inputs are there (inside a transaction)."""
+    MapRun.objects.filter(pk=map_run_id).update(total=total, reading=False)
+
+
+def store(map_run_id: int, texts: Iterable[str]) -> None:
+    """Write all inputs, some at a time; what an earlier attempt has left is dropped first."""
+    write(lambda: MapItem.objects.filter(map_run_id=map_run_id).delete())
+    source, total = iter(texts), 0
+    while batch := list(itertools.islice(source, AT_ONCE)):
+        total += write(lambda batch=batch, total=total: add_items(map_run_id, total, batch))  # type: ignore[misc]
+    write(lambda: complete(map_run_id, total))
+    signals.publish(("map-run",), map_run_id)
+
+
+def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
+    """Return child (its id) -> items in its batch; nothing if the Map makes no batches."""
+    if not makes_batches(run):
+        return {}
+    inputs = Execution.objects.filter(pk__in=children).values_list("pk", "input")
+    return {number: _size(text) for number, text in inputs}
+
+
+def items_by_status(run: MapRun) -> Counter[str] | None:
+    """Return status -> items in the batches of children that have it; None without batches.
+
+    "PENDING": of those that have not started. Reads every batch: a Map Run may be large.
+    """
+    if not makes_batches(run):
+        return None
+    found: Counter[str] = Counter()
+    children = Execution.objects.filter(map_run=run).order_by()
+    rows_ = children.values_list("status", "stop_ms", "input")
+    for status, stop_ms, text in rows_.iterator(chunk_size=_READ_AT_ONCE):
+        waits = (
+            run.pending_redrive
+            and status in UNSUCCESSFUL
+            and (stop_ms or 0) <= (run.redrive_ms or 0)
+        )
+        found[ExecutionStatus.PENDING_REDRIVE if waits else status] += _size(text)
+    waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
+    found["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
+    return found
+
+
+def _size(batch: str) -> int:
+    return len(json.loads(batch)["Items"])
+
+
+def makes_batches(run: MapRun) -> bool:
+    """Tell whether the children of a run get batches of items."""
+    state = TaskRow.objects.values_list("state", flat=True).get(
+        execution_id=run.parent_id, task=run.task
+    )
+    found = _state(json.loads(run.parent.definition.text), state)
+    return found is not None and "ItemBatcher" in found
+
+
+def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return a state of a definition by its name, however deep; names are unique."""
+    states: dict[str, Any] = block.get("States", {})
+    if name in states:
+        return dict(states[name])
+    for one in states.values():
+        inner = (one.get("ItemProcessor"), one.get("Iterator"), *one.get("Branches", ()))
+        for part in filter(None, inner):
+            found = _state(part, name)
+            if found is not None:
+                return found
+    return None
+
+
+# -- outside ---------------------------------------------------------------------------------------
+
+
+def to_read(map_run_id: int) -> Outside | None:
+    """Return what a Map Run waits to have read, None if nothing."""
+    run = (
+        MapRun.objects.select_related("parent")
+        .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
+        .first()
+    )
+    return _outside(run, "reader") if run is not None and run.reading else None
+
+
+def to_write(map_run_id: int) -> Outside | None:
+    """Return where the results of a Map Run have to go that has ended all but that."""
+    run = (
+        MapRun.objects.select_related("parent")
+        .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
+        .first()
+    )
+    if run is None or run.reading:
+        return None
+    ended = run.succeeded + run.failed + run.timed_out + run.aborted
+    return writer(run) if ended == run.total else None
+
+
+def writer(run: MapRun) -> Outside | None:
+    """Return where results go, None if they are the Map's own result."""
+    found = _outside(run, "writer")
+    return found if found is not None and found.part.get("resource") else None
+
+
+def is_flat(run: MapRun) -> bool:
+    """Tell whether the Map's own result joins the arrays that its children yield."""
+    found = _outside(run, "writer")
+    return found is not None and found.part["config"].get("Transformation") == "FLATTEN"
+
+
+def _outside(run: MapRun, name: str) -> Outside | None:
+    text = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task).values_list("input")
+    part = json.loads(text.get()[0]).get(name)
+    if part is None:
+        return None
+    return Outside(run.pk, run.arn, run.parent_id, run.parent.arn, run.task, part)
+
+
+def results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:
+    """Yield the children that ended in one of these ways, by item, some at a time."""
+    found = Execution.objects.filter(map_run_id=map_run_id, status__in=list(statuses))
+    return found.order_by("item_index").iterator(chunk_size=_READ_AT_ONCE)

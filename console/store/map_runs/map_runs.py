@@ -1,0 +1,341 @@
+"""How do the child executions of a distributed Map come, run and end?
+
+A Map Run is a row with its counts. Whoever sees that something changed calls ``progress``: it
+starts children up to the concurrency, and reports the one outcome to the parent's task. Calling it
+too often does nothing.
+
+(Above 300 lines: a Map Run's children and its outcome hang on the same counts.)
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import arns, clock
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import Execution, MapRun
+from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus
+from console.store.db import audit, signals
+from console.store.db.writer import write
+from console.store.executions import redrive, step
+from console.store.executions.engine_failures import MAX_FAILURES
+from console.store.executions.insert import insert_execution
+from console.store.machines import definitions
+from console.store.map_runs import map_items, map_tasks
+from console.store.state import inbox
+from console.store.tasks import claim, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Project
+
+_AT_ONCE = 100  # children started in one transaction
+_MAX_CONCURRENCY = 1_000
+_TOGETHER = 10
+_OUTPUTS_AT_ONCE = 50  # read at a time; each may be as large as all together may
+_TOO_LARGE = (
+    "The Map Run returned a result with a size exceeding the maximum number of bytes service limit."
+)
+_EXCEEDED = "The specified tolerated failure threshold was exceeded"
+
+
+def begin(execution_id: int, task: int) -> int | None:
+    """Make the Map Run of a parent's task, once; return its number, None if the task is closed."""
+
+    def make() -> int | None:
+        found = MapRun.objects.filter(parent_id=execution_id, task=task).first()
+        if found is not None:
+            return found.pk
+        work = claim.claim_map(execution_id, task)
+        if work is None:
+            return None
+        parent = Execution.objects.select_related("definition").get(pk=execution_id)
+        wanted = json.loads(work.input)
+        text = engine.processor_definition(parent.definition.text, wanted["path"])
+        machine, _, _ = work.resource.rpartition(":")
+        run = MapRun(
+            parent=parent,
+            task=task,
+            arn=work.resource,
+            state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
+            definition=definitions.keep(text),
+            max_concurrency=wanted["concurrency"],
+            tolerated_count=wanted["tolerated_count"],
+            tolerated_percentage=wanted["tolerated_percentage"],
+            total=0,
+            reading=True,
+            start_ms=clock.now_ms(),
+        )
+        run.save(force_insert=True)
+        if "inputs" in wanted:
+            map_items.add_items(run.pk, 0, map(engine.dumps, wanted["inputs"]))
+            map_items.complete(run.pk, len(wanted["inputs"]))
+        return run.pk
+
+    return write(make)
+
+
+def progress(map_run_id: int) -> bool:
+    """Take a Map Run as far as one transaction goes; return whether there is more to do at once."""
+    return write(lambda: _progress(map_run_id))
+
+
+def _progress(number: int) -> bool:
+    # the lock keeps two that see a change at once from starting the same children twice
+    rows = MapRun.objects.select_for_update(of=("self",))
+    beside = ("parent__state_machine", "definition")
+    run = rows.select_related(*beside).filter(pk=number).first()
+    if run is None or run.status != MapRunStatus.RUNNING:
+        return False
+    failures = map_tasks.failures(run.parent_id, run.task)
+    if run.parent.status != ExecutionStatus.RUNNING or failures is None:
+        _stop_children(run)
+        _close(run, MapRunStatus.ABORTED)
+        return False
+    if failures:  # not any more, unless the rest of this fails
+        map_tasks.forgive(run.parent_id, run.task)
+    if _too_many_failed(run):
+        return _fail(run)
+    if run.reading:
+        return False
+    if _ends_with_its_machine(run):
+        return True
+    if run.pending_redrive:
+        return _redrive_children(run)
+    done = run.succeeded + run.failed + run.timed_out + run.aborted
+    if done == run.total:
+        if not map_items.writer(run):
+            _report(run, *_result(run))
+        return False
+    return _start_children(run, done)
+
+
+def _fail(run: MapRun) -> bool:
+    """End a run of which too many children failed; return whether there is more to do."""
+    if run.aborted and _is_being_deleted(run):  # they ended at their next transition
+        return _end_parent(run)
+    _stop_children(run)
+    error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
+    _report(run, MapRunStatus.FAILED, error)
+    return False
+
+
+def _ends_with_its_machine(run: MapRun) -> bool:
+    """End the parent if another child would start while their machine is being deleted.
+
+    To start an iteration is a transition; the children that run are stopped with their parent.
+    """
+    return run.started < run.total and _is_being_deleted(run) and _end_parent(run)
+
+
+def _is_being_deleted(run: MapRun) -> bool:
+    machine = run.parent.state_machine  # None: the parent is a child of a Map Run itself
+    status = machine.status if machine else step.status_above(run.state_machine_arn)
+    return status == MachineStatus.DELETING
+
+
+def _end_parent(run: MapRun) -> bool:
+    """End the parent as ABORTED, and with it the children that run; return True."""
+    if schedule.close(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
+        schedule.close_all(run.parent_id, clock.now_ms())
+        inbox.post(run.parent_id, engine.Stop())
+    return True
+
+
+def _too_many_failed(run: MapRun) -> bool:
+    """AWS: the run fails when either threshold is exceeded; without any, at the first failure."""
+    bad = run.failed + run.timed_out + run.aborted
+    count, percentage = run.tolerated_count, run.tolerated_percentage
+    if count is None and percentage is None:
+        return bad > 0
+    beyond_count = count is not None and bad > count
+    beyond_share = percentage is not None and bad * 100 > percentage * run.total
+    return beyond_count or beyond_share
+
+
+def _redrive_children(run: MapRun) -> bool:
+    """Redrive some of the children that wait for it; return whether more may be."""
+    done = run.succeeded + run.failed + run.timed_out + run.aborted
+    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
+    free = limit - (run.started - done - run.pending_redrive)
+    return free > 0 and redrive.children(run, min(free, _AT_ONCE)) > 0
+
+
+def _start_children(run: MapRun, done: int) -> bool:
+    """Start some of the children that may run now; return whether more may."""
+    limit = min(run.max_concurrency or _MAX_CONCURRENCY, _MAX_CONCURRENCY)
+    left, free = run.total - run.started, limit - (run.started - done)
+    room = min(free, left)
+    now = min(room, _AT_ONCE)
+    # Some at a time cost a fraction of one by one; so a tenth of the places may stand empty.
+    if now <= 0 or (free < limit // _TOGETHER and free < left):
+        return False
+    for index, text in map_items.take(run.pk, run.started, now):
+        _start_child(run, index, text)
+    MapRun.objects.filter(pk=run.pk).update(started=run.started + now)
+    return room > now
+
+
+def _start_child(run: MapRun, index: int, text: str) -> None:
+    name = str(uuid.uuid4())
+    parent = run.parent
+    child = Execution(
+        project_id=parent.project_id,
+        state_machine_arn=run.state_machine_arn,
+        arn=f"{run.state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}",
+        name=name,
+        role_arn=parent.role_arn,
+        definition=run.definition,
+        machine_updated_ms=parent.machine_updated_ms,
+        input=text,
+        start_ms=clock.now_ms(),
+        started_by=parent.started_by,
+        test_case=parent.test_case,
+        map_run=run,
+        item_index=index,
+        edited_by=parent.edited_by,
+        acting_for=parent.acting_for,
+        depth=parent.depth,
+    )
+    insert_execution(child, run.state_machine_arn.rpartition(":")[2])
+
+
+def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]:
+    """Return how a run ends whose children all have."""
+    outputs = outputs_of(run)
+    if outputs is None:
+        return MapRunStatus.FAILED, engine.TaskFailed(
+            run.task, "States.DataLimitExceeded", _TOO_LARGE
+        )
+    return MapRunStatus.SUCCEEDED, engine.TaskSucceeded(run.task, outputs)
+
+
+def outputs_of(run: MapRun) -> str | None:
+    """Return the array of the outputs of children that succeeded, by item; None if too large."""
+    rows = Execution.objects.filter(map_run=run, status=ExecutionStatus.SUCCEEDED).order_by(
+        "item_index"
+    )
+    outputs: list[str] = []
+    size = 1
+    flat = map_items.is_flat(run)
+    for text in rows.values_list("output", flat=True).iterator(chunk_size=_OUTPUTS_AT_ONCE):
+        one = (text or "null").strip()
+        if flat and one.startswith("["):
+            one = one[1:-1].strip()
+            if not one:
+                continue
+        outputs.append(one)
+        size += engine.byte_size(outputs[-1]) + 1
+        if size > engine.MAX_BYTES:
+            return None
+    return "[" + ",".join(outputs) + "]"
+
+
+def _report(run: MapRun, status: str, message: engine.TaskSucceeded | engine.TaskFailed) -> None:
+    _close(run, status)
+    if schedule.close(run.parent_id, run.task, clock.now_ms()):
+        inbox.post(run.parent_id, message)
+
+
+def _close(run: MapRun, status: str) -> None:
+    MapRun.objects.filter(pk=run.pk).update(status=status, stop_ms=clock.now_ms())
+
+
+def _stop_children(run: MapRun) -> None:
+    """Stop the children that run; those that wait for a redrive keep their end."""
+    redrive.give_up(run)
+    running = Execution.objects.filter(map_run=run, status=ExecutionStatus.RUNNING)
+    for number in running.values_list("pk", flat=True):
+        schedule.close_all(number, clock.now_ms())  # no outcome counts that comes after Stop
+        inbox.post(number, engine.Stop())
+
+
+def end_map_run(number: int, output: str) -> None:
+    """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
+    _end(number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output))
+
+
+def fail(number: int, error: str, cause: str) -> None:
+    """End a run whose items cannot be read or whose results cannot be written."""
+    _end(number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause))
+
+
+def _end(
+    number: int, status: str, message: Callable[[int], engine.TaskSucceeded | engine.TaskFailed]
+) -> None:
+    def store() -> None:
+        rows = MapRun.objects.select_for_update().filter(pk=number, status=MapRunStatus.RUNNING)
+        run = rows.first()
+        if run is not None:
+            _report(run, status, message(run.task))
+
+    write(store)
+
+
+# -- runs that cannot go on ------------------------------------------------------------------------
+
+
+def task_of(number: int) -> tuple[int, int]:
+    """Return (execution, task) of the parent of a run."""
+    return MapRun.objects.values_list("parent_id", "task").get(pk=number)
+
+
+def note(execution_id: int, task: int, error: BaseException) -> None:
+    """Note that a run could not begin or go on; after three times in a row fail its task (G14).
+
+    Not for outages of the database: those are nobody's fault.
+    """
+    cause = f"The Map Run could not go on: {type(error).__name__}: {error}"
+
+    def count() -> None:
+        failures = map_tasks.count_failure(execution_id, task)
+        if failures is not None and failures >= MAX_FAILURES:
+            _give_up(execution_id, task, cause)
+
+    write(count)
+
+
+def _give_up(execution_id: int, task: int, cause: str) -> None:
+    found = MapRun.objects.filter(parent_id=execution_id, task=task)
+    for run in found:
+        _stop_children(run)
+        _close(run, MapRunStatus.FAILED)
+    if schedule.close(execution_id, task, clock.now_ms()):
+        inbox.post(execution_id, engine.TaskFailed(task, "States.Runtime", cause))
+
+
+# -- looking at them -------------------------------------------------------------------------------
+
+
+def get_map_run(project: Project, arn: str) -> MapRun:
+    """Return a Map Run of the project; raise InvalidArn or ResourceNotFound."""
+    arns.parse_arn(arn, "mapRun")
+    rows = MapRun.objects.select_related("parent")
+    run = rows.filter(arn=arn, parent__project=project).first()
+    if run is None:
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
+    return run
+
+
+def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
+    """Change the settings of a run that goes on; raise ValidationException if it ended."""
+
+    def store() -> None:
+        if not MapRun.objects.filter(pk=run.pk, status=MapRunStatus.RUNNING).update(**changes):
+            raise ValidationException(
+                "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
+            )
+        told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
+        signals.publish(("map-run",), run.pk)
+
+    write(store)
+
+
+def running() -> list[int]:
+    """Return the Map Runs that have not ended, for the sweeper."""
+    return list(MapRun.objects.filter(status=MapRunStatus.RUNNING).values_list("pk", flat=True))

@@ -1,0 +1,39 @@
+"""How does the task of a distributed Map tell what became of its Map Run?
+
+Its ``dispatches``: one for the Map Run that was begun, and one for each time in a row that it could
+not begin or go on.
+"""
+
+from __future__ import annotations
+
+from django.db.models import F
+
+from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
+from console.store.db import rows
+
+
+def scheduled() -> list[tuple[int, int]]:
+    """Return (execution, task) of Map tasks that nobody has taken."""
+    found = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
+    return list(found.values_list("execution_id", "task"))
+
+
+def failures(execution_id: int, task: int) -> int | None:
+    """Return how often in a row the Map could not go on; None if its task has ended."""
+    row = rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
+    if row is None or row.status == TaskStatus.CLOSED:
+        return None
+    return row.dispatches - (row.status == TaskStatus.STARTED)
+
+
+def count_failure(execution_id: int, task: int) -> int | None:
+    """Count that the Map could not go on; return how often, None if its task has ended."""
+    found = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    found.update(dispatches=F("dispatches") + 1)
+    return failures(execution_id, task)
+
+
+def forgive(execution_id: int, task: int) -> None:
+    """Forget the failures: the Map went on."""
+    TaskRow.objects.filter(execution_id=execution_id, task=task).update(dispatches=1)

@@ -1,0 +1,166 @@
+"""Let owners invite people by a link: with a role, for some time, for one use.
+
+The link's token is in the address that the owner hands over, and as a hash in the database. Opening
+the link shows a form; sending the form makes the person a member, with a password of their own.
+
+An invitation opens nothing any more when its maker is no owner any more, when it is for somebody
+who became a member otherwise, or when another one for the same name replaced it. Nobody takes an
+account over by one: a name that belongs to a person of another project joins only while that person
+is signed in, and keeps its password.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING
+
+from django.contrib.auth import get_user_model
+
+from console import access, clock
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import Invitation, Membership
+from console.store.db import audit, signals
+from console.store.db.writer import write
+from console.store.people import people
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.db.models import QuerySet
+
+    from console.models import Project
+
+HOURS = (1, 24, 168)
+"""How long an invitation may last."""
+_MOST = 100
+_HOUR_MS = 3_600_000
+
+
+class Closed(Exception):
+    """The link opens nothing (any more)."""
+
+
+class OtherAccount(Exception):
+    """The invitation is for a person who has an account and is not the one who is signed in."""
+
+
+def make(
+    project: Project, name: str, role: str, hours: int, actor: audit.Actor, by: User | None = None
+) -> tuple[Invitation, str]:
+    """Invite a person; return the invitation and its token, which nobody can show again.
+
+    An open invitation for the same name ends. ``hours``: one of ``HOURS``. ``by``: the owner who
+    asks, as for ``people.put_member``. Raise ValidationException for a name, role or time that is
+    none, for a member, and if there are too many; AccessDeniedException if ``by`` is no owner.
+    """
+    people.check_name_and_role(name, role)
+    if hours not in HOURS:
+        raise ValidationException(f"hours: got {hours!r}, wanted one of {HOURS}")
+    token = secrets.token_urlsafe(32)
+
+    def store() -> Invitation:
+        people.lock_team(project, by)
+        now_ms = clock.now_ms()
+        if Membership.objects.filter(project=project, user__username=name).exists():
+            raise ValidationException(f"{name} is a member already.")
+        Invitation.objects.filter(project=project, expires_ms__lte=now_ms).delete()
+        Invitation.objects.filter(project=project, name=name, used_ms=None).delete()
+        if open_ones(project).count() >= _MOST:
+            raise ValidationException(f"At most {_MOST} open invitations: revoke one.")
+        audit.record(project, actor, "CreateInvitation", name, f"role {role}, for {hours} h")
+        return Invitation.objects.create(
+            project=project,
+            token_hash=_hashed(token),
+            name=name,
+            role=role,
+            made_by=actor.name,
+            made_ms=now_ms,
+            expires_ms=now_ms + hours * _HOUR_MS,
+        )
+
+    return write(store), token
+
+
+def revoke(project: Project, number: int, actor: audit.Actor, by: User | None = None) -> Invitation:
+    """End an open invitation; raise ResourceNotFound, AccessDeniedException as ``make`` does."""
+
+    def store() -> Invitation:
+        people.lock_team(project, by)
+        found = open_ones(project).filter(pk=number).first()
+        if found is None:
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, "There is no such open invitation any more."
+            )
+        Invitation.objects.filter(pk=found.pk).delete()
+        audit.record(project, actor, "RevokeInvitation", found.name, f"role {found.role}")
+        return found
+
+    return write(store)
+
+
+def open_ones(project: Project) -> QuerySet[Invitation]:
+    """Return the invitations that can be accepted, by name."""
+    found = Invitation.objects.filter(project=project, used_ms=None)
+    return found.filter(expires_ms__gt=clock.now_ms()).order_by("name")
+
+
+def find(token: str) -> Invitation:
+    """Return the open invitation of a token; raise Closed."""
+    found = (
+        Invitation.objects.select_related("project")
+        .filter(token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms())
+        .first()
+    )
+    if found is None or not access.still_may(found.made_by, found.project, "CreateInvitation"):
+        raise Closed
+    return found
+
+
+def has_account(invitation: Invitation) -> bool:
+    """Tell whether the invited person belongs to a project, so that nobody else may be them."""
+    return Membership.objects.filter(user__username=invitation.name).exists()
+
+
+def accept(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
+    """Make the invited person a member and return them. Of two who accept at once, one does.
+
+    ``encoded``: the new password, from ``make_password``; "" for a person who has an account, who
+    must be ``me``, the one who is signed in. Raise Closed or OtherAccount.
+    """
+    project = find(token).project
+
+    def store() -> User:
+        people.lock_team(project)
+        # Read again, under the locks: somebody may have used or revoked the invitation, and another
+        # project may have added the person, whose account it would open to whoever has the link.
+        invitation = find(token)
+        user = people.locked_user(invitation.name)
+        known = has_account(invitation)
+        if known and (me is None or me.pk != user.pk):
+            raise OtherAccount
+        fresh = Invitation.objects.filter(pk=invitation.pk, used_ms=None)
+        if not (known or encoded) or not user.is_active:
+            raise Closed
+        if fresh.update(used_ms=clock.now_ms()) != 1:
+            raise Closed
+        if not known:
+            people.begin_anew(project, user)
+            user.password = encoded
+            user.save(update_fields=["password"])
+        Membership.objects.create(project=project, user=user, role=invitation.role)
+        actor = audit.Actor(invitation.name, request_id=request_id)
+        told = f"role {invitation.role}, invited by {invitation.made_by}"
+        audit.record(project, actor, "AcceptInvitation", invitation.name, told)
+        signals.publish(people.RIGHTS)
+        return user
+
+    return write(store)
+
+
+def unsaved_user(invitation: Invitation) -> User:
+    """Return the person as they will be, for the checks of a new password."""
+    return get_user_model()(username=invitation.name)
+
+
+def _hashed(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,94 @@
+"""Which places of payloads are hidden, and who had a look all the same?"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import engine
+from console import clock
+from console.errors import ConflictException, ValidationException
+from console.models import AuditEntry, Project
+from console.store.db import audit, signals
+from console.store.db.texts import storable
+from console.store.db.writer import write
+from console.store.people import people
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.models import Execution
+
+MOST = 100
+LONGEST = 256
+FOR_MS = 10 * 60 * 1000
+"""How long a look at masked values lasts on a page, and how long one audit row tells of reads."""
+_REVEAL = "RevealPayloads"
+
+
+def revision_of(masked: str) -> str:
+    """Return what tells the masked paths of a project from those before them."""
+    return hashlib.sha256(masked.encode()).hexdigest()[:16]
+
+
+def put_paths(
+    project: Project, paths: Iterable[str], actor: audit.Actor, revision: str = ""
+) -> list[str]:
+    """Let pages and API of a project hide these places and no others; return them as kept.
+
+    ``revision``: of the paths that these were made from, "" to replace whatever there is. Raise
+    ValidationException for what is no path, and for too many; ConflictException for paths that are
+    not of that revision any more.
+    """
+    kept = list(dict.fromkeys(one for one in (path.strip() for path in paths) if one))
+    if len(kept) > MOST:
+        raise ValidationException(f"Masked paths: got {len(kept)}, wanted at most {MOST}.")
+    for place, one in enumerate(kept, 1):
+        _check(place, one)
+
+    def store() -> None:
+        now = Project.objects.select_for_update().get(pk=project.pk).masked
+        if revision and revision != revision_of(now):
+            raise ConflictException("The masked paths were changed since")
+        Project.objects.filter(pk=project.pk).update(masked="\n".join(kept))
+        audit.record(project, actor, "PutMaskedPaths", project.name, ", ".join(kept) or "none")
+        signals.publish(people.RIGHTS)  # what is kept of an access key has its project in it
+
+    write(store)
+    return kept
+
+
+def _check(place: int, path: str) -> None:
+    if len(path) > LONGEST or path != storable(path) or len(path.splitlines()) != 1:
+        msg = f"Path {place}: wanted one line of at most {LONGEST} characters."
+        raise ValidationException(msg)
+    try:
+        engine.places([path])
+    except engine.EngineError as error:
+        raise ValidationException(f"Path {place}: {error}.") from None
+
+
+def reveal(execution: Execution, reason: str, actor: audit.Actor) -> None:
+    """Record that somebody sees what is hidden of an execution, before they do."""
+    project, arn = execution.project, execution.arn
+    write(lambda: audit.record(project, actor, _REVEAL, arn, reason))
+
+
+def note_reads(project: Project, arns: Iterable[str], reason: str, actor: audit.Actor) -> None:
+    """Record that somebody reads masked values of executions by the API, before they do.
+
+    One row an execution and person in ``FOR_MS``, however often and through whichever process they
+    ask: a client may poll. What a Task reads for a person stands apart from what they read.
+    """
+
+    def store() -> None:
+        rows = AuditEntry.objects.filter(target__in=wanted, project=project, actor=actor.name)
+        rows = rows.filter(execution=actor.execution)
+        rows = rows.filter(action=_REVEAL, at_ms__gt=clock.now_ms() - FOR_MS)
+        known = set(rows.values_list("target", flat=True))
+        for arn in wanted:
+            if arn not in known:
+                audit.record(project, actor, _REVEAL, arn, reason)
+
+    wanted = list(dict.fromkeys(arns))
+    write(store)

@@ -1,0 +1,303 @@
+"""Keep who belongs to a project, and which access keys they have.
+
+Every change takes the lock of the project's row first and reads after it what it decides on. So two
+owners who act at once act one after the other, and the second one is refused if the first one took
+their rights away or would leave no owner:
+
+1. Ana makes Ben a viewer, and Ben makes Ana a viewer; both were owners when they asked.
+2. Ana's change has the lock, finds Ben as the other owner, and commits.
+3. Ben's change gets the lock, finds that Ben is no owner any more, and is refused.
+
+Removal takes everything away that would let the person in again: the project's access keys, the
+invitations that they made or that were made for them, and, if they belong to no other project, the
+password and the login links. A new password, also an unusable one, ends every session, because a
+session carries a hash of it (Django's ``get_session_auth_hash``). Adding the person again therefore
+starts from nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+from django.contrib.auth import get_user_model
+from django.db import DatabaseError
+from django.db.models import Q
+
+from console import access, clock
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
+from console.store.db import audit, signals
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+_NAME = re.compile(r"[\w.@+-]{1,64}")
+_MOST_KEYS = 10
+_USED_S = 60.0
+_used: dict[str, float] = {}
+log = structlog.get_logger(__name__)
+RIGHTS = ("rights",)
+"""The topic of the hint that somebody's rights have changed."""
+signals.subscribe(RIGHTS, access.forget_principals)
+
+
+def put_member(
+    project: Project, name: str, role: str, actor: audit.Actor, by: User | None = None
+) -> Membership:
+    """Give a person (made if they are new, without a password) a role in a project.
+
+    A person who belongs to no project loses the password, keys and links of an earlier membership.
+    ``by``: the person who asks, who must be an owner; None for the operator's commands. Raise
+    ValidationException for a name or role that is none, or if no owner would be left,
+    AccessDeniedException if ``by`` is no owner any more.
+    """
+    check_name_and_role(name, role)
+
+    def store() -> Membership:
+        lock_team(project, by)
+        user = locked_user(name)
+        found = Membership.objects.filter(project=project, user=user).first()
+        if found is not None and found.role == Role.OWNER and role != Role.OWNER:
+            _check_owner_stays(project, found)
+        if found is None:
+            begin_anew(project, user)
+        elif role != Role.OWNER:
+            _end_invitations(project, user)
+        made, _ = Membership.objects.update_or_create(
+            project=project, user=user, defaults={"role": role}
+        )
+        audit.record(project, actor, "PutMember", name, f"role {role}")
+        signals.publish(RIGHTS)
+        return made
+
+    return write(store)
+
+
+def check_name_and_role(name: str, role: str) -> None:
+    """Raise ValidationException for a name nobody can have, or a role that is none."""
+    if not _NAME.fullmatch(name):
+        msg = f"name: got {name!r}, wanted 1 to 64 letters, digits and . @ + - _"
+        raise ValidationException(msg)
+    if role not in Role.values:
+        msg = f"role: got {role!r}, wanted one of {', '.join(Role.values)}"
+        raise ValidationException(msg)
+
+
+def remove_member(project: Project, name: str, actor: audit.Actor, by: User | None = None) -> None:
+    """End a membership, and with it everything that would let the person in again.
+
+    ``by``: as for ``put_member``. Raise ValidationException for the last owner, ResourceNotFound
+    for a person who is no member, AccessDeniedException if ``by`` is no owner any more.
+    """
+
+    def store() -> None:
+        lock_team(project, by)
+        found = Membership.objects.filter(project=project, user__username=name).first()
+        if found is None:
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, f"{name!r} is no member of {project.name!r}"
+            )
+        if found.role == Role.OWNER:
+            _check_owner_stays(project, found)
+        user = locked_user(name)
+        found.delete()
+        begin_anew(project, user)
+        audit.record(project, actor, "RemoveMember", name)
+        signals.publish(RIGHTS)
+
+    write(store)
+
+
+def lock_team(project: Project, by: User | None = None) -> None:
+    """Let nobody else change the project's team or keys in this transaction.
+
+    Raise AccessDeniedException if ``by`` is given and no owner of the project any more.
+    """
+    # not FOR UPDATE: that would hold up every insert that refers to the project, as each start does
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    if by is not None and not _is_owner(project, by):
+        raise ServiceError(
+            ErrorCode.AccessDeniedException,
+            f"{by.get_username()!r} is no owner of {project.name!r} now",
+        )
+
+
+def _is_owner(project: Project, user: User) -> bool:
+    rows = Membership.objects.filter(project=project, role=Role.OWNER)
+    return rows.filter(user=user, user__is_active=True).exists()
+
+
+def locked_user(name: str) -> User:
+    """Return a person of a name, made if they are new; nobody else changes them meanwhile.
+
+    Two projects may remove somebody at once: each would take the other one's membership for one
+    that stays, and the account would stay open.
+    """
+    users = get_user_model().objects
+    found = users.select_for_update(no_key=True).filter(username=name).first()
+    return found or users.create_user(name)
+
+
+def begin_anew(project: Project, user: User) -> None:
+    """Take away what a person, who is no member of the project, has left of a membership.
+
+    If they belong to no project at all, that is the whole account: sessions, password and links.
+    """
+    _end_invitations(project, user)
+    AccessKey.objects.filter(project=project, user=user).delete()
+    if Membership.objects.filter(user=user).exists():
+        return
+    AccessKey.objects.filter(user=user).delete()
+    LoginLink.objects.filter(user=user).delete()
+    user.set_unusable_password()
+    user.save(update_fields=["password"])
+
+
+def _end_invitations(project: Project, user: User) -> None:
+    """End the open invitations that a person made, and those that were made for them.
+
+    An owner who is to be removed could otherwise invite themself, and come back later.
+    """
+    name = user.get_username()
+    found = Invitation.objects.filter(project=project, used_ms=None)
+    found.filter(Q(made_by=name) | Q(name=name)).delete()
+
+
+def set_password(project: Project, user: User, encoded: str, actor: audit.Actor) -> bool:
+    """Set a person's password; every session ends that has a hash of the one before.
+
+    ``user``: as it was when the current password was checked. ``encoded``: from ``make_password``,
+    which takes too long to be called here. Return False, and change nothing, if the password is
+    another one by now: the person changed it elsewhere, or was removed.
+    """
+
+    def store() -> bool:
+        before = get_user_model().objects.filter(pk=user.pk, password=user.password)
+        if before.update(password=encoded) != 1:
+            return False
+        audit.record(project, actor, "ChangePassword", user.get_username())
+        return True
+
+    return write(store)
+
+
+def choose_columns(project: Project, user: User, chosen: str) -> None:
+    """Keep which columns of tables a member wants to see. ``chosen``: as ``Membership`` has it."""
+    found = Membership.objects.filter(project=project, user=user)
+    write(lambda: found.update(columns=chosen))
+
+
+def _check_owner_stays(project: Project, leaving: Membership) -> None:
+    """Raise unless somebody else owns the project, too."""
+    owners = Membership.objects.filter(project=project, role=Role.OWNER, user__is_active=True)
+    if not owners.exclude(pk=leaving.pk).exists():
+        raise ValidationException("A project keeps at least one owner: make somebody else one.")
+
+
+def new_key(user: User, project: Project, actor: audit.Actor) -> tuple[AccessKey, str]:
+    """Make a key of a member; return it and its secret, which is shown this once.
+
+    Raise ValidationException for who is no member or has too many keys.
+    """
+
+    def store() -> AccessKey:
+        # 1. a removal deletes the keys, 2. this one is inserted, 3. both commit: without the lock
+        # the key would stay, and work again as soon as the person is added again
+        lock_team(project)
+        if not Membership.objects.filter(project=project, user=user).exists():
+            raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
+        if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:
+            raise ValidationException(f"At most {_MOST_KEYS} keys a person: delete an old one.")
+        key = access.new_key(user, project)
+        audit.record(project, actor, "CreateAccessKey", key.key_id, user.get_username())
+        return key
+
+    key = write(store)
+    return key, access.secret_for(key.key_id)
+
+
+def switch_key(
+    project: Project, key_id: str, *, on: bool, actor: audit.Actor, by: User | None = None
+) -> AccessKey:
+    """Let a key be used, or not.
+
+    The person who has the key may enable it if they disabled it themselves; a key that somebody
+    else disabled, or of which that is not known, is enabled by an owner only. ``by``: the person
+    who asks; None for the operator's commands, which may do everything. Raise ResourceNotFound or
+    AccessDeniedException.
+    """
+
+    def store() -> AccessKey:
+        lock_team(project)
+        key = get_key(project, key_id)
+        as_owner = _check_may_change(key, by)
+        if on and not as_owner and key.disabled_ms and key.disabled_by != actor.name:
+            raise ServiceError(
+                ErrorCode.AccessDeniedException,
+                "An owner disabled this key: ask an owner to enable it.",
+            )
+        if on:
+            key.disabled_ms, key.disabled_by = None, ""
+        elif key.disabled_ms is None or as_owner:  # else: it would take the owner's place
+            key.disabled_ms, key.disabled_by = clock.now_ms(), actor.name
+        key.save(update_fields=["disabled_ms", "disabled_by"])
+        audit.record(project, actor, "EnableAccessKey" if on else "DisableAccessKey", key_id)
+        signals.publish(RIGHTS)
+        return key
+
+    return write(store)
+
+
+def delete_key(project: Project, key_id: str, actor: audit.Actor, by: User | None = None) -> None:
+    """Delete a key for ever. ``by`` and what is raised: as for ``switch_key``."""
+
+    def store() -> None:
+        lock_team(project)
+        key = get_key(project, key_id)
+        _check_may_change(key, by)
+        key.delete()
+        audit.record(project, actor, "DeleteAccessKey", key_id)
+        signals.publish(RIGHTS)
+
+    write(store)
+
+
+def _check_may_change(key: AccessKey, by: User | None) -> bool:
+    """Return whether a change of a key is made as an owner; raise if it may not be made at all."""
+    if by is None or _is_owner(key.project, by):
+        return True
+    if key.user_id != by.pk:
+        raise ServiceError(
+            ErrorCode.AccessDeniedException,
+            f"{key.key_id} is another person's key: only an owner changes it",
+        )
+    return False
+
+
+def get_key(project: Project, key_id: str) -> AccessKey:
+    """Return a key of the project; raise ResourceNotFound."""
+    keys = AccessKey.objects.select_related("user", "project").filter(project=project)
+    key = keys.filter(key_id=key_id).first()
+    if key is None:
+        raise ServiceError(ErrorCode.ResourceNotFound, f"There is no access key {key_id!r}")
+    return key
+
+
+def note_use(key_id: str) -> None:
+    """Keep when a key was last used (its signature was right), to the minute.
+
+    No call fails by it.
+    """
+    now = time.monotonic()
+    if now < _used.get(key_id, 0.0):
+        return
+    _used[key_id] = now + _USED_S
+    moment = clock.now_ms()
+    try:
+        write(lambda: AccessKey.objects.filter(key_id=key_id).update(last_used_ms=moment))
+    except DatabaseError:
+        log.warning("cannot keep when a key was used", key_id=key_id)

@@ -1,0 +1,60 @@
+"""Which lists of executions does a project keep under a name?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import SavedView
+from console.store.db import audit
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+MOST = 30
+NAME, QUERY = 80, 4_000
+
+
+def put_view(
+    project: Project, name: str, query: str, default_of: str | None, actor: audit.Actor
+) -> SavedView:
+    """Keep a list under a name, in place of what had that name.
+
+    ``default_of``: the machine whose page shall begin with it and with no other; "" if none shall,
+    None leaves that as it is. Raise ValidationException.
+    """
+    name = " ".join(name.split())
+    if not name or len(name) > NAME or not name.isprintable():
+        raise ValidationException(f"The name: wanted 1 to {NAME} characters that can be read.")
+    if len(query) > QUERY:
+        raise ValidationException(f"The filter: wanted at most {QUERY} characters.")
+
+    def store() -> SavedView:
+        views = SavedView.objects.select_for_update().filter(project=project)
+        view = views.filter(name=name).first() or SavedView(project=project, name=name)
+        if view.pk is None and views.count() >= MOST:
+            raise ValidationException(f"At most {MOST} views a project: delete an old one.")
+        view.query, view.saved_by, view.saved_ms = query, actor.name, clock.now_ms()
+        if default_of is not None:
+            if default_of:
+                views.filter(default_of=default_of).update(default_of="")
+            view.default_of = default_of
+        view.save()
+        audit.record(project, actor, "PutView", name, query)
+        return view
+
+    return write(store)
+
+
+def delete(project: Project, name: str, actor: audit.Actor) -> None:
+    """Forget a view; raise ResourceNotFound."""
+
+    def store() -> None:
+        gone, _ = SavedView.objects.filter(project=project, name=name).delete()
+        if not gone:
+            raise ServiceError(ErrorCode.ResourceNotFound, f"There is no view “{name}” any more.")
+        audit.record(project, actor, "DeleteView", name)
+
+    write(store)

@@ -1,0 +1,53 @@
+"""Who may see the picture of an execution without signing in?  Who has a link that has not expired.
+
+A link is signed, not stored: what it opens, until when, and who made it stand in it. It opens
+nothing when its time is over, or when its maker may no longer share.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core import signing
+
+from console import access, clock
+from console.models import Execution
+from console.store.db import audit
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from console.store.db.audit import Actor
+
+ACTION = "SharePicture"
+HOURS = (1, 24, 168)
+"""How long a link may last."""
+_SALT = "stepyard.shares"
+_HOUR_MS = 3_600_000
+
+
+class Closed(Exception):
+    """The link opens nothing, and why."""
+
+
+def make(execution: Execution, hours: int, actor: Actor) -> str:
+    """Return a token that opens the picture of an execution for so many hours."""
+    until = clock.now_ms() + hours * _HOUR_MS
+    told = f"{hours} h"
+    project = execution.project
+    write(lambda: audit.record(project, actor, ACTION, execution.arn, told))
+    return signing.dumps([execution.pk, until, actor.name], salt=_SALT)
+
+
+def opened(token: str) -> Execution:
+    """Return the execution that a token opens; raise ``Closed``."""
+    try:
+        number, until, maker = signing.loads(token, salt=_SALT)
+    except (signing.BadSignature, ValueError):
+        raise Closed("This link is not one of ours.") from None
+    if clock.now_ms() > until:
+        raise Closed("This link has expired.")
+    rows = Execution.objects.select_related("definition", "project", "runrow")
+    execution = rows.filter(pk=number).first()
+    if execution is None or not access.still_may(maker, execution.project, ACTION):
+        raise Closed("This link opens nothing any more.")
+    return execution

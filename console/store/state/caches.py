@@ -1,0 +1,92 @@
+"""What is worth keeping in memory between steps?  Runs stepped last, and compiled machines."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import engine
+from console.statuses import ExecutionStatus
+from console.store.db import sql
+
+if TYPE_CHECKING:
+    from console.store.state.values import StoredValues
+
+
+class Runs:
+    """The runs that were stepped last, so that their next step need not parse a snapshot."""
+
+    def __init__(self, size: int, characters: int) -> None:
+        """Keep at most so many runs, and so many characters of data in them."""
+        self._size = size
+        self._room = characters
+        self._runs: OrderedDict[int, tuple[int, engine.Run, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, execution_id: int, version: int, values: StoredValues) -> engine.Run | None:
+        """Return the run of an execution if it is kept at exactly this version."""
+        with self._lock:
+            found = self._runs.get(execution_id)
+        if found is None or found[0] != version:
+            return None
+        return found[1].reading(values)
+
+    def put(self, execution_id: int, version: int, run: engine.Run) -> None:
+        """Keep a run that was just committed; one that ended is dropped."""
+        kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
+        with self._lock:
+            self._drop(execution_id)
+            if run.status == ExecutionStatus.RUNNING:
+                self._runs[execution_id] = kept
+                self._room -= kept[2]
+            while self._runs and (len(self._runs) > self._size or self._room < 0):
+                self._drop(next(iter(self._runs)))
+
+    def _drop(self, execution_id: int) -> None:
+        dropped = self._runs.pop(execution_id, None)
+        if dropped is not None:
+            self._room += dropped[2]
+
+    def forget(self, execution_id: int) -> None:
+        """Drop a run that may be wrong."""
+        with self._lock:
+            self._drop(execution_id)
+
+
+_NOTHING = engine.DictValues()
+_FRAME = 400  # characters that a line of control weighs beside its data
+
+
+def _weight(run: engine.Run) -> int:
+    """Return about how many characters a run holds in memory."""
+    lines = sum(len(one.input) + len(one.variables) + _FRAME for one in run.frames.values())
+    return lines + len(run.about.get("input", ""))
+
+
+kept_runs = Runs(1_000, 32_000_000)
+
+
+class Machines:
+    """Compiled machines by definition hash; a definition's row never changes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._machines: OrderedDict[str, engine.Machine] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, sha256: str) -> engine.Machine:
+        """Return the machine of a stored definition."""
+        machine = self._machines.get(sha256)
+        if machine is None:
+            with sql.cursor() as cursor:
+                cursor.execute("SELECT text FROM console_definition WHERE sha256 = %s", [sha256])
+                machine = engine.parse(cursor.fetchone()[0])
+            with self._lock:
+                self._machines[sha256] = machine
+                while len(self._machines) > self._size:
+                    self._machines.popitem(last=False)
+        return machine
+
+
+machines = Machines(1_000)

@@ -1,0 +1,83 @@
+"""How is an execution's history kept and told?  Append-only rows; AWS's shape for who asks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.models import HistoryEvent
+from console.store.db import rows
+from console.store.db.texts import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COLUMNS = "execution_id, event_id, previous, at_ms, type, state, details"
+_PAYLOADS = {
+    "input": "inputDetails",
+    "output": "outputDetails",
+    "assignedVariables": "assignedVariablesDetails",
+}
+_DATA = (*_PAYLOADS, "parameters")
+
+
+def append(execution_id: int, events: Iterable[engine.Event]) -> None:
+    """Append events (inside the caller's transaction)."""
+    values = [
+        (
+            execution_id,
+            event.id,
+            event.previous,
+            event.at_ms,
+            event.type,
+            storable(event.state),
+            "" if event.details is None else storable(engine.dumps(event.details)),
+        )
+        for event in events
+    ]
+    rows.append("console_historyevent", _COLUMNS, values)
+
+
+def page(
+    execution_id: int, *, after: int = 0, limit: int = 100, reverse: bool = False
+) -> list[HistoryEvent]:
+    """Return up to ``limit`` events after event ``after`` (before it in reverse.
+
+    0: from the end).
+    """
+    events = HistoryEvent.objects.filter(execution_id=execution_id)
+    if not reverse:
+        return list(events.filter(event_id__gt=after).order_by("event_id")[:limit])
+    if after:
+        events = events.filter(event_id__lt=after)
+    return list(events.order_by("-event_id")[:limit])
+
+
+def aws_event(row: HistoryEvent, *, include_data: bool = True) -> dict[str, Any]:
+    """Return an event in the shape of GetExecutionHistory.
+
+    Without data the payloads are left out.
+    """
+    event: dict[str, Any] = {
+        "timestamp": row.at_ms / 1000,
+        "type": row.type,
+        "id": row.event_id,
+        "previousEventId": row.previous,
+    }
+    member = engine.DETAILS[row.type]
+    if member:
+        details = json.loads(row.details) if row.details else {}
+        event[member] = _with_data(details) if include_data else _without_data(details)
+    return event
+
+
+def _with_data(details: dict[str, Any]) -> dict[str, Any]:
+    for name, also in _PAYLOADS.items():
+        if name in details:
+            details[also] = {"truncated": False}
+    return details
+
+
+def _without_data(details: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in details.items() if name not in _DATA}

@@ -1,0 +1,78 @@
+"""How does a message wait for its execution?  As a row that the step which takes it deletes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import engine
+from console import clock
+from console.models import InboxMessage
+from console.statuses import ExecutionStatus
+from console.store.db import signals, sql
+from console.store.db.texts import storable
+from console.store.db.writer import write
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        engine.TaskStarted,
+        engine.TaskSubmitted,
+        engine.TaskSucceeded,
+        engine.TaskFailed,
+        engine.TaskTimedOut,
+        engine.Stop,
+        engine.Redrive,
+    )
+}
+
+
+_SOON_MS = 50
+
+
+def post(
+    execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
+) -> None:
+    """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
+
+    ``soon``: nothing follows from it, so it may wait a moment for another one to come along with.
+    ``at_ms``: when it happened, if not now.
+    """
+    body = {
+        name: storable(value) if isinstance(value, str) else value
+        for name, value in _said(message).items()
+    }
+    created_ms = clock.now_ms() if at_ms is None else at_ms
+    with sql.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO console_inboxmessage (execution_id, kind, body, created_ms)"
+            " VALUES (%s, %s, %s, %s)",
+            [execution_id, type(message).__name__, json.dumps(body), created_ms],
+        )
+    if soon:
+        signals.publish_due(clock.now_ms() + _SOON_MS, "timer", execution_id)
+    else:
+        signals.publish_runnable(execution_id)
+
+
+def _said(message: engine.Message) -> dict[str, Any]:
+    """Return the fields that are not as they are by default: what is new troubles no old worker."""
+    said = ((one, getattr(message, one.name)) for one in dataclasses.fields(message))
+    return {one.name: value for one, value in said if value != one.default}
+
+
+def message(kind: str, body: str) -> engine.Message:
+    """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
+    known = _KINDS.get(kind)
+    fields = json.loads(body)
+    if known is None or not set(fields) <= set(known.__slots__):
+        raise engine.NewerFormat(f"the message {kind}: a later version wrote it")
+    return known(**fields)
+
+
+def drop_stale() -> None:
+    """Delete messages to executions that have ended: they came in just then, and move nothing."""
+    stale = InboxMessage.objects.exclude(execution__status=ExecutionStatus.RUNNING)
+    if stale.exists():
+        write(stale.delete)

@@ -1,0 +1,130 @@
+"""Is a project going faster than it may?  Token buckets in the database, so all processes share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import F
+
+from console import clock
+from console.errors import ErrorCode, ServiceError, ThrottlingException
+from console.models import ThrottledMinute, TokenBucket
+from console.store.db import sql
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+    from console.quotas import Rate
+
+_MINUTE_MS = 60_000
+_COUNTED_S = 10.0
+_REFUSED_S = 0.25
+_SHARE = 8  # of the room that is left, what one process uses before it counts again
+_FEW = 1_000  # so many are counted in less than a millisecond
+_OPEN = (
+    "SELECT COUNT(*) FROM (SELECT 1 FROM console_execution"
+    " WHERE project_id = %s AND status = 'RUNNING' AND map_run_id IS NULL"
+    " AND imported_ms IS NULL LIMIT %s) AS running"
+)
+
+
+@dataclass(slots=True)
+class _Room:
+    """What this process knows of a project's room.
+
+    ``until``: when that is too old. ``left``: starts until it counts again; ``full``: there are
+    none.
+    """
+
+    until: float
+    left: int
+    full: bool = False
+
+
+_rooms: dict[tuple[int, int], _Room] = {}
+
+
+def take(project_id: int, name: str, rate: Rate, wanted: int = 1) -> int:
+    """Take up to ``wanted`` tokens of a rate and return how many there were, in a transaction."""
+    bucket = lock(project_id, name, rate)
+    taken = min(max(int(bucket.tokens), 0), wanted)
+    bucket.tokens -= taken
+    bucket.save()
+    return taken
+
+
+def lock(project_id: int, name: str, rate: Rate) -> TokenBucket:
+    """Return the bucket as it is now, to be changed and saved in this transaction."""
+    found = TokenBucket.objects.select_for_update().filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket(project_id=project_id, name=name))
+
+
+def there(project_id: int, name: str, rate: Rate) -> float:
+    """Return how many tokens there are now; others may take them."""
+    found = TokenBucket.objects.filter(project_id=project_id, name=name).first()
+    return _grown(found, rate, TokenBucket()).tokens
+
+
+def _grown(found: TokenBucket | None, rate: Rate, new: TokenBucket) -> TokenBucket:
+    """Let a bucket have what came since it was written; one that is new is full."""
+    now_ms = clock.now_ms()
+    if found is None:
+        new.tokens, new.at_ms = rate.bucket, now_ms
+        return new
+    grown = max(now_ms - found.at_ms, 0) * rate.refill / 1000
+    found.tokens = min(found.tokens + grown, rate.bucket)
+    found.at_ms = max(now_ms, found.at_ms)
+    return found
+
+
+def start_allowed(project: Project, rate: Rate, state_machine_arn: str) -> None:
+    """Take a token for a start; raise ``ThrottlingException`` and count it if there is none."""
+    if not write(lambda: take(project.pk, "start_execution", rate)):
+        count(project.pk, state_machine_arn, api="StartExecution")
+        raise ThrottlingException("Rate exceeded")
+
+
+def check_open(project: Project, most: int) -> None:
+    """Raise ``ExecutionLimitExceeded`` if so many executions run.
+
+    They are counted, as far as the limit, every ten seconds, or earlier if this process has used
+    its share of the room there was. So a start far from the limit costs nothing, and processes that
+    start at the same time may pass the limit by a little. A refusal holds for a quarter of a second
+    where counting takes a while.
+    """
+    now = time.monotonic()
+    key = (project.pk, most)
+    room = _rooms.get(key)
+    if room is None or room.until <= now or (room.left <= 0 and not room.full):
+        room = _rooms[key] = _counted(project.pk, most, now)
+    if room.full:
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
+            f"The maximum number of open executions is reached: {most}",
+        )
+    room.left -= 1
+
+
+def _counted(project_id: int, most: int, now: float) -> _Room:
+    with sql.cursor() as cursor:
+        cursor.execute(_OPEN, [project_id, most])
+        (running,) = cursor.fetchone()
+    free = most - running
+    if free > 0:
+        return _Room(now + _COUNTED_S, max(free // _SHARE, 1))
+    return _Room(now + (_REFUSED_S if most > _FEW else 0), 0, full=True)
+
+
+def count(project_id: int, state_machine_arn: str, number: int = 1, *, api: str = "") -> None:
+    """Count what was held back: calls of an action, else state transitions."""
+    minute = clock.now_ms() // _MINUTE_MS * _MINUTE_MS
+
+    def store() -> None:
+        row, _ = ThrottledMinute.objects.get_or_create(
+            project_id=project_id, state_machine_arn=state_machine_arn, api=api, minute_ms=minute
+        )
+        ThrottledMinute.objects.filter(pk=row.pk).update(count=F("count") + number)
+
+    write(store)

@@ -1,0 +1,197 @@
+"""May an execution enter a state now?  What its project's rate of state transitions allows.
+
+A step enters as many states as the bucket has tokens, and pays for them in its own commit: a token
+is gone if and only if the transition is there. Who finds none takes tokens of the future, in the
+order in which they come: a row of the timers says how many, and when they are there. So whatever is
+held back has something that moves it, after any crash, and nobody asks in vain meanwhile.
+
+Held back is what enters a state or tries one again: stops, time limits and signs of life pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+import engine
+from console import arns, clock, quotas
+from console.models import Timer
+from console.store.db import sql
+from console.store.state import throttle, timers
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import TokenBucket
+    from console.quotas import Rate
+
+BUCKET = "state_transition"
+_TIMER = "transitions/"
+_SHARE_S = 0.1  # nobody takes more of the future at once: others wait, too
+URGENT = ("TaskStarted", "TaskSubmitted", "Redrive")
+_EXECUTION_TIMER = "execution"
+_WHOSE = (
+    "SELECT p.id, p.name, e.state_machine_arn FROM console_execution e"
+    " JOIN console_project p ON p.id = e.project_id WHERE e.id = %s"
+)
+_TAKEN = "SELECT name FROM console_timer WHERE execution_id = %s AND name LIKE %s"
+_GIVEN = (
+    "SELECT t.name FROM console_timer t JOIN console_execution e ON e.id = t.execution_id"
+    " WHERE t.due_ms <= %s AND t.name LIKE %s AND e.project_id = %s"
+)
+_STOPS = "SELECT 1 FROM console_inboxmessage WHERE execution_id = %s AND kind = 'Stop' LIMIT 1"
+
+
+class NoTokens(Exception):
+    """Somebody else took the tokens that a step has used; nothing was written, try it again."""
+
+
+@dataclass
+class TransitionBudget:
+    """What a step may spend. ``paid``: tokens it took earlier, which are there now.
+
+    ``pending``: tokens it took that are still to come. ``used``: how many transitions it made.
+    ``waiting``: how many messages were not taken. ``held``: it took tokens of the future.
+    """
+
+    execution_id: int
+    project_id: int
+    rate: Rate
+    state_machine_arn: str
+    paid: int = 0
+    pending: int = 0
+    allowed: int = 0
+    used: int = 0
+    waiting: int = 0
+    held: bool = False
+
+
+def is_limited(project: str, arn: str) -> bool:
+    """Tell whether an execution of a project has to pay; Express machines have no limit."""
+    return (
+        bool(settings.STEPYARD_QUOTAS)
+        and not arns.is_express(arn)
+        and quotas.quotas_of(project).state_transition is not None
+    )
+
+
+def is_token(timer: str) -> bool:
+    """Tell whether a timer says that tokens are there."""
+    return timer.startswith(_TIMER)
+
+
+def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionBudget | None:
+    """Return what an execution may spend now; None if it is not limited.
+
+    ``tokens``: those of its timers that say that tokens are there.
+    """
+    if not settings.STEPYARD_QUOTAS or arns.is_express(arn):
+        return None
+    with sql.cursor() as cursor:
+        cursor.execute(_WHOSE, [execution_id])
+        project_id, name, machine = cursor.fetchone()
+        rate = quotas.quotas_of(name).state_transition
+        if rate is None:
+            return None
+        cursor.execute(_TAKEN, [execution_id, f"{_TIMER}%"])
+        taken = {name for (name,) in cursor.fetchall()}
+    found = TransitionBudget(execution_id, project_id, rate, machine)
+    found.paid, found.pending = _sum(tokens), _sum(taken.difference(tokens))
+    if not found.pending:
+        tokens_there = throttle.there(project_id, BUCKET, rate)
+        found.allowed = found.paid + max(int(_at_most(found, tokens_there, 0)), 0)
+    return found
+
+
+def _at_most(pace: TransitionBudget, tokens: float, paid: int) -> float:
+    """Return how many tokens are free: with those given away and not yet used no more than fit.
+
+    Else a server that was down would let all at once go on that it owed tokens, and a bucket more.
+    """
+    if tokens <= 0:
+        return tokens
+    with sql.cursor() as cursor:
+        cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", pace.project_id])
+        given = _sum(name for (name,) in cursor.fetchall())
+    return min(tokens, pace.rate.bucket - given - paid)
+
+
+def _sum(tokens: Iterable[str]) -> int:
+    return sum(int(one.removeprefix(_TIMER)) for one in tokens)
+
+
+def exempt(
+    pace: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
+) -> tuple[list[Any], list[str]]:
+    """Return those rows of the inbox and due timers that need no token; the others wait.
+
+    All rows, if there is a Stop: what came before it counts, and is taken before it.
+    """
+    with sql.cursor() as cursor:
+        cursor.execute(_STOPS, [pace.execution_id])
+        stops = cursor.fetchone() is not None
+    rows = [one for one in came_in if stops or one[1] in URGENT]
+    names = [name for name in due if name == _EXECUTION_TIMER]
+    pace.waiting = len(came_in) - len(rows) + len(due) - len(names)
+    return rows, names
+
+
+def held_back() -> QuerySet[Timer, int]:
+    """Return the executions whose tokens are still to come."""
+    coming = Timer.objects.filter(name__startswith=_TIMER, due_ms__gt=clock.now_ms())
+    return coming.values_list("execution_id", flat=True)
+
+
+def entered(made: engine.Step) -> int:
+    """Return how many states a step entered."""
+    return sum(event.type in event_types.STATE_ENTRIES for event in made.events)
+
+
+def retried(run: engine.Run, message: engine.Message) -> int:
+    """Return 1 for a message that lets a state be tried again."""
+    if not isinstance(message, engine.TimerFired):
+        return 0
+    frames = run.frames.values()
+    return int(any(one.phase == "backoff" and one.timer == message.timer for one in frames))
+
+
+def reserve(pace: TransitionBudget, left: int, *, running: bool) -> bool:
+    """Pay for a step, and take tokens for what it could not do (inside its transaction).
+
+    ``left``: how many lines of control and messages the step left. Return whether they can go on
+    before a timer says so.
+
+    Raise ``Short`` if the tokens that it counted on are gone. What one state starts together, as
+    the branches of a Parallel, is begun together: the bucket may go below zero for it.
+    """
+    pace.held = False
+    there = throttle.lock(pace.project_id, BUCKET, pace.rate)
+    there.tokens = _at_most(pace, there.tokens, pace.paid)
+    counted_on = min(pace.used, pace.allowed) - pace.paid
+    if counted_on > max(there.tokens, 0):
+        raise NoTokens
+    there.tokens -= pace.used - pace.paid
+    if not running:
+        there.tokens += pace.pending
+    elif pace.waiting + left and not pace.pending and pace.used >= pace.allowed:
+        _take_ahead(pace, there, pace.waiting + left)
+    there.tokens = min(there.tokens, pace.rate.bucket)
+    there.save()
+    return not (pace.held or pace.pending)
+
+
+def _take_ahead(pace: TransitionBudget, there: TokenBucket, wanted: int) -> None:
+    """Take tokens that are still to come, and let a timer say when they are there."""
+    most = max(int(pace.rate.refill * _SHARE_S), 1)
+    number = min(wanted, most)
+    there.tokens -= number
+    missing_ms = max(-there.tokens, 0) / pace.rate.refill * 1000
+    due_ms = there.at_ms + int(missing_ms) + 1
+    timers.set_timers(pace.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
+    throttle.count(pace.project_id, pace.state_machine_arn, number)
+    pace.held = True

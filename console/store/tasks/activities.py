@@ -1,0 +1,84 @@
+"""How are activities kept?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import arns, clock, quotas
+from console.errors import ErrorCode, ServiceError
+from console.models import Activity
+from console.store.db import audit, rows
+from console.store.db.writer import write
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+def create_activity(
+    project: Project,
+    region: str,
+    name: str,
+    actor: audit.Actor = audit.NOBODY,
+    *,
+    encryption: str = "",
+) -> Activity:
+    """Create an activity, or return the one of that name.
+
+    Raises InvalidName, ActivityLimitExceeded, ActivityAlreadyExists (with another encryption).
+    """
+    arns.check_name(name)
+    arn = arns.activity_arn(region, project.account_id, name)
+
+    def store() -> Activity:
+        found = Activity.objects.filter(arn=arn).first()
+        if found is not None and found.encryption != encryption:
+            raise ServiceError(ErrorCode.ActivityAlreadyExists, f"Activity Already Exists: '{arn}'")
+        if found is not None:
+            return found
+        limit = quotas.quotas_of(project.name).activities
+        if Activity.objects.filter(project=project, region=region).count() >= limit:
+            raise ServiceError(
+                ErrorCode.ActivityLimitExceeded, f"Activity Limit Exceeded: '{limit}'"
+            )
+        activity = Activity(
+            project=project,
+            region=region,
+            name=name,
+            arn=arn,
+            encryption=encryption,
+            created_ms=clock.now_ms(),
+        )
+        activity.save(force_insert=True)
+        audit.record(project, actor, "CreateActivity", arn)
+        return activity
+
+    return write(store)
+
+
+def get_activity(project: Project, arn: str) -> Activity:
+    """Return an activity of the project; raise InvalidArn or ActivityDoesNotExist."""
+    arns.parse_arn(arn, "activity")
+    activity = rows.fetch_one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
+    if activity is None:
+        raise ServiceError(ErrorCode.ActivityDoesNotExist, f"Activity Does Not Exist: '{arn}'")
+    return activity
+
+
+def delete_activity(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+    """Delete an activity; deleting a missing one succeeds."""
+    arns.parse_arn(arn, "activity")
+
+    def store() -> None:
+        deleted, _ = Activity.objects.filter(project=project, arn=arn).delete()
+        if deleted:
+            audit.record(project, actor, "DeleteActivity", arn)
+
+    write(store)
+
+
+def list_page(
+    project: Project, region: str, *, after: str = "", limit: int = 100
+) -> list[Activity]:
+    """Return up to ``limit`` activities by name, from the one after the name ``after``."""
+    found = Activity.objects.filter(project=project, region=region, name__gt=after)
+    return list(found.order_by("name")[:limit])

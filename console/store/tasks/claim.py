@@ -1,0 +1,297 @@
+"""Who has an open task, and what becomes of the work of who is gone?"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+from django.db.models import F, Q, QuerySet
+
+import engine
+from console import clock
+from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
+from console.store.db import signals, sql
+from console.store.db.pending import Pending
+from console.store.db.texts import storable
+from console.store.db.writer import write
+from console.store.state import inbox
+from console.store.tasks import schedule, timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+BUILTIN_WORKER = "stepyard-builtin"
+"""Name of the worker that works activities by registered callables, as its history has it."""
+OWN = "\x01"
+"""Starts the name in the rows of this server's own work; no caller's name has it there."""
+_me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
+_OLDEST = (
+    "SELECT execution_id, task FROM console_taskrow"
+    f" WHERE resource = %s AND status = '{TaskStatus.SCHEDULED}' AND kind = '{TaskKind.ACTIVITY}'"
+    " ORDER BY scheduled_ms, execution_id, task LIMIT 1"
+)
+_TAKE = (
+    f"UPDATE console_taskrow SET status = '{TaskStatus.STARTED}', started_ms = %s,"
+    " dispatches = dispatches + 1,"
+    " worker = %s, timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.SCHEDULED}'"
+)
+_STILL = (
+    "SELECT 1 FROM console_taskrow"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'"
+    " AND dispatches = %s"
+)
+_TAKEN = (
+    "SELECT e.arn, t.entered_event, t.attempt,"
+    " e.redrive_ms IS NOT NULL AND t.scheduled_ms >= e.redrive_ms,"
+    " t.kind, t.resource, t.service, t.action, t.pattern,"
+    " t.input, t.timeout_s, t.heartbeat_s, t.dispatches, t.losses, t.state, e.test_case,"
+    " e.role_arn, t.scheduled_ms, t.close_due_ms, t.started_ms, t.timeout_due_ms, t.clock,"
+    " t.heartbeat_due_ms FROM console_taskrow t JOIN console_execution e ON e.id = t.execution_id"
+    " WHERE t.execution_id = %s AND t.task = %s"
+)
+_DISPATCHES = 8  # its place among what a row tells of a task, behind entry and attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A task somebody took.
+
+    ``idempotency_key``: the same for every dispatch of the same attempt; ``losses``: how many
+    processes have died while it ran in them.
+    """
+
+    execution_id: int
+    execution_arn: str
+    task: int
+    token: str
+    idempotency_key: str
+    kind: str
+    resource: str
+    service: str
+    action: str
+    pattern: str
+    input: str
+    timeout_s: int | None
+    heartbeat_s: int | None
+    dispatches: int
+    losses: int
+    state: str
+    test_case: str
+    role_arn: str
+    scheduled_ms: int
+    close_due_ms: int | None
+    started_ms: int | None
+
+
+def claim(execution_id: int, task: int) -> Work | None:
+    """Take a scheduled task that this server works itself; None if it is not to be had."""
+    return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
+
+
+def claim_map(execution_id: int, task: int) -> Work | None:
+    """Take the scheduled task of a distributed Map (inside a transaction)."""
+    return _take(execution_id, task, "")
+
+
+def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
+    """Take a scheduled activity task for a person (inside a transaction), if nobody has it."""
+    return _take(execution_id, task, person)
+
+
+def taking_activity_task(
+    activity_arn: str,
+    worker: str = "",
+    asked: list[Work] | None = None,
+    rescue: Callable[[Exception], Work | None] | None = None,
+) -> Pending[Work | None] | None:
+    """Take the oldest open task of an activity for a worker; None if there is none.
+
+    ``asked``: gets the task before the commit, which may never be heard of; ``rescue``: as
+    ``Pending`` has it.
+    """
+    if _oldest(activity_arn) is None:
+        return None
+
+    def take() -> Work | None:
+        found = _oldest(activity_arn, lock=connection.features.has_select_for_update_skip_locked)
+        work = None if found is None else _take(*found, worker)
+        if work is not None and asked is not None:
+            asked.append(work)
+        return work
+
+    return Pending(take, rescue=rescue)
+
+
+def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
+    """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
+    taking = taking_activity_task(activity_arn, worker)
+    return None if taking is None else taking.now()
+
+
+def _oldest(activity_arn: str, *, lock: bool = False) -> tuple[int, int] | None:
+    """Return (execution, task) of the oldest task that nobody has, or is just taking (``lock``)."""
+    with sql.cursor() as cursor:
+        cursor.execute(_OLDEST + (" FOR UPDATE SKIP LOCKED" if lock else ""), [activity_arn])
+        found: tuple[int, int] | None = cursor.fetchone()
+    return found
+
+
+def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | None:
+    """Take a task if it is still to be had (inside a transaction). ``mark``: for the row."""
+    now_ms = clock.now_ms()
+    mark = mark or storable(worker).replace(OWN, "\ufffd")
+    found = _read(execution_id, task, taken_ms=now_ms)
+    if found is None:
+        return None
+    work, due = found
+    first = work.kind == TaskKind.ACTIVITY and work.dispatches == 1
+    if first:
+        due = _started(work, now_ms)
+    with sql.cursor() as cursor:
+        cursor.execute(_TAKE, [now_ms, mark, *due, execution_id, task])
+        if cursor.rowcount != 1:
+            return None
+    if first:
+        schedule.announce(execution_id, task, due[0], due[2])
+        begun = engine.TaskStarted(task, worker or None)
+        inbox.post(execution_id, begun, soon=True, at_ms=now_ms)  # its clocks count from then
+    return work
+
+
+def still_started(work: Work, *, lock: bool = True) -> bool:
+    """Tell whether a task is still with who took it.
+
+    ``lock``: it stays so as long as our transaction.
+    """
+    locking = " FOR UPDATE" if lock and connection.features.has_select_for_update else ""
+    with sql.cursor() as cursor:
+        cursor.execute(_STILL + locking, [work.execution_id, work.task, work.dispatches])
+        return cursor.fetchone() is not None
+
+
+def work_of(execution_id: int, task: int) -> Work:
+    """Return a task as whoever took it has it."""
+    found = _read(execution_id, task)
+    if found is None:
+        raise LookupError(f"execution {execution_id} has no task {task}")
+    return found[0]
+
+
+def _read(
+    execution_id: int, task: int, taken_ms: int | None = None
+) -> tuple[Work, list[Any]] | None:
+    """Return a task and its running clocks. ``taken_ms``: as it is once taken at that moment."""
+    with sql.cursor() as cursor:
+        cursor.execute(_TAKEN, [execution_id, task])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    arn, entered_event, attempt, redriven, *about = row
+    *about, started_ms, timeout_ms, which, heartbeat_ms = about
+    if taken_ms is not None:
+        started_ms = taken_ms
+        about[_DISPATCHES] += 1
+    key = f"{arn}/{entered_event}/{attempt}"
+    if redriven:  # the state is not entered anew, yet what it began before must not be taken for it
+        key += f"/{task}"
+    idempotency_key = hashlib.sha256(key.encode()).hexdigest()[:32]
+    token = schedule.token_of(arn, task)
+    about.append(started_ms)
+    work = Work(execution_id, arn, task, token, idempotency_key, *about)
+    return work, [timeout_ms, which, heartbeat_ms]
+
+
+def _started(work: Work, now_ms: int) -> list[Any]:
+    """Return the clocks of an activity task that start when a worker has it, which is once."""
+    own_ms, heartbeat_ms = (
+        timeouts.due_ms(now_ms, work.timeout_s),
+        timeouts.due_ms(now_ms, work.heartbeat_s),
+    )
+    begun = timeouts.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
+    return [*timeouts.first(*begun), heartbeat_ms]
+
+
+def invocations_before(work: Work) -> int:
+    """Return how often the state of a task has called out before, in the same execution."""
+    rows = TaskRow.objects.filter(execution_id=work.execution_id, state=storable(work.state))
+    return rows.filter(task__lt=work.task).count()
+
+
+def work_as(name: str) -> None:
+    """Take what this process works from now on under a name of its own."""
+    global _me  # noqa: PLW0603 - one a process
+    _me = name or BUILTIN_WORKER
+
+
+def held_here() -> list[tuple[int, int]]:
+    """Return (execution, task) of what this process has started to work and not ended."""
+    return list(started_here().values_list("execution_id", "task"))
+
+
+def started_here() -> QuerySet[TaskRow]:
+    """Return what this process calls or works itself."""
+    return in_hand().filter(worker=OWN + _me)
+
+
+def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
+    """Return what servers call or work themselves: all of it dies with their processes.
+
+    ``alive``: leave out what these processes have.
+    """
+    own = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, worker__startswith=OWN)
+    rows = TaskRow.objects.filter(own, status=TaskStatus.STARTED)
+    return rows if alive is None else rows.exclude(worker__in=[OWN + name for name in alive])
+
+
+def release_called() -> int:
+    """Offer again whatever any process had started to work; return how many tasks."""
+    return write(lambda: in_hand().update(status=TaskStatus.SCHEDULED))
+
+
+def release_lost(alive: Iterable[str]) -> int:
+    """Offer again what was started by processes other than these; return how many tasks."""
+    rows = in_hand(alive)
+    return write(lambda: rows.update(status=TaskStatus.SCHEDULED))
+
+
+def release(execution_id: int, task: int) -> bool:
+    """Offer a task again that was started here and lost; return whether it was still open."""
+
+    def again() -> bool:
+        found = started_here().filter(execution_id=execution_id, task=task)
+        return found.update(status=TaskStatus.SCHEDULED) == 1
+
+    return write(again)
+
+
+def put_back(work: Work) -> bool:
+    """Offer an activity task again that its worker never heard of; return whether it was open.
+
+    Its clocks go on, and its history has had its start.
+    """
+
+    def again() -> bool:
+        found = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
+        taken = found.filter(
+            kind=TaskKind.ACTIVITY, status=TaskStatus.STARTED, dispatches=work.dispatches
+        )
+        if not taken.update(status=TaskStatus.SCHEDULED):
+            return False
+        signals.publish(("offered",), work.execution_id, work.task, work.resource)
+        signals.publish(("activity", work.resource))
+        return True
+
+    return write(again)
+
+
+def count_loss(execution_id: int, task: int) -> None:
+    """Note that a process died while a task ran in it."""
+    found = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(
+        status=TaskStatus.CLOSED
+    )
+    write(lambda: found.update(losses=F("losses") + 1))

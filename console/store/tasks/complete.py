@@ -1,0 +1,126 @@
+"""Who may end an open task?
+
+The first committed outcome closes the row and puts its message into the inbox in the same
+transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import clock
+from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
+from console.models import TaskRow
+from console.statuses import TaskStatus
+from console.store.db import rows, signals, sql
+from console.store.db.pending import Pending, immediate
+from console.store.db.writer import write
+from console.store.state import inbox
+from console.store.tasks import schedule, timeouts
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+_TOKEN_LENGTH = 44
+
+
+def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
+    """Record the outcome of a task that this server called.
+
+    Return False if it was closed before.
+    """
+
+    def record() -> bool:
+        if not schedule.close(execution_id, message.task, clock.now_ms()):
+            return False
+        inbox.post(execution_id, message)
+        return True
+
+    return write(record)
+
+
+def succeeding(token: str, output: str, project: Project | None = None) -> Pending[None]:
+    """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
+    if engine.too_long(output):
+        limit = engine.limit()
+        raise ValidationException(
+            "1 validation error detected: Value at 'output' failed to satisfy constraint: Member "
+            f"must have length less than or equal to {limit.most} ({limit.unit})"
+        )
+    try:
+        engine.loads(output)
+    except engine.JsonTextError as error:
+        raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{error}'") from None
+    return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
+
+
+def failing(
+    token: str,
+    error: str | None = None,
+    cause: str | None = None,
+    project: Project | None = None,
+) -> Pending[None]:
+    """SendTaskFailure. Raises InvalidToken, TaskDoesNotExist or TaskTimedOut."""
+    return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
+
+
+def beating(token: str, project: Project | None = None) -> Pending[None]:
+    """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
+
+    def beat() -> None:
+        row = _open(token, project)
+        now_ms = clock.now_ms()
+        due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
+        found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
+        if not found.exclude(status=TaskStatus.CLOSED).update(
+            heartbeat_ms=now_ms, heartbeat_due_ms=due_ms
+        ):
+            raise _too_late()
+        if due_ms:
+            signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
+
+    return Pending(beat)
+
+
+def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
+    def record() -> None:
+        row = _open(token, project)
+        if not schedule.close(row.execution_id, row.task, clock.now_ms()):
+            raise _too_late()
+        inbox.post(row.execution_id, message(row))
+
+    return Pending(record)
+
+
+succeed, fail, heartbeat = immediate(succeeding), immediate(failing), immediate(beating)
+"""The same, written when these return."""
+
+
+def _open(token: str, project: Project | None) -> TaskRow:
+    """Return the row a token opens; a token works only in the project that owns the task."""
+    if len(token) != _TOKEN_LENGTH or not token.isascii():
+        raise InvalidToken("Invalid Token: 'Invalid token'")
+    row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
+    if row is None or (project is not None and _owner(row) != project.pk):
+        raise ServiceError(
+            ErrorCode.TaskDoesNotExist,
+            "Task does not exist: 'Provided task does not exist anymore'",
+        )
+    if row.status == TaskStatus.CLOSED:
+        raise _too_late()
+    return row
+
+
+def _owner(row: TaskRow) -> int:
+    """Return the project of a task."""
+    with sql.cursor() as cursor:
+        cursor.execute("SELECT project_id FROM console_execution WHERE id = %s", [row.execution_id])
+        (project,) = cursor.fetchone()
+    return int(project)
+
+
+def _too_late() -> ServiceError:
+    return ServiceError(
+        ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+    )

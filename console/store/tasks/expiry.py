@@ -1,0 +1,51 @@
+"""Which tasks are late?  Those whose deadline the row still shows in the update that closes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+import engine
+from console import clock
+from console.statuses import TaskStatus
+from console.store.db.writer import write
+from console.store.state import inbox
+from console.store.tasks import jobs, timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# The deadline is in the condition: a heartbeat that came in a moment ago must win.
+_LATE = (
+    f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
+    " closed_ms = %s, timeout_due_ms = NULL,"
+    " heartbeat_due_ms = NULL, look_due_ms = NULL{which}"
+    f" WHERE execution_id = %s AND task = %s AND status <> '{TaskStatus.CLOSED}'"
+    " AND {column} <= %s"
+)
+_TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
+_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{timeouts.HEARTBEAT}'")
+
+
+def expire(late: Iterable[tuple[int, int]]) -> int:
+    """Time out those of the tasks (execution, task) that are late, in one transaction.
+
+    Return how many.
+    """
+    ordered = sorted(late)  # whoever locks the same rows beside us does so in the same order
+    return write(lambda: sum(_expire(*one) for one in ordered))
+
+
+def _expire(execution_id: int, task: int) -> bool:
+    """Close a task if it is late, and tell its execution (inside a transaction)."""
+    now_ms = clock.now_ms()
+    for sql in (_TIMEOUT, _HEARTBEAT):
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [now_ms, execution_id, task, now_ms])
+            closed = cursor.rowcount == 1
+        if closed:
+            jobs.tell_cancelled(execution_id, task)
+            inbox.post(execution_id, engine.TaskTimedOut(task, heartbeat=sql is _HEARTBEAT))
+            return True
+    return False

@@ -1,0 +1,80 @@
+"""What becomes of a call whose worker is gone, so that nobody knows its outcome?
+
+It is made again, with the same idempotency key - unless its state machine says that no call may be
+made twice (``stepyard:onWorkerLoss`` = fail): then its attempt has failed, and Retry decides.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import engine
+from console import clock
+from console.models import Execution, TaskRow
+from console.statuses import TaskStatus
+from console.store.db.writer import write
+from console.store.machines import machine_options
+from console.store.state import inbox
+from console.store.tasks import claim, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.db.models import QuerySet
+
+UNKNOWN = "outcome unknown: the worker was lost while the call was under way; it was not made again"
+_AT_ONCE = 100
+
+
+def recover_all() -> tuple[int, int]:
+    """Take up whatever any process had started.
+
+    Return how many tasks failed and how many are made again.
+    """
+    return _fail(claim.in_hand()), claim.release_called()
+
+
+def recover_from(alive: Sequence[str]) -> int:
+    """Take up what was started by processes other than these; return how many tasks."""
+    return _fail(claim.in_hand(alive)) + claim.release_lost(alive)
+
+
+def recover(execution_id: int, task: int) -> bool:
+    """Take up a task that was started here and lost; return whether it is made again."""
+    if _fail(claim.started_here().filter(execution_id=execution_id, task=task)):
+        return False
+    return claim.release(execution_id, task)
+
+
+def _fail(held: QuerySet[TaskRow]) -> int:
+    """End those of the tasks that must not be called twice; return how many."""
+    rows = list(held.values_list("execution_id", "task", "worker"))
+    never = _never_twice({execution for execution, _, _ in rows}) if rows else set()
+    lost = [one for one in rows if one[0] in never]
+    batches = [lost[start : start + _AT_ONCE] for start in range(0, len(lost), _AT_ONCE)]
+    return sum(write(partial(_fail_some, batch)) for batch in batches)
+
+
+def _fail_some(lost: Sequence[tuple[int, int, str]]) -> int:
+    return sum(_fail_one(*one) for one in lost)
+
+
+def _never_twice(executions: Iterable[int]) -> set[int]:
+    """Return those of the executions whose machine forbids that a call is made twice."""
+    rows = Execution.objects.filter(pk__in=set(executions))
+    machines = dict(rows.values_list("pk", "state_machine_arn"))
+    failing = machine_options.machines_with(
+        machine_options.ON_WORKER_LOSS, machine_options.FAIL, machines.values()
+    )
+    return {number for number, arn in machines.items() if machine_options.base_arn(arn) in failing}
+
+
+def _fail_one(execution_id: int, task: int, worker: str) -> bool:
+    """End a task that a worker lost, and tell its execution (inside a transaction)."""
+    there = TaskRow.objects.filter(execution_id=execution_id, task=task)
+    lost = there.filter(status=TaskStatus.STARTED, worker=worker).exists()
+    if not lost or not schedule.close(execution_id, task, clock.now_ms()):
+        return False
+    inbox.post(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))
+    return True

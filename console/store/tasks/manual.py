@@ -1,0 +1,93 @@
+"""How does a person end an open task, or keep it alive, in place of a worker?
+
+By the task's own number, so that no token travels through a page. An activity task that nobody
+has taken yet is taken first: its history then names who worked it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+import engine
+from console.errors import ErrorCode, ServiceError, ValidationException
+from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
+from console.store.db import audit, rows
+from console.store.db.writer import write
+from console.store.tasks import claim, complete
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.models import Execution
+
+
+def answerable(row: TaskRow) -> bool:
+    """Tell whether somebody outside may end a task: it is an activity's, or gave its token away."""
+    called_back = row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN
+    return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
+
+
+def find(execution: Execution, task: int) -> TaskRow | None:
+    """Return a task of an execution, open or closed."""
+    return rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution.pk, task])
+
+
+def succeed(execution: Execution, task: int, output: str, actor: audit.Actor) -> None:
+    """End a task with its output. Raises InvalidOutput, TaskTimedOut, ValidationException."""
+
+    def end(token: str) -> None:
+        complete.succeed(token, output)
+
+    _answer(execution, task, "SendTaskSuccess", actor, end)
+
+
+def fail(execution: Execution, task: int, error: str, cause: str, actor: audit.Actor) -> None:
+    """End a task with an error. Raises TaskTimedOut, ValidationException."""
+    for name, value, most in (("error", error, 256), ("cause", cause, 32_768)):
+        if len(value) > most:
+            raise ValidationException(f"{name}: got {len(value)} characters, wanted at most {most}")
+
+    def end(token: str) -> None:
+        complete.fail(token, error or None, cause or None)
+
+    _answer(execution, task, "SendTaskFailure", actor, end)
+
+
+def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
+    """Start a task's heartbeat clock anew; an activity task that nobody has is taken."""
+    _answer(execution, task, "SendTaskHeartbeat", actor, complete.heartbeat)
+
+
+def reveal(execution: Execution, task: int, actor: audit.Actor) -> str:
+    """Return the token of an open task; that it was shown is recorded."""
+    shown: list[str] = []
+    _answer(execution, task, "RevealTaskToken", actor, shown.append, take=False)
+    return shown[-1]
+
+
+def _answer(
+    execution: Execution,
+    task: int,
+    action: str,
+    actor: audit.Actor,
+    act: Callable[[str], None],
+    *,
+    take: bool = True,
+) -> None:
+    """Do something with the token of an open task, and record who did so, in one transaction."""
+
+    def record() -> None:
+        row = find(execution, task)
+        if row is None or not answerable(row):
+            raise ServiceError(
+                ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+            )
+        if take and row.kind == TaskKind.ACTIVITY:
+            claim.claim_by_hand(execution.pk, task, actor.name)
+        act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))
+        audit.record(execution.project, actor, action, execution.arn, f"{row.state}, task {task}")
+
+    write(record)

@@ -1,0 +1,139 @@
+"""Which processes are at work, and who takes over from one that is gone?
+
+A lease is a row with a moment. Who renews it in time is alive; what the others had in hand is
+offered again. A process that was stopped longer than that finds its lease lost and takes a new one;
+what it still does under the old name is refused where it matters: by the version of a run, by the
+row of a task.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db.models import F, Model, QuerySet
+from django.db.models.functions import Mod
+
+from console import clock
+from console.models import Worker
+from console.store.db.writer import write
+from console.store.tasks import lost_calls
+
+M = TypeVar("M", bound=Model)
+VERSION = "0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of the sweeping is this worker's: executions whose number gives ``rank``."""
+
+    rank: int = 0
+    of: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Tell whether this worker does what one does for all."""
+        return self.rank == 0
+
+    def part(self, rows: QuerySet[M], column: str = "execution_id") -> QuerySet[M]:
+        """Return the rows of this worker's part."""
+        if self.of == 1:
+            return rows
+        mine: QuerySet[Any] = rows.annotate(share=Mod(F(column), self.of))
+        return mine.filter(share=self.rank)
+
+    def has(self, number: int) -> bool:
+        """Tell whether something with a number is in this worker's part."""
+        return number % self.of == self.rank
+
+
+def register() -> str:
+    """Take a lease and return the name it is in."""
+    now_ms = clock.now_ms()
+    row = Worker(
+        name=uuid.uuid4().hex[:16],
+        host=host(),
+        pid=os.getpid(),
+        version=VERSION,
+        started_ms=now_ms,
+        lease_until_ms=now_ms + _ttl_ms(),
+    )
+    write(lambda: row.save(force_insert=True))
+    return row.name
+
+
+def renew(name: str, steps: int = 0, fenced: int = 0) -> bool:
+    """Renew a lease that has not ended, and note the work done since; return whether it stands."""
+
+    def store() -> bool:
+        now_ms = clock.now_ms()
+        found = Worker.objects.filter(name=name, lease_until_ms__gt=now_ms)
+        changes = {"steps": F("steps") + steps, "fenced": F("fenced") + fenced}
+        return found.update(lease_until_ms=now_ms + _ttl_ms(), **changes) == 1
+
+    return write(store)
+
+
+def team_share(name: str) -> tuple[Share, list[str]]:
+    """Return the part of a worker among those alive, and the names of those that are not."""
+    now_ms, here = clock.now_ms(), host()
+    living: list[str] = []
+    dead: list[str] = []
+    for row in Worker.objects.order_by("name"):
+        gone = row.lease_until_ms <= now_ms or (row.host == here and not runs(row.pid))
+        (dead if gone else living).append(row.name)
+    part = Share(living.index(name), len(living)) if name in living else Share()
+    return part, dead
+
+
+def alive() -> list[str]:
+    """Return the names whose leases stand."""
+    now_ms = clock.now_ms()
+    found = Worker.objects.filter(lease_until_ms__gt=now_ms)
+    return list(found.values_list("name", flat=True))
+
+
+def deregister(name: str) -> int:
+    """Give a lease back and offer what it holds to the others; return how many tasks."""
+
+    def store() -> int:
+        Worker.objects.filter(name=name).delete()
+        return lost_calls.recover_from(alive())
+
+    return write(store)
+
+
+def remove_dead(dead: list[str]) -> int:
+    """Remove the leases of the dead and offer what nobody alive holds; return how many tasks."""
+
+    def store() -> int:
+        Worker.objects.filter(name__in=dead).delete()
+        return lost_calls.recover_from(alive())
+
+    return write(store)
+
+
+def _ttl_ms() -> int:
+    return int(settings.STEPYARD_LEASE_S * 1000)
+
+
+def host() -> str:
+    """Return this machine or container: where the numbers of processes mean the same."""
+    space = Path("/proc/self/ns/pid")
+    return f"{socket.gethostname()[:90]}/{space.stat().st_ino if space.exists() else 0}"
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process of this machine is still there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

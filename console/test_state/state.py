@@ -1,0 +1,206 @@
+"""What is the answer to TestState: one state with one input, tried without an execution?"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections
+
+import engine
+from console import access, arns, clock, integrations
+from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
+from console.integrations import Exchange, Failed, Outcome, Task, parameters
+from console.samples import is_sample
+from console.test_state import mocks
+
+if TYPE_CHECKING:
+    from console.access import Principal
+
+MOST_S = 300
+"""AWS: a test of a state takes five minutes at most."""
+_MOCKABLE = ("Task", "Map", "Parallel")
+_NEEDS_MOCK = (
+    "TestState API does not support Map or Parallel states. Supported state types include: "
+    "[Task, Wait, Pass, Succeed, Fail, Choice]"
+)
+
+
+_WAITS = (
+    "TestState API does not support Activity tasks, or the .sync and .waitForTaskToken service "
+    "integration patterns, unless a mock is specified"
+)
+
+
+def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to TestState; raise a ``ServiceError``. ``params``: as the API has them."""
+    if params.get("revealSecrets"):
+        _check_right(principal, "RevealSecrets")
+    if params.get("roleArn"):
+        arns.check_role(params["roleArn"])
+    machine, name = _parse(params)
+    state = machine.block.states[name]
+    mock = mocks.checked(params, state)
+    if mock is None and type(state).__name__ in _MOCKABLE:
+        # it calls what the definition in the request names: as much as to make a machine and run it
+        _check_right(principal, "TestUnmockedTask")
+    _check(params, state, mock)
+    exchange = Exchange(reveal=bool(params.get("revealSecrets")))
+    about = _about(principal, region, params, state)
+    trial = _tried(principal, params, machine, name, about, mock, exchange)
+    level = params.get("inspectionLevel") or "INFO"
+    seen = exchange.told() if level == "TRACE" else {}
+    told = {
+        "status": trial.status,
+        "output": exchange.hidden(trial.output),
+        "error": exchange.hidden(trial.error),
+        "cause": exchange.hidden(trial.cause),
+        "nextState": trial.next_state,
+        "inspectionData": None if level == "INFO" else exchange.hidden(trial.stages | seen),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _tried(  # the arguments are what a trial is about
+    principal: Principal,
+    params: dict[str, Any],
+    machine: engine.Machine,
+    name: str,
+    about: dict[str, Any],
+    mock: engine.Mock | None,
+    exchange: Exchange,
+) -> engine.Trial:
+    configuration = params.get("stateConfiguration") or {}
+    try:
+        return engine.try_state(
+            machine,
+            name,
+            _input(params),
+            engine.Moment(
+                clock.now_ms(),
+                secrets.randbits(63),
+                unusable=None if mock else parameters.unusable,
+            ),
+            about=about,
+            mock=mock,
+            retries=configuration.get("retrierRetryCount") or 0,
+            variables=params.get("variables") or "",
+            call=partial(
+                _call, principal.project.name, exchange, is_sample(params.get("roleArn") or "")
+            ),
+        )
+    except engine.TrialError as error:
+        raise ValidationException(exchange.hidden(str(error))) from None
+
+
+def _check_right(principal: Principal, action: str) -> None:
+    """Raise AccessDeniedException unless the caller may do this."""
+    try:
+        access.authorize(principal, action)
+    except access.Denied as error:
+        raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
+
+
+def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
+    try:
+        return engine.parse_state(params["definition"], params.get("stateName"))
+    except KeyError:
+        raise ValidationException("State not found in definition") from None
+    except engine.DefinitionError as error:
+        problems = ", ".join(str(one) for one in error.diagnostics)
+        msg = f"Invalid State Machine Definition: '{problems}'"
+        raise InvalidDefinition(msg, tuple(error.diagnostics)) from None
+
+
+def _check(params: dict[str, Any], state: Any, mock: engine.Mock | None) -> None:
+    kind = type(state).__name__
+    if mock is not None and kind not in _MOCKABLE:
+        msg = f"State type '{kind}' is not supported when a mock is specified"
+        raise ValidationException(msg)
+    configuration = params.get("stateConfiguration") or {}
+    if mock is None and configuration.get("mapIterationFailureCount") is not None:
+        raise ValidationException(
+            "TestState does not support MapIterationFailureCount when a mock is not specified."
+        )
+    if mock is None and kind in ("Map", "Parallel"):
+        raise InvalidDefinition(_NEEDS_MOCK)
+    if mock is None and kind == "Task" and not params.get("roleArn"):
+        raise ValidationException("RoleArn must be specified when testing a Task state")
+    if mock is None and kind == "Task" and (state.resource.pattern or _is_activity(state)):
+        raise InvalidDefinition(_WAITS)
+
+
+def _is_activity(state: Any) -> bool:
+    return bool(state.resource.kind == "activity")
+
+
+def _input(params: dict[str, Any]) -> str:
+    text = params.get("input") or "{}"
+    try:
+        engine.loads(text)
+    except engine.JsonTextError as error:
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
+    return text
+
+
+def _about(principal: Principal, region: str, params: dict[str, Any], state: Any) -> dict[str, Any]:
+    """Return what the state may know of its execution: made up, or the given context."""
+    account = f"{region}:{principal.project.account_id}"
+    about: dict[str, Any] = {
+        "execution_arn": f"arn:aws:states:{account}:express:TestState:TestState",
+        "execution_name": "TestState",
+        "redrive_count_known": False,
+        "state_machine_arn": f"arn:aws:states:{account}:stateMachine:TestState",
+        "state_machine_name": "TestState",
+        "role_arn": params.get("roleArn") or "",
+        "input": _input(params),
+        "start_ms": clock.now_ms(),
+    }
+    if params.get("context"):
+        about["context"] = mocks.context(params["context"], state)
+    return about
+
+
+def _call(
+    project: str, exchange: Exchange, sample: bool, command: engine.RunTask
+) -> engine.Message:
+    """Call what the Task names and return its outcome, or that it took too long."""
+    limit = min(command.timeout_seconds or MOST_S, MOST_S)
+    task = Task(
+        kind=command.kind,
+        resource=command.resource,
+        service=command.service,
+        action=command.action,
+        input=command.input,
+        idempotency_key=secrets.token_hex(16),
+        execution_arn="",
+        token="",
+        timeout_s=limit,
+        project=project,
+        sample=sample,
+    )
+    future: Future[Outcome] = Future()
+    work = partial(_work, future, task, exchange)
+    threading.Thread(target=work, name="test-state", daemon=True).start()
+    try:
+        outcome = future.result(limit)
+    except TimeoutError:  # the call is left alone: nobody waits for it any more
+        return engine.TaskTimedOut(command.task)
+    if isinstance(outcome, Failed):
+        return engine.TaskFailed(command.task, outcome.error, outcome.cause)
+    return engine.TaskSucceeded(command.task, outcome.output)
+
+
+def _work(future: Future[Outcome], task: Task, exchange: Exchange) -> None:
+    """Call on a thread of its own, for a function of this process cannot be interrupted."""
+    try:
+        future.set_result(integrations.tried(task, exchange))
+    except BaseException as error:  # noqa: BLE001 - it goes to the one who waits
+        future.set_exception(error)
+    finally:
+        connections.close_all()

@@ -1,5 +1,0 @@
-"""What does one state do with one input?  The API's TestState, for the API and for the pages."""
-
-from console.trials.state import try_state
-
-__all__ = ["try_state"]

@@ -1,0 +1,164 @@
+"""How is one action done to many executions: a dry run, then a job one can watch?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from console.models import BulkItem, BulkJob
+from console.store.executions import bulk as store
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.search import scan
+from console.web.search.filters import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+
+    from console.web.core.scope import Scope
+
+SHOWN = 200
+_PAGE = 100
+_JOBS = 50
+WORDS = {
+    "stop": ("Stop", "stopped", "They are aborted; nothing they have begun is undone."),
+    "redrive": (
+        "Redrive",
+        "redriven",
+        "Each goes on under its own ARN from what did not succeed, with its own definition.",
+    ),
+    "start": (
+        "Start again",
+        "started again",
+        "Each gets a new execution with the same input and its state machine as it is now.",
+    ),
+}
+RESULTS = {
+    "waiting": ("idle", "Waiting"),
+    "acting": ("running", "Under way"),
+    "done": ("succeeded", "Done"),
+    "refused": ("failed", "Refused"),
+}
+
+
+@require_http_methods(["GET", "POST"])
+def bulk(request: HttpRequest) -> HttpResponse:
+    """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
+    here = scope_of(request)
+    action = (request.POST if request.method == "POST" else request.GET).get("action", "")
+    if request.method == "GET" and not action:
+        jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
+        return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
+    if action not in store.ACTIONS:
+        raise Http404(f"There is no bulk action “{action}”.")
+    require(here, store.ACTIONS[action])
+    if request.method == "GET":
+        return _dry_run(request, here, action)
+    planned = store.plan(here.project, action, numbers(request.POST.get("numbers", "")))
+    if not planned.chosen:
+        messages.error(request, "Nothing was chosen.")
+        return redirect("executions")
+    job = store.begin(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
+    return redirect("bulk-job", job.pk)
+
+
+def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
+    wanted = scan.named(here, None, Wanted.of(request.GET))
+    marked = [int(one) for one in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", one)]
+    more = False
+    if request.GET.get("all"):
+        if wanted.problems:
+            raise Http404(" ".join(wanted.problems.values()))
+        keys, more = scan.every(here, None, wanted, store.MOST)
+        marked = [number for _, number in keys]
+    planned = store.plan(here.project, action, marked)
+    verb, done, meaning = WORDS[action]
+    context = {
+        "here": "executions",
+        "plan": planned,
+        "verb": verb,
+        "done": done,
+        "meaning": meaning,
+        "more": more,
+        "most": store.MOST,
+        "shown": SHOWN,
+        "eligible": planned.eligible,
+        "excluded": planned.excluded,
+        "me": here.principal.user.get_username(),
+        "numbers": ranges([one.pk for one in planned.chosen]),
+        "asked": wanted.address if request.GET.get("all") else "",
+        "back": f"{reverse('executions')}?{wanted.address}",
+    }
+    return render(request, "bulk/dry_run.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def job(request: HttpRequest, number: int) -> HttpResponse:
+    """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
+    here = scope_of(request)
+    one = BulkJob.objects.filter(project=here.project, pk=number).first()
+    if one is None:
+        raise Http404(f"There is no bulk job {number}.")
+    if request.method == "POST":
+        require(here, store.ACTIONS[one.action])
+        store.switch(one, on=request.POST.get("act") == "resume", actor=actor(here))
+        return redirect(request.get_full_path())
+    context = _progress(one, request.GET.get("result", ""), request.GET.get("after", ""))
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    context["may_switch"] = here.may(store.ACTIONS[one.action])
+    return render(request, "bulk/job.html", context)
+
+
+def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
+    counts = store.counts(one)
+    found = BulkItem.objects.filter(job=one).order_by("position")
+    if result in RESULTS:
+        found = found.filter(status=result)
+    if re.fullmatch(r"\d{1,6}", after):
+        found = found.filter(position__gt=int(after))
+    items = list(found[: _PAGE + 1])
+    over = counts.get("done", 0) + counts.get("refused", 0)
+    verb, done, _ = WORDS[one.action]
+    return {
+        "here": "executions",
+        "job": one,
+        "verb": verb,
+        "done_word": done,
+        "over": over,
+        "results": [(key, *RESULTS[key], counts.get(key, 0)) for key in RESULTS],
+        "result": result if result in RESULTS else "",
+        "items": [(item, *RESULTS[item.status]) for item in items[:_PAGE]],
+        "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
+        "seen": f"{one.status}-{over}-{counts.get('acting', 0)}",
+    }
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def ranges(chosen: Sequence[int]) -> str:
+    """Write numbers short: ``1-5,9``; a form carries the very executions that its page showed."""
+    parts: list[list[int]] = []
+    for number in sorted(chosen):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def numbers(text: str) -> list[int]:
+    """Read what ``ranges`` wrote, at most as many as one job takes."""
+    found: list[int] = []
+    for first, last in re.findall(r"(\d{1,15})(?:-(\d{1,15}))?", text):
+        room = store.MOST - len(found)
+        found += range(int(first), min(int(last or first), int(first) + room - 1) + 1)
+    return found

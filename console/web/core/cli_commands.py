@@ -1,0 +1,63 @@
+"""Which commands of the AWS CLI do what a page does?"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.masking.mask import MASK
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from console.models import Execution, StateMachine
+    from console.web.core.scope import Scope
+
+_LONGEST = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to copy, and what it does."""
+
+    label: str
+    text: str
+
+
+def of_machine(request: HttpRequest, here: Scope, one: StateMachine, input: str) -> list[Command]:  # noqa: A002 - AWS's word
+    """Return the commands of a machine. ``input``: what the start form would suggest."""
+    arn = {"state-machine-arn": one.arn}
+    return [
+        Command("Start an execution", _aws(request, here, "start-execution", arn, input=input)),
+        Command("Describe it", _aws(request, here, "describe-state-machine", arn)),
+        Command("List its executions", _aws(request, here, "list-executions", arn)),
+    ]
+
+
+def of_execution(request: HttpRequest, here: Scope, one: Execution) -> list[Command]:
+    """Return the commands of an execution; the first one starts the same again."""
+    machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
+    # one argument of a command has no room for all that an input may be, nor for what is masked
+    whole = len(one.input) <= _LONGEST and MASK not in one.input
+    text = one.input if whole else "file://input.json"
+    again = _aws(request, here, "start-execution", machine, input=text)
+    return [
+        *([] if one.map_run_id else [Command("Start the same again", again)]),
+        Command("Describe it", _aws(request, here, "describe-execution", arn)),
+        Command("Read its history", _aws(request, here, "get-execution-history", arn)),
+    ]
+
+
+def _aws(
+    request: HttpRequest,
+    here: Scope,
+    action: str,
+    named: dict[str, str],
+    **more: str,
+) -> str:
+    address = request.build_absolute_uri("/").rstrip("/")
+    parts = ["aws", "--endpoint-url", address, "--region", here.region, "stepfunctions", action]
+    for name, value in {**named, **more}.items():
+        parts += [f"--{name}", value]
+    return shlex.join(parts)

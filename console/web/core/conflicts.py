@@ -1,0 +1,53 @@
+"""Tell who saved something else meanwhile, for forms whose whole text two people may change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.models import EventRule, Project
+from console.store.db import audit
+from console.store.events import rules
+from console.store.people import masks
+
+if TYPE_CHECKING:
+    from console.models import AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What somebody else saved. ``revision``: what *Save mine over theirs* may replace.
+
+    ``saved_by``: "" and ``saved_ms``: None if nobody knows; ``theirs``: label and text of fields.
+    """
+
+    revision: str
+    saved_by: str
+    saved_ms: int | None
+    theirs: tuple[tuple[str, str], ...]
+
+
+def of_paths(project: Project) -> Conflict:
+    """Return the masked paths that somebody else saved."""
+    now = Project.objects.get(pk=project.pk).masked
+    found = audit.latest(project, project.name, "PutMaskedPaths")
+    return _conflict(masks.revision_of(now), found, (("Their paths", now),))
+
+
+def of_rule(rule: EventRule) -> Conflict:
+    """Return what somebody else saved of a rule."""
+    now = EventRule.objects.get(pk=rule.pk)
+    found = audit.latest(now.project, now.arn, "events:PutRule")
+    fields = (
+        ("Their event pattern", now.pattern),
+        ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),
+        ("Their description", now.description),
+    )
+    return _conflict(rules.revision_of(now), found, tuple(one for one in fields if one[1]))
+
+
+def _conflict(
+    revision: str, found: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
+) -> Conflict:
+    by, at_ms = (found.actor, found.at_ms) if found else ("", None)
+    return Conflict(revision, by, at_ms, theirs)

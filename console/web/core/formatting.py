@@ -1,0 +1,98 @@
+"""How are statuses, times and sizes written on a page?
+
+A status is always three things: a colour (CSS class), a sign (icon) and a word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``tone`` is the CSS class and the name of the sign; ``word`` is what is written."""
+
+    tone: str
+    word: str
+
+
+EXECUTION = {
+    "RUNNING": Status("running", "Running"),
+    "SUCCEEDED": Status("succeeded", "Succeeded"),
+    "FAILED": Status("failed", "Failed"),
+    "TIMED_OUT": Status("failed", "Timed out"),
+    "ABORTED": Status("aborted", "Aborted"),
+    "PENDING_REDRIVE": Status("running", "Pending redrive"),
+    "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
+}
+_UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
+LISTED = {key: one for key, one in EXECUTION.items() if key not in _UNLISTED}
+STEP = {
+    "": Status("idle", "Not entered"),
+    "running": Status("running", "In progress"),
+    "succeeded": Status("succeeded", "Succeeded"),
+    "caught": Status("caught", "Caught error"),
+    "failed": Status("failed", "Failed"),
+    "aborted": Status("aborted", "Aborted"),
+}
+LEGEND = tuple(STEP.values())
+APART = Status("idle", "In child executions")
+"""Of a state inside a distributed Map that has been entered."""
+
+
+def duration(milliseconds: int) -> str:
+    """Write a span of time with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""
+    span = max(milliseconds, 0)
+    if span < SECOND:
+        return f"{span} ms"
+    if span < MINUTE:
+        return f"{span / SECOND:.1f} s" if span < 10 * SECOND else f"{span // SECOND} s"
+    for unit, name, small, small_name in (
+        (DAY, "d", HOUR, "h"),
+        (HOUR, "h", MINUTE, "min"),
+        (MINUTE, "min", SECOND, "s"),
+    ):
+        if span >= unit:
+            return f"{span // unit} {name} {span % unit // small:02d} {small_name}"
+    raise AssertionError(span)
+
+
+def roughly(milliseconds: int) -> str:
+    """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
+    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
+        count = round(milliseconds / unit)
+        if count and abs(count * unit - milliseconds) <= milliseconds / 10:
+            return f"{count} {name}"
+    return f"{max(milliseconds, 0)} ms"
+
+
+def iso_text(milliseconds: int) -> str:
+    """Return RFC 3339 in UTC with milliseconds, for the ``datetime`` attribute."""
+    moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % SECOND:03d}Z"
+
+
+def clock(milliseconds: int, *, precise: bool = False) -> str:
+    """Return a moment in UTC as a page writes it; ``precise`` with milliseconds."""
+    moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
+    rest = f".{milliseconds % SECOND:03d}" if precise else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{rest}"
+
+
+def size(count: int) -> str:
+    """Write a number of bytes."""
+    return f"{count} B" if count < KIB else f"{count / KIB:.1f} KiB"
+
+
+def visible(text: str) -> str:
+    """Make control characters visible (their Unicode pictures), so that nothing hides in a name."""
+    return text.translate(_PICTURES)
+
+
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)} | {
+    0x7F: "\u2421"
+}

@@ -1,0 +1,32 @@
+"""May requests be sent here?  For whoever watches over the processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from console.store.db import health
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+
+@login_not_required
+@never_cache
+@require_safe
+def alive(_request: HttpRequest) -> HttpResponse:
+    """Answer ``/healthz``: this process answers; it looks at nothing else."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+@never_cache
+@require_safe
+def ready(_request: HttpRequest) -> HttpResponse:
+    """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
+    found = health.look()
+    return JsonResponse(found.facts(), status=200 if found.ready else 503)

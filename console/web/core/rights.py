@@ -1,0 +1,187 @@
+"""Which right does a request for a page take?
+
+``PAGES`` names for every address and method the actions of ``console.access`` that it takes. A page
+that is not here is refused for everybody, so that a forgotten one fails instead of standing open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseNotAllowed
+from django.utils.deprecation import MiddlewareMixin
+
+from console.web.core.scope import Refused, scope_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+log = structlog.get_logger(__name__)
+
+ANYBODY = "anybody"
+"""No session is needed: the view has a rule of its own, or shows nothing of a project."""
+SIGNED_IN = "signed in"
+"""A person is needed, but no project."""
+VIEW = "ViewPages"
+
+_EDIT = "UpdateStateMachine"
+_RULE = "events:PutRule"
+_START = "StartExecution"
+_ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
+_BULK = (_START, "StopExecution", "RedriveExecution")
+
+PAGES: dict[str, dict[str, tuple[str, ...]]] = {
+    # -- whoever asks
+    "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
+    "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
+    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # who knows the token
+    "start-link": {"POST": (ANYBODY,)},  # who knows the secret
+    "shared": {"GET": (ANYBODY,)},  # who knows the token
+    "prometheus": {"GET": (ANYBODY,)},  # this machine, or who knows the token
+    "healthz": {"GET": (ANYBODY,)},
+    "readyz": {"GET": (ANYBODY,)},
+    # -- whoever is signed in
+    "logout": {"POST": (SIGNED_IN,)},
+    "password": {"GET": (VIEW,), "POST": (VIEW,)},
+    "preferences": {"POST": (SIGNED_IN,)},
+    # -- reading
+    **{
+        name: {"GET": (VIEW,)}
+        for name in (
+            "arn",
+            "audit",
+            "behind",
+            "charts",
+            "charts-csv",
+            "charts-delta",
+            "compare",
+            "definition",
+            "delta",
+            "diff",
+            "download",
+            "event",
+            "event-payload",
+            "events",
+            "events-csv",
+            "events-json",
+            "execution",
+            "execution-export",
+            "execution-scenario",
+            "execution-svg",
+            "executions",
+            "executions-news",
+            "failures",
+            "grid",
+            "insights",
+            "machine",
+            "machine-logs",
+            "machine-mermaid",
+            "machine-metrics",
+            "machine-news",
+            "machine-svg",
+            "machines",
+            "map-run-delta",
+            "moment",
+            "outline",
+            "overview",
+            "payload",
+            "pulse",
+            "step",
+            "targets",
+            "tasks",
+            "view-count",
+        )
+    },
+    # -- executions and their tasks
+    "start": {"GET": (_START,), "POST": (_START,)},
+    "replay": {"GET": (_START,), "POST": (_START,)},
+    "stop": {"GET": ("StopExecution",), "POST": ("StopExecution",)},
+    "redrive": {"GET": ("RedriveExecution",), "POST": ("RedriveExecution",)},
+    "reveal": {"POST": ("RevealPayloads",)},
+    "remark": {"POST": ("PutNote",)},
+    "share": {"GET": ("SharePicture",), "POST": ("SharePicture",)},
+    "task": {"GET": (VIEW,), "POST": _ANSWERS},
+    "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
+    "bulk": {"GET": (VIEW,), "POST": _BULK},
+    "bulk-job": {"GET": (VIEW,), "POST": _BULK},
+    "import": {"GET": (VIEW,), "POST": ("ImportExecution",)},
+    "import-forget": {"POST": ("ImportExecution",)},
+    "views": {"POST": ("PutView", "DeleteView")},
+    # -- machines and activities
+    "new": {"GET": ("CreateStateMachine",), "POST": ("CreateStateMachine",)},
+    "check": {"POST": (_EDIT,)},
+    "edit": {"GET": (_EDIT,), "POST": (_EDIT,)},
+    "delete": {"GET": ("DeleteStateMachine",), "POST": ("DeleteStateMachine",)},
+    "test": {"GET": ("TestState",), "POST": ("TestState",)},
+    "machine-settings": {"GET": (VIEW,), "POST": (_EDIT, "TagResource", "UntagResource")},
+    "calls": {"GET": (VIEW,), "POST": ("TagResource",)},
+    "versions": {
+        "GET": (VIEW,),
+        "POST": (
+            "PublishStateMachineVersion",
+            "DeleteStateMachineVersion",
+            "CreateStateMachineAlias",
+            "UpdateStateMachineAlias",
+            "DeleteStateMachineAlias",
+        ),
+    },
+    "triggers": {"GET": (VIEW,), "POST": ("CreateStartLink",)},
+    "start-link-revoke": {"POST": ("RevokeStartLink",)},
+    "activities": {"GET": (VIEW,), "POST": ("CreateActivity",)},
+    "activity": {"GET": (VIEW,), "POST": ("DeleteActivity", "TagResource")},
+    # -- event rules
+    "notifications": {"GET": (VIEW,), "POST": (_RULE,)},
+    "send-again": {"POST": ("events:SendAgain",)},
+    "schedules": {"GET": (VIEW,), "POST": (_RULE,)},
+    "rule": {"GET": (VIEW,), "POST": (_RULE,)},
+    "rule-switch": {"POST": ("events:EnableRule", "events:DisableRule")},
+    "rule-delete": {"GET": ("events:DeleteRule",), "POST": ("events:DeleteRule",)},
+    "target-add": {"POST": ("events:PutTargets",)},
+    "target-remove": {"POST": ("events:RemoveTargets",)},
+    # -- the project and its people
+    "team": {"GET": (VIEW,), "POST": ("PutMember",)},
+    "team-remove": {"POST": ("RemoveMember",)},
+    "invite": {"GET": ("CreateInvitation",), "POST": ("CreateInvitation",)},
+    "invitation-revoke": {"POST": ("RevokeInvitation",)},
+    "keys": {"GET": (VIEW,), "POST": ("CreateAccessKey",)},
+    "key": {"POST": ("UpdateAccessKey",)},
+    "project-settings": {"GET": (VIEW,), "POST": ("PutMaskedPaths",)},
+    "columns": {"POST": ("PutColumns",)},
+}
+"""Name of the address -> method -> actions of which the reader needs one.
+
+Where there are several, the form says which is meant, and the view requires that one.
+"""
+
+
+class RightsMiddleware(MiddlewareMixin):
+    """Refuse every request that the table does not allow, before its view runs."""
+
+    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
+        """Return None where the view may run; raise ``PermissionDenied`` where it may not."""
+        match = request.resolver_match
+        name = (match.url_name or "") if match else ""
+        methods = PAGES.get(name)
+        if methods is None:
+            log.error("a page is in no table of rights", path=request.path)
+            raise PermissionDenied("This page is in no table of rights.")
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        if method not in methods:
+            return HttpResponseNotAllowed(sorted(methods))
+        _check(request, methods[method], name)
+        return None
+
+
+def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
+    if ANYBODY in actions:
+        return
+    if not request.user.is_authenticated:  # a view that asks for no login, but is not ANYBODY's
+        raise PermissionDenied("Sign in first.")
+    if SIGNED_IN in actions:
+        return
+    here = scope_of(request)
+    if not any(here.may(action) for action in actions):
+        # which of several the form asked for, its view would know, which does not run
+        raise Refused(here, actions[0] if len(actions) == 1 else f"any act of the page {page}")

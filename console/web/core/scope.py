@@ -1,0 +1,243 @@
+"""What does every page know, and what may its reader do?
+
+A ``Yard`` is the reader's project in one region. Views get theirs with ``yard(request)`` and answer
+with ``render``, which adds what the base template needs and forbids caches to keep payloads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django import shortcuts
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from structlog.contextvars import bind_contextvars
+
+from console import access, clock, logging_setup
+from console.masking import masked_execution
+from console.models import Execution, Project, StateMachine
+from console.store.db import audit
+from console.web.core import columns, formatting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose machines a page shows, and where.
+
+    ``revealed``: by number, until when the reader sees what is hidden of an execution.
+    """
+
+    principal: access.Principal
+    region: str
+    revealed: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def project(self) -> Project:
+        """Return the reader's project."""
+        return self.principal.project
+
+    @property
+    def elsewhere(self) -> bool:
+        """Tell whether the region is not the usual one, so that links must name it."""
+        return self.region != settings.STEPYARD_REGION
+
+    def arn(self, kind: str, *names: str) -> str:
+        """Return the ARN of a ``stateMachine`` or ``execution`` of this yard."""
+        place = f"arn:aws:states:{self.region}:{self.project.account_id}"
+        return ":".join((place, kind, *names))
+
+    def may(self, action: str) -> bool:
+        """Tell whether the reader may do this (an action of the API, as ``StopExecution``)."""
+        try:
+            access.authorize(self.principal, action)
+        except access.Denied:
+            return False
+        return True
+
+    def machine(self, name: str) -> StateMachine:
+        """Return a machine; raise ``Http404`` with words that help."""
+        machine = (
+            StateMachine.objects.select_related("definition")
+            .filter(arn=self.arn("stateMachine", name.partition("~")[0]), project=self.project)
+            .first()
+        )
+        if machine is None:
+            raise Http404(f"There is no state machine “{name}” in {self.region}.")
+        return machine
+
+    def execution(self, machine: str, name: str) -> Execution:
+        """Return an execution, also of a deleted machine or an imported one; raise ``Http404``."""
+        imported = re.fullmatch(r".*~import-(\d{1,15})", machine, re.ASCII | re.DOTALL)
+        if imported is not None:
+            return self._imported(int(imported[1]), name)
+        beside = ("definition", "state_machine", "runrow", "remark", "map_run")
+        rows = Execution.objects.select_related(*beside).filter(project=self.project)
+        machine = machine.replace("~", "/")
+        execution = rows.filter(arn=self.arn("execution", machine, name)).first()
+        if execution is None:  # of an Express machine, where the last of a name is shown
+            express = rows.filter(state_machine_arn=self.arn("stateMachine", machine), name=name)
+            execution = express.order_by("-pk").first()
+        if execution is None:
+            raise Http404(f"“{machine}” has no execution “{name}” in {self.region}.")
+        bind_contextvars(execution=execution.arn)
+        return self.shown(execution)
+
+    def shown(self, execution: Execution) -> Execution:
+        """Return an execution of this project as the reader may see it."""
+        execution.project = self.project
+        return masked_execution.shown(execution, until_ms=self.revealed.get(execution.pk))
+
+    def own_execution(self, machine: str, name: str) -> Execution:
+        """Return an execution that may be changed: an imported one may not, that is a 403."""
+        execution = self.execution(machine, name)
+        if execution.imported_ms is not None:
+            raise PermissionDenied("An imported execution is only looked at.")
+        return execution
+
+    def _imported(self, number: int, name: str) -> Execution:
+        rows = Execution.imports.select_related("definition", "remark")
+        execution = rows.filter(project=self.project, pk=number, name=name).first()
+        if execution is None:
+            raise Http404(f"There is no imported execution “{name}”.")
+        return self.shown(execution)
+
+
+def scope_of(request: HttpRequest) -> Scope:
+    """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
+    known: Scope | None = getattr(request, "yard", None)
+    if known is None:
+        asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
+        region = asked[0] if asked else settings.STEPYARD_REGION
+        known = Scope(access.principal_of(request), region)
+        if known.may("RevealPayloads"):
+            known = replace(known, revealed=_revealed(request))
+        request.yard = known  # type: ignore[attr-defined]
+    return known
+
+
+REVEALED = "revealed"
+"""Key of the session: execution's number -> until when its reader sees what is hidden of it."""
+
+
+def _revealed(request: HttpRequest) -> dict[int, int]:
+    now = clock.now_ms()
+    told: dict[str, int] = request.session.get(REVEALED, {})
+    return {int(number): until for number, until in told.items() if until > now}
+
+
+class Refused(PermissionDenied):
+    """The reader's role does not allow an action."""
+
+    def __init__(self, here: Scope, action: str) -> None:
+        super().__init__(f"Your role does not allow {action}.")
+        self.here = here
+        self.action = action
+
+
+def require(here: Scope, action: str) -> None:
+    """Refuse with 403 what the reader's role does not allow."""
+    if not here.may(action):
+        raise Refused(here, action)
+
+
+def render(
+    request: HttpRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    """Render a page or fragment for this reader."""
+    response = shortcuts.render(
+        request, template, {**_common(request), **(context or {})}, status=status
+    )
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _common(request: HttpRequest) -> dict[str, Any]:
+    theme = request.COOKIES.get("theme", "")
+    common: dict[str, Any] = {
+        "theme": theme if theme in ("light", "dark") else "",
+        "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
+        "now_ms": clock.now_ms(),
+        "version": _version(),
+        "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
+        "statuses": formatting.LISTED,
+        "fine": formatting.Status("succeeded", "Fine"),
+    }
+    here = _reader(request)
+    if here is not None:
+        common |= {
+            "region": here.region,
+            "account": here.project.account_id,
+            "default_region": settings.STEPYARD_REGION,
+            "rq": f"?region={here.region}" if here.elsewhere else "",
+            "ra": f"&region={here.region}" if here.elsewhere else "",
+            "masks": bool(here.project.masked),
+            "columns": columns.chosen(here.principal.columns),
+            "may": {
+                "start": here.may("StartExecution"),
+                "stop": here.may("StopExecution"),
+                "test": here.may("TestState"),
+                "call": here.may("TestUnmockedTask"),
+                "secrets": here.may("RevealSecrets"),
+                "redrive": here.may("RedriveExecution"),
+                "edit": here.may("UpdateStateMachine"),
+                "delete": here.may("DeleteStateMachine"),
+                "answer": here.may("SendTaskSuccess"),
+                "activities": here.may("CreateActivity"),
+                "team": here.may("PutMember"),
+                "reveal": here.may("RevealPayloads"),
+                "view": here.may("PutView"),
+                "note": here.may("PutNote"),
+            },
+        }
+    return common
+
+
+_FILES = (
+    "console.css",
+    "charts.css",
+    "execution.css",
+    "machine.css",
+    "live.js",
+    "graph.js",
+    "history.js",
+    "picture.js",
+    "time.js",
+    "keys.js",
+    "editor.js",
+)
+
+
+@lru_cache
+def _version() -> str:
+    """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
+    digest = hashlib.sha256()
+    for name in _FILES:
+        path = finders.find(f"stepyard/{name}")
+        if isinstance(path, str):
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _reader(request: HttpRequest) -> Scope | None:
+    """Return the reader's yard, None for who is not signed in or belongs to no project."""
+    try:
+        return scope_of(request) if request.user.is_authenticated else None
+    except PermissionDenied:
+        return None
+
+
+def actor(here: Scope) -> audit.Actor:
+    """Return under which name a change is recorded."""
+    return audit.Actor(here.principal.user.get_username(), request_id=logging_setup.request_id())

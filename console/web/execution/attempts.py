@@ -1,0 +1,109 @@
+"""How often was the work of a state tried, and what came of it each time?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import engine
+from console.web.core import formatting
+from console.web.core.causes import Cause, cause_of
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_WORDS = {engine.Stage.SUCCEEDED: "Succeeded", engine.Stage.TIMED_OUT: "Timed out"}
+
+
+class AttemptEvent(Protocol):
+    """An event as far as it matters here."""
+
+    @property
+    def id(self) -> int:
+        """Return its number."""
+
+    @property
+    def at_ms(self) -> int:
+        """Return when it happened."""
+
+    @property
+    def type(self) -> str:
+        """Return its type."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Return its fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at the work of a state. ``wait``: the pause before the next one.
+
+    ``until_ms``: None while it runs. ``outcome`` is a word, ``tone`` its colour. ``task``: its
+    number, 0 for a group. ``note``: which clock ran out, or that it was sent again.
+    """
+
+    number: int
+    at_ms: int
+    outcome: str
+    tone: str
+    until_ms: int | None = None
+    error: str = ""
+    cause: str = ""
+    spent: str = ""
+    wait: str = ""
+    task: int = 0
+    note: str = ""
+
+    @property
+    def opened_cause(self) -> Cause | None:
+        """Return the cause, taken apart."""
+        return cause_of(self.cause or None)
+
+
+def attempts(events: Iterable[AttemptEvent], aborted_ms: int | None = None) -> list[Attempt]:
+    """Return the attempts at a state's work, each with its outcome and the pause after it.
+
+    ``aborted_ms``: when the execution's end stopped what was in progress.
+    """
+    found: list[Attempt] = []
+    for one in events:
+        about = engine.EVENT_TYPES[one.type]
+        if about.family is engine.Family.MAP_ITERATION:
+            continue  # of the items, not of the Map's own attempt
+        if one.type in event_types.ATTEMPT_BEGINNINGS:
+            if found and (ended := found[-1].until_ms) is not None:
+                found[-1] = replace(found[-1], wait=formatting.duration(one.at_ms - ended))
+            begun = Attempt(len(found) + 1, one.at_ms, "In progress", "running", task=_task(one))
+            found.append(_ended(begun, one) if about.is_failure else begun)
+        elif found and found[-1].until_ms is None and _is_outcome(about):
+            found[-1] = _ended(found[-1], one)
+    if found and found[-1].until_ms is None and aborted_ms is not None:
+        spent = formatting.duration(aborted_ms - found[-1].at_ms)
+        found[-1] = replace(
+            found[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
+        )
+    return found
+
+
+def _task(event: AttemptEvent) -> int:
+    """Return the number of the task it schedules, 0 for the start of a group."""
+    return event.id if event.type in event_types.WORK_SCHEDULED else 0
+
+
+def _is_outcome(about: engine.EventType) -> bool:
+    return about.stage in event_types.OUTCOME_STAGES or about.name == "FailStateEntered"
+
+
+def _ended(begun: Attempt, event: AttemptEvent) -> Attempt:
+    stage = engine.EVENT_TYPES[event.type].stage
+    return replace(
+        begun,
+        outcome=_WORDS.get(stage, "Failed"),
+        tone="succeeded" if stage is engine.Stage.SUCCEEDED else "failed",
+        until_ms=event.at_ms,
+        error=event.details.get("error") or "",
+        cause=event.details.get("cause") or "",
+        spent=formatting.duration(event.at_ms - begun.at_ms),
+    )

@@ -1,0 +1,71 @@
+"""How is an execution looked at that ran elsewhere?  Paste or upload what the AWS CLI printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.errors import ValidationException
+from console.models import Execution
+from console.store.executions import imports
+from console.web.core.scope import actor, render, require, scope_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+MOST_BYTES = 64 * 1024 * 1024
+FIELDS = (
+    ("history", "Event history", "get-execution-history"),
+    ("machine", "State machine", "describe-state-machine-for-execution"),
+    ("execution", "Execution (optional)", "describe-execution"),
+)
+_MOST_LISTED = 50
+
+
+@require_http_methods(["GET", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """Answer ``/import/``: the form, and what was imported before."""
+    here = scope_of(request)
+    refused, status = "", 200
+    if request.method == "POST":
+        require(here, "ImportExecution")
+        try:
+            given = [_given(request, name) for name, _, _ in FIELDS]
+            one = imports.keep(here.project, imports.read(*given), actor(here))
+        except ValidationException as error:
+            refused, status = error.message, 422
+        else:
+            messages.success(request, "The history was imported. Nothing here can change it.")
+            return redirect("execution", imports.address(one), one.name)
+    rows = Execution.imports.filter(project=here.project).order_by("-imported_ms", "-pk")
+    context = {
+        "here": "executions",
+        "fields": [(*one, request.POST.get(one[0], "")) for one in FIELDS],
+        "refused": refused,
+        "allowed": here.may("ImportExecution"),
+        "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
+    }
+    return render(request, "import/page.html", context, status=status)
+
+
+@require_POST
+def forget(request: HttpRequest, number: int) -> HttpResponse:
+    """Delete an imported execution."""
+    here = scope_of(request)
+    require(here, "ImportExecution")
+    if imports.forget(here.project, number, actor(here)):
+        messages.success(request, "The import was deleted.")
+    return redirect("import")
+
+
+def _given(request: HttpRequest, name: str) -> str:
+    """Return what was uploaded, else what was pasted."""
+    file = request.FILES.get(f"{name}_file")
+    if file is None:
+        return request.POST.get(name, "")
+    if (file.size or 0) > MOST_BYTES:
+        raise ValidationException(f"“{file.name}” is larger than 64 MiB.")
+    return bytes(file.read()).decode("utf-8-sig", "replace")

@@ -1,0 +1,201 @@
+"""Which iterations of a Map are there, what came of each, and where does one look next?
+
+An iteration is told by its index in each surrounding Map, outermost first: ``37``, ``2.5``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from console.web.execution import map_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from engine import Graph, Node, Trace
+
+Index = tuple[int, ...]
+MOST_LINKS = 100
+"""How many iterations of a group are listed; the number field leads to the others."""
+_WORST = ("failed", "running", "aborted", "caught", "succeeded")
+_RANK = {status: rank for rank, status in enumerate(_WORST)}
+_GROUPS = ("failed", "aborted", "running", "caught", "succeeded")
+
+
+@dataclass(slots=True)  # not frozen: there may be thousands, and that makes them slow
+class Iteration:
+    """One iteration. ``step``: the state that tells most of it."""
+
+    index: Index
+    status: str
+    step: str
+
+    @property
+    def key(self) -> str:
+        """Return how an address names it."""
+        return ".".join(str(one) for one in self.index)
+
+    @property
+    def label(self) -> str:
+        """Return how a page names it."""
+        return label(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The iterations that ended alike; ``shown`` are the first ones of them."""
+
+    status: formatting.Status
+    count: int
+    shown: tuple[Iteration, ...]
+
+    @property
+    def more(self) -> int:
+        """Return how many are not listed."""
+        return self.count - len(self.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """The iterations of the Map ``owner``. ``here``: the one on display, None on the Map itself."""
+
+    owner: str
+    total: int
+    groups: tuple[Group, ...]
+    here: Iteration | None
+    previous_failed: Iteration | None
+    next_failed: Iteration | None
+    before: Iteration | None
+    after: Iteration | None
+
+
+def parse(text: str) -> Index:
+    """Read an address's iteration, () for none."""
+    return tuple(int(one) for one in text.split(".")) if _KEY.fullmatch(text) else ()
+
+
+_KEY = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
+
+
+def label(index: Index) -> str:
+    """Write an iteration: ``#37``, ``#2 → #5``."""
+    return " → ".join(f"#{one}" for one in index)
+
+
+def lead(trace: Trace, name: str, iteration: str) -> str:
+    """Return which state to look at: of a Map's iteration the one inside that tells most."""
+    node = trace.graph.by_id.get(trace.graph.by_name.get(name, ""))
+    index = parse(iteration)
+    if node is None or node.type != "Map" or len(index) <= _depth(trace.graph, node):
+        return name
+    found = (one.step for one in of_map(trace, node) if one.index == index[: len(one.index)])
+    return next(found, name)
+
+
+def picker(trace: Trace, node: Node, here: Index = ()) -> Picker | None:
+    """Return the picker for a state inside a Map, or for the Map itself; None elsewhere."""
+    owner = _owner(trace.graph, node)
+    if owner is None:
+        return None
+    found = of_map(trace, owner)
+    depth = len(found[0].index) if found else 1
+    index = here[:depth]
+    failed = [one for one in found if one.status == "failed"]
+    # a press on another iteration keeps the state that is looked at
+    kept = "" if node is owner else node.name
+    return Picker(
+        owner=owner.name,
+        total=len(found),
+        groups=_grouped(found, kept),
+        here=_first((one for one in found if one.index == index), kept),
+        previous_failed=_first((one for one in reversed(failed) if one.index < index), kept),
+        next_failed=_first((one for one in failed if one.index > index), kept),
+        before=_first((one for one in reversed(found) if index and one.index < index), kept),
+        after=_first((one for one in found if index and one.index > index), kept),
+    )
+
+
+def _first(found: Iterator[Iteration], kept: str) -> Iteration | None:
+    """Return the first one, leading to the state ``kept`` if that is named."""
+    return next(iter(_leading(list(islice(found, 1)), kept)), None)
+
+
+def of_map(trace: Trace, owner: Node) -> list[Iteration]:
+    """Return the iterations of a Map that have begun, by index.
+
+    Those of its last attempt: what failed before a retry does not count, as AWS counts it.
+    """
+    inside = nodes_within(trace.graph, owner)
+    depth = _depth(trace.graph, owner) + 1
+    best: dict[Index, tuple[int, int, str]] = {}
+    for node in inside:
+        visits = trace.visits_of(node.id)
+        told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
+        for number, status, iteration in told:
+            if not trace.counts_still(number):
+                continue
+            # Of visits that are equally telling, the later one stands deeper or further on.
+            rank = (_RANK[status], -number, node.name)
+            index = iteration[:depth]
+            before = best.get(index)
+            if before is None or rank < before:
+                best[index] = rank
+    return [Iteration(index, _WORST[rank[0]], rank[2]) for index, rank in sorted(best.items())]
+
+
+def nodes_within(graph: Graph, owner: Node) -> list[Node]:
+    """Return the states inside a Map or Parallel, at any depth."""
+    groups: set[str] = set()
+    found: list[Node] = []
+    owners = {owner.id}
+    for group in graph.groups:  # outer groups come first
+        if group.owner in owners:
+            groups.add(group.id)
+            inner = [node for node in graph.nodes if node.group == group.id]
+            owners |= {node.id for node in inner}
+            found += inner
+    return found
+
+
+def _owner(graph: Graph, node: Node) -> Node | None:
+    """Return the Map itself, or the innermost Map around a state, whose iterations run here.
+
+    A distributed Map has none: its items run in child executions, with all that is inside of it.
+    """
+    if node.id in map_progress.outside_of(graph):
+        return None
+    owners = {group.id: group.owner for group in graph.groups}
+    at: Node | None = node
+    while at is not None and (at.type != "Map" or at.distributed):
+        at = graph.by_id.get(owners[at.group])
+    return at
+
+
+def _depth(graph: Graph, owner: Node) -> int:
+    """Return how many Maps surround a Map."""
+    owners = {group.id: group.owner for group in graph.groups}
+    count, at = 0, graph.by_id.get(owners[owner.group])
+    while at is not None:
+        count += at.type == "Map"
+        at = graph.by_id.get(owners[at.group])
+    return count
+
+
+def _grouped(found: list[Iteration], kept: str) -> tuple[Group, ...]:
+    members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
+    for one in found:
+        members[one.status].append(one)
+    return tuple(
+        Group(formatting.STEP[status], len(some), tuple(_leading(some[:MOST_LINKS], kept)))
+        for status, some in members.items()
+        if some
+    )
+
+
+def _leading(some: Iterable[Iteration], kept: str) -> Iterable[Iteration]:
+    """Return iterations, leading to the state ``kept`` if that is named."""
+    return (replace(one, step=kept) for one in some) if kept else some

@@ -1,0 +1,217 @@
+"""What is new since the reader looked?
+
+A tick carries changes, not pages: new event rows, the states that changed, the words of the
+summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204; the
+answer that tells of the end contains no poller.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+import engine
+from console.web.core.scope import Scope, render, scope_of
+from console.web.execution import audit_trail, map_progress, steps, waiting
+from console.web.execution.page_parts import ending, facts, painted, panel_of, past
+from console.web.execution.time_machine import asked, past_ms, traced_at
+from console.web.graph import svg
+from console.web.history import event_table
+from console.web.history.event_filter import Filter
+from console.web.history.traces import traced
+from console.web.search import lists, scan
+from console.web.search.filters import Wanted
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, QueryDict
+
+    from console.models import Execution, StateMachine
+    from console.web.execution.map_progress import MapRuns
+    from console.web.execution.panel import Panel
+    from engine import Trace
+
+
+@require_safe
+def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer the poll of an execution's page. ``after``: the last event the page knows."""
+    one = scope_of(request).execution(machine, execution)
+    cursor = _number(request.GET.get("after", ""))
+    over = one.status != "RUNNING"
+    context: dict[str, Any] = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "over": over,
+    }
+    try:
+        with traced(one) as trace:
+            context["remarked"] = request.GET.get("remark", "") != lists.stamp(one)
+            maps = map_progress.of_execution(one, trace)
+            counted = maps is not None and maps.stamp != request.GET.get("maps", "")
+            if trace.last == cursor and not (over or context["remarked"] or counted):
+                return HttpResponse(status=204)
+            context |= painted(one, trace, request.GET, maps=maps) | ending(one, trace)
+            changed = _changed(trace, cursor, counted=counted)
+            context["paint"] = _paint(trace, changed, maps)
+            context["cursor"] = trace.last
+            context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
+    except engine.DefinitionError:
+        context["cursor"] = event_table.last(one)
+    rows = _new_rows(one, cursor, context["cursor"], request.GET)
+    context["rows"] = rows
+    context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
+    context["more"] = _more(rows, context, request.GET)
+    context["other_visit"] = _other_visit(context.get("panel"), request.GET)
+    context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
+    context |= facts(one) if over else {}
+    context |= waiting.panel(one)
+    context["activity"] = audit_trail.audit_trail_of(one)
+    response = render(request, "execution/_delta.html", context)
+    response["HX-Trigger-After-Swap"] = "paint"
+    return response
+
+
+@require_safe
+def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer the time machine: everything that is coloured, as it was at event ``at``."""
+    one = scope_of(request).execution(machine, execution)
+    context: dict[str, Any] = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "over": True,
+    }
+    try:
+        context |= past(one, request.GET, event_table.last(one))
+    except engine.DefinitionError as error:
+        raise Http404("This definition can no longer be drawn.") from error
+    context["paint"] = json.dumps(_colours(_on_page(one, context), context["taken"]))
+    response = render(request, "execution/_moment.html", context)
+    response["HX-Trigger-After-Swap"] = "paint"
+    return response
+
+
+def _on_page(one: Execution, context: dict[str, Any]) -> dict[str, steps.Summary]:
+    """Return the summaries of the states that the page shows: in the graph or as a row."""
+    known: dict[str, steps.Summary] = context["summaries"]
+    shown = {box.node.id for box in svg.picture(one.definition.text).boxes}
+    shown |= {row.id for row in context["tree"]["rows"]}
+    return {node: summary for node, summary in known.items() if node in shown}
+
+
+def _new_rows(
+    one: Execution, cursor: int, last: int, query: QueryDict
+) -> tuple[event_table.Row, ...]:
+    """Return rows to append, none if the page on display is not the last one or is full."""
+    room = event_table.MOST_ROWS - _number(query.get("shown", ""))
+    if query.get("follow") != "1" or room <= 0:
+        return ()
+    seen = max(cursor, _number(query.get("seen", "")))
+    return event_table.between(one, Filter.of(query), seen, last, room)
+
+
+def _more(rows: tuple[event_table.Row, ...], context: dict[str, Any], query: QueryDict) -> str:
+    """Return the words that lead to events this page does not show."""
+    if query.get("follow") == "1" and context["shown"] < event_table.MOST_ROWS:
+        return ""
+    newest = rows[-1].id if rows else _number(query.get("seen", ""))
+    return "Show the newest events" if context["cursor"] > newest else ""
+
+
+def _changed(trace: Trace, cursor: int, *, counted: bool) -> set[str]:
+    """Return the states to repaint: those that something happened to since event ``cursor``.
+
+    A distributed Map changes with the counts of its Map Runs (``counted``), too, and what is inside
+    of it when it is entered.
+    """
+    changed = trace.changes(cursor)
+    if counted:
+        changed |= {node.id for node in trace.graph.nodes if node.distributed}
+    outside = map_progress.outside_of(trace.graph)
+    return changed | {node for node, owner in outside.items() if owner in changed}
+
+
+def _paint(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
+    """Return as JSON what the script needs to repaint.
+
+    That is: the changed states, all ways taken, and the event types one can filter by.
+    """
+    shown = steps.summaries(trace, changed, maps)
+    taken = {f"{source}-{target}" for source, target in trace.taken}
+    return json.dumps({**_colours(shown, taken), "types": sorted(trace.types)})
+
+
+def _colours(summaries: dict[str, steps.Summary], taken: set[str]) -> dict[str, Any]:
+    nodes = {
+        node: {
+            "tone": one.status.tone,
+            "word": one.status.word,
+            "under": one.under,
+            "label": one.label,
+            "spent": one.duration,
+            "since": one.running_since,
+            "entered": one.entered_ms,
+            "left": one.left_ms,
+            "visits": one.visits,
+            "retries": one.retries,
+            "note": one.note,
+        }
+        for node, one in summaries.items()
+    }
+    return {"nodes": nodes, "taken": sorted(taken)}
+
+
+def _other_visit(shown: Panel | None, query: QueryDict) -> bool:
+    """Tell whether the panel moved on to another visit of its state."""
+    return shown is not None and query.get("seen_visit", "") != shown.place_key
+
+
+@require_safe
+def step(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with the panel of a step."""
+    one = scope_of(request).execution(machine, execution)
+    name = request.GET.get("step", "")
+    try:
+        with traced_at(one, asked(request.GET)) as trace:
+            maps = None if asked(request.GET) else map_progress.of_execution(one, trace)
+            shown = panel_of(one, trace, request.GET, maps)
+            shown["past_ms"] = past_ms(one, trace) if asked(request.GET) else None
+    except engine.DefinitionError as error:
+        raise Http404("This definition can no longer be drawn.") from error
+    if name and shown["panel"] is None:
+        raise Http404(f"The definition has no state “{name}”.")
+    context = {
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        **shown,
+    }
+    return render(request, "execution/_panel.html", context)
+
+
+def list_news(request: HttpRequest, here: Scope, machine: StateMachine | None) -> HttpResponse:
+    """Answer the poll of a list: rows that changed, and how many executions are newer."""
+    wanted = Wanted.of(request.GET)
+    count = scan.newer(here, machine, wanted, _number(request.GET.get("newest", "")))
+    running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
+    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
+    told = {int(number): stamp for number, stamp in pairs}
+    done = lists.changed(here, running, told) if running or told else []
+    if not done and str(count) == request.GET.get("count", "0"):
+        return HttpResponse(status=204)
+    context = {
+        "rows": done,
+        "count": count,
+        "newest": _number(request.GET.get("newest", "")),
+        "with_machine": machine is None,
+    }
+    return render(request, "execution/_news.html", context)
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,15}", text) else 0

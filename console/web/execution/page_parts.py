@@ -1,0 +1,188 @@
+"""What do the parts of an execution's page show?  Each function returns one part of the context."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import clock
+from console.masking import masked_execution
+from console.metrics import cost
+from console.store.executions import replay
+from console.web.core import formatting, json_view
+from console.web.core.causes import cause_of
+from console.web.execution import (
+    data_flow,
+    iterations,
+    map_progress,
+    panel,
+    step_tree,
+    steps,
+    time_machine,
+)
+from console.web.execution.timeline import bars
+from console.web.graph import svg
+from console.web.history import event_table
+from console.web.history.event_filter import Filter
+from console.web.history.traces import traced
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from console.models import Execution
+    from console.web.execution.map_progress import MapRuns
+    from engine import Trace
+
+MOST_ROWS = 1000
+"""How many steps the table and the timeline show; a filter finds the others."""
+MOST_NAMES = 1000
+"""How many states the event table can be filtered by, the first ones of the definition."""
+
+
+def history(
+    one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the event table. ``drawn``: the picture, which knows how many events there are."""
+    wanted = Filter.of(query)
+    page = event_table.page(one, wanted, drawn.get("told") if drawn else None)
+    return {
+        "events": page,
+        "follow": "1" if page.follows else "",
+        "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
+        "types": page.types,
+        "states": _states(one),
+        "cursor": page.last,
+    }
+
+
+def _states(one: Execution) -> list[str]:
+    """Return the states the event table can be filtered by."""
+    try:
+        return list(svg.names(one.definition.text)[:MOST_NAMES])
+    except engine.DefinitionError:
+        return []
+
+
+def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
+    """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
+    try:
+        drawing = svg.picture(one.definition.text)
+        with traced(one) as trace:
+            told = event_table.Told(trace.types, trace.last)
+            context = {"picture": drawing, "told": told, **ending(one, trace)}
+            if not time_machine.asked(query):
+                maps = map_progress.of_execution(one, trace)
+                return {**context, **painted(one, trace, query, maps=maps)}
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {"picture": None}
+    return {**context, **past(one, query, told.last)}
+
+
+def past(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+    """Return what was known at the event asked for; raise ``engine.DefinitionError``."""
+    with time_machine.traced_at(one, min(time_machine.asked(query), last)) as trace:
+        moment = time_machine.moment(one, trace, last)
+        at_ms = moment.at_ms if moment else one.start_ms
+        return {"moment": moment, "past_ms": at_ms, **painted(one, trace, query, at_ms)}
+
+
+TABS = (
+    ("io", "Input & output"),
+    ("flow", "Data flow"),
+    ("details", "Details"),
+    ("definition", "Definition"),
+    ("tries", "Retries"),
+    ("events", "Events"),
+)
+_KEPT = (
+    *("step", "visit", "iteration", "tab", "view", "at"),
+    *("status", "find", "sort", "attempt", "region"),
+)
+
+
+def tab_of(query: QueryDict) -> dict[str, Any]:
+    """Return which tab of the panel is open."""
+    chosen = query.get("tab", "")
+    return {
+        "tab": chosen if chosen in dict(TABS) else "io",
+        "panel_tabs": TABS,
+        "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
+    }
+
+
+def panel_of(
+    one: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
+) -> dict[str, Any]:
+    """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
+    iteration = query.get("iteration", "")
+    chosen = iterations.lead(trace, query.get("step", ""), iteration)
+    shown = panel.panel(one, trace, chosen, visit_of(query), iteration, maps)
+    tab = tab_of(query)
+    flow = None
+    if tab["tab"] == "flow" and shown is not None and shown.number:
+        visit = trace.visits[shown.node.id][shown.number - 1]
+        flow = data_flow.flow(one, trace, visit, shown)
+    return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
+
+
+def visit_of(query: QueryDict) -> int:
+    """Return which visit the panel is about, 0 if that was not said."""
+    visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
+    return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
+
+
+def painted(
+    one: Execution,
+    trace: Trace,
+    query: QueryDict,
+    past_ms: int | None = None,
+    maps: MapRuns | None = None,
+) -> dict[str, Any]:
+    """Return what a trace says: summaries, ways taken, steps, bars and the panel.
+
+    ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
+    """
+    summaries = steps.summaries(trace, maps=maps)
+    wanted = step_tree.Wanted.of(query)
+    found = step_tree.rows(trace, summaries, wanted)
+    rows = found[:MOST_ROWS]
+    chosen = query.get("attempt", "")
+    attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
+    axis, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
+    return {
+        "graph": trace.graph,
+        "summaries": summaries,
+        "tree": {"rows": rows, "found": len(found), "wanted": wanted, "keys": formatting.STEP},
+        "timeline": {"axis": axis, "bars": drawn},
+        "taken": {f"{source}-{target}" for source, target in trace.taken},
+        "map_stamp": maps.stamp if maps else "",
+        **panel_of(one, trace, query, maps),
+    }
+
+
+def ending(one: Execution, trace: Trace) -> dict[str, Any]:
+    """Return how far it came: transitions, their price, and where it failed."""
+    culprit = trace.culprit
+    return {
+        "transitions": cost.transitions_of(one, trace.transitions),
+        "cost": cost.of_execution(one, trace.transitions),
+        "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
+        "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
+        "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
+    }
+
+
+def facts(one: Execution) -> dict[str, Any]:
+    """Return the summary: status, times, input and output."""
+    return {
+        "status": formatting.EXECUTION[one.status],
+        "input": json_view.payload(one.input, "input.json"),
+        "output": None if one.output is None else json_view.payload(one.output, "output.json"),
+        "cause": cause_of(one.cause),
+        "origin": replay.origin_of(one),
+        "over": one.status != "RUNNING",
+        "parked": masked_execution.masked_execution(one).veil.words(one.runrow.parked)
+        if hasattr(one, "runrow")
+        else "",
+    }

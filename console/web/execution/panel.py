@@ -1,0 +1,232 @@
+"""What does the panel of the chosen step say?
+
+It is about one visit: a state in a loop or a Map has many, and the panel leads to the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import engine
+from console.web.core import formatting, json_view
+from console.web.core.causes import Cause, cause_of
+from console.web.execution import iterations, map_progress
+from console.web.execution.attempts import Attempt, attempts
+from console.web.execution.steps import Summary, summaries
+from console.web.history import task_timeouts, visit_events
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Execution
+    from console.web.execution.map_progress import MapProgress, MapRuns
+    from console.web.history.visit_events import VisitEvent
+    from engine import Node, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything about one visit of one state.
+
+    ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
+    ``read``: its events, ``told``: with those that made it start again or fail. ``progress``: the
+    counts of its Map Run; ``apart``: where it runs if that is in child executions.
+    """
+
+    summary: Summary
+    node: Node
+    status: formatting.Status
+    number: int
+    count: int
+    iteration: str = ""
+    entered_ms: int | None = None
+    left_ms: int | None = None
+    spent: str = ""
+    running_since: int | None = None
+    input: json_view.Payload | None = None
+    output: json_view.Payload | None = None
+    error: str = ""
+    cause: Cause | None = None
+    resource: str = ""
+    tries: tuple[Attempt, ...] = ()
+    events: tuple[EventLine, ...] = ()
+    failed_visits: tuple[int, ...] = ()
+    alike: tuple[int, ...] = ()
+    read: tuple[VisitEvent, ...] = field(default=(), repr=False)
+    told: tuple[VisitEvent, ...] = field(default=(), repr=False)
+    picker: iterations.Picker | None = None
+    progress: MapProgress | None = None
+    apart: Apart | None = None
+
+    @property
+    def can_begin(self) -> bool:
+        """Tell whether a new execution could begin here: entered, and in no Parallel or Map."""
+        return self.input is not None and self.node.group == engine.TOP
+
+    @property
+    def place_key(self) -> str:
+        """Return what tells this visit from others, and a state that runs apart from both."""
+        return "apart" if self.apart else str(self.number)
+
+    @property
+    def map_run(self) -> str:
+        """Return the ARN of the Map Run that this visit began, "" if there is none."""
+        told = (one.details.get("mapRunArn", "") for one in reversed(self.read))
+        return next((arn for arn in told if arn), "")
+
+    @property
+    def place(self) -> int:
+        """Return which visit of this iteration it is, from 1."""
+        return self.alike.index(self.number) + 1
+
+    @property
+    def previous(self) -> int:
+        """Return the number of the visit before this one, 0 if there is none."""
+        return next((one for one in reversed(self.alike) if one < self.number), 0)
+
+    @property
+    def next(self) -> int:
+        """Return the number of the visit after this one, 0 if there is none."""
+        return next((one for one in self.alike if one > self.number), 0)
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the last visit."""
+        return self.alike[-1]
+
+    @property
+    def next_failed(self) -> int:
+        """Return the number of the next failed visit, 0 if there is none."""
+        return next((one for one in self.failed_visits if one > self.number), 0)
+
+    @property
+    def previous_failed(self) -> int:
+        """Return the number of the failed visit before this one, 0 if there is none."""
+        return next((one for one in reversed(self.failed_visits) if one < self.number), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Where a state inside a distributed Map runs. ``map_run``: the ARN, "" if it is not known."""
+
+    owner: str
+    map_run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One event of the visit."""
+
+    id: int
+    type: str
+    tone: str
+    elapsed: int
+
+
+def panel(  # the arguments are what an address says
+    execution: Execution,
+    trace: Trace,
+    name: str,
+    number: int = 0,
+    iteration: str = "",
+    maps: MapRuns | None = None,
+) -> Panel | None:
+    """Return the panel of a state, None if there is no such state.
+
+    ``number``: which visit, from 1; 0 for the one that tells most: the first failed, else the last,
+    of ``iteration`` if that is given.
+    """
+    node_id = trace.graph.by_name.get(name)
+    if node_id is None:
+        return None
+    summary = summaries(trace, [node_id], maps)[node_id]
+    if summary.status is formatting.APART:
+        return Panel(
+            summary, summary.node, summary.status, 0, 0, apart=_apart(trace, node_id, maps)
+        )
+    visits = trace.visits_of(node_id)
+    index = iterations.parse(iteration)
+    places: Sequence[int] = range(1, len(visits) + 1)
+    if index:
+        told = enumerate(visits.iterations(), 1)
+        places = [place for place, one in told if _is_in(one, index)]
+    if not places:
+        picker = iterations.picker(trace, summary.node, index) if visits else None
+        status = formatting.STEP[""] if index else summary.status
+        return Panel(summary, summary.node, status, 0, 0, picker=picker)
+    if number not in places:
+        failed = sorted(visits.failed() & set(places))
+        last = places[-1]
+        number = failed[0] if failed and visits[last - 1].status != "running" else last
+    return _panel(execution, trace, summary, number, maps)
+
+
+def _apart(trace: Trace, node: str, maps: MapRuns | None) -> Apart:
+    owner = map_progress.outside_of(trace.graph)[node]
+    counted = maps.of_node(owner) if maps else None
+    return Apart(trace.graph.by_id[owner].name, counted.arn if counted else "")
+
+
+def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
+    """Tell whether a visit belongs to an iteration; a Map itself stands outside of its own."""
+    return iteration[: len(index)] == index[: len(iteration)]
+
+
+def _panel(
+    execution: Execution, trace: Trace, summary: Summary, number: int, maps: MapRuns | None
+) -> Panel:
+    visits = trace.visits[summary.node.id]
+    visit = visits[number - 1]
+    events = visit_events.of_visit(execution, visit)
+    told = visit_events.with_failures(execution, events)
+    error, cause = visit_events.failure(execution, trace, visit, told)
+    left = visit.left_ms
+    own, failed = visit.iteration, visits.failed()
+    alike = [place for place, one in enumerate(visits.iterations(), 1) if one == own]
+    aborted = left if visit.status == "aborted" else None
+    return Panel(
+        summary=summary,
+        node=summary.node,
+        status=formatting.STEP[visit.status],
+        number=number,
+        count=len(alike),
+        alike=tuple(alike),
+        read=tuple(events),
+        told=tuple(told),
+        iteration=iterations.label(visit.iteration),
+        picker=iterations.picker(trace, summary.node, visit.iteration),
+        entered_ms=visit.entered_ms,
+        left_ms=left,
+        spent="" if left is None else formatting.duration(left - visit.entered_ms),
+        running_since=visit.entered_ms if left is None else None,
+        input=_payload(events, event_types.STATE_ENTRIES, "input"),
+        output=_payload(events, event_types.STATE_EXITS, "output"),
+        error=error,
+        cause=cause_of(cause),
+        resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
+        tries=_noted(execution, attempts(told, aborted)),
+        events=tuple(
+            EventLine(
+                one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
+            )
+            for one in events
+        ),
+        failed_visits=tuple(place for place in alike if place in failed) if failed else (),
+        progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
+    )
+
+
+def _noted(execution: Execution, found: list[Attempt]) -> tuple[Attempt, ...]:
+    """Add to the attempts what only the rows of their tasks know."""
+    late = {one.task: one.outcome == "Timed out" for one in found if one.task}
+    told = task_timeouts.notes(execution, late) if late else {}
+    return tuple(replace(one, note=told.get(one.task, "")) for one in found)
+
+
+def _payload(
+    events: list[VisitEvent], types: frozenset[str], field: str
+) -> json_view.Payload | None:
+    found = visit_events.payload_of(events, types, field)
+    return found and json_view.payload(found[1], f"events/{found[0]}/{field}/")

@@ -1,0 +1,48 @@
+"""Where is the whole of a payload, exactly as it is stored but for what is hidden?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from console.masking import masked_execution
+from console.models import HistoryEvent
+from console.web.core.scope import scope_of
+from console.web.history.traces import details_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+_FIELDS = ("input", "output", "cause", "parameters")
+
+
+@require_safe
+def of_execution(request: HttpRequest, machine: str, execution: str, field: str) -> HttpResponse:
+    """Answer with ``input``, ``output`` or ``cause`` of an execution."""
+    one = scope_of(request).execution(machine, execution)
+    text = getattr(one, field) if field in ("input", "output", "cause") else None
+    return _text(text)
+
+
+@require_safe
+def of_event(
+    request: HttpRequest, machine: str, execution: str, number: int, field: str
+) -> HttpResponse:
+    """Answer with a payload of one event."""
+    one = scope_of(request).execution(machine, execution)
+    found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
+    if found is None or field not in _FIELDS:
+        return _text(None)
+    return _text(
+        details_of(masked_execution.masked_execution(one).event(number, found.details)).get(field)
+    )
+
+
+def _text(text: str | None) -> HttpResponse:
+    """Answer as plain text: nothing in a payload may be taken for a page."""
+    if text is None:
+        raise Http404("There is no such payload.")
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)

@@ -1,0 +1,127 @@
+"""What is on a picture that leaves the page?  The graph, its colours, and what it is a picture of.
+
+The SVG needs nothing beside it, neither style nor font; the page's script makes a PNG of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.template.loader import render_to_string
+
+from console.web.core import formatting
+from console.web.execution import map_progress, steps
+from console.web.execution.page_parts import ending
+from console.web.execution.time_machine import traced_at
+from console.web.graph import svg
+from console.web.graph.shapes import CHAR, columns
+
+if TYPE_CHECKING:
+    from console.models import Execution, StateMachine
+    from console.web.graph.shapes import Picture
+
+_NO_XML = re.compile("[\ufffe\uffff]")
+_HEAD = 40  # pixels: what the caption takes
+_LINE = 20  # pixels: what a notice takes
+TONES = {
+    "succeeded": ("#187a34", "#e6f4ea"),
+    "failed": ("#c62f1c", "#fdecea"),
+    "running": ("#0a66c2", "#e3f0fc"),
+    "caught": ("#b35c00", "#fdf0dd"),
+    "aborted": ("#5f6b7a", "#edf0f3"),
+}
+"""Tone -> colour of line and words, and of the ground: those of the light style."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The picture with its caption above it; pixels, the picture's own corner is 0, 0."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    caption: str = ""
+    notices: tuple[tuple[float, str], ...] = ()
+    """Baseline and text of each line below the picture."""
+
+    @property
+    def middle(self) -> float:
+        """Return where the caption is centred."""
+        return self.left + self.width / 2
+
+
+def frame(picture: Picture, caption: str = "") -> Frame:
+    """Return the frame of a picture, wide enough for its caption and notices."""
+    texts = (caption, *picture.notices)
+    width = max(picture.width, *(columns(text) * CHAR + 32 for text in texts if text), 0)
+    head = _HEAD if caption else 0
+    notices = tuple(
+        (picture.height + _LINE * place, text) for place, text in enumerate(picture.notices, 1)
+    )
+    height = picture.height + head + (_LINE * len(notices) + _LINE / 2 if notices else 0)
+    return Frame((picture.width - width) / 2, -head, width, height, caption, notices)
+
+
+def of_machine(one: StateMachine) -> str:
+    """Return a machine's graph as SVG; raise ``engine.DefinitionError``."""
+    picture = svg.picture(one.definition.text, one.type)
+    return _drawn({"title": one.name, "picture": picture, "frame": frame(picture)})
+
+
+def of_execution(one: Execution, at: int = 0) -> str:
+    """Return an execution's graph as SVG, coloured; raise ``engine.DefinitionError``.
+
+    ``at``: as it was at that event, 0 as it is now.
+    """
+    picture = svg.picture(one.definition.text)
+    with traced_at(one, at) as trace:
+        maps = None if at else map_progress.of_execution(one, trace)
+        context = {
+            "picture": picture,
+            "summaries": steps.summaries(trace, maps=maps),
+            "taken": {f"{source}-{target}" for source, target in trace.taken},
+        }
+        failed_at = ending(one, trace)["failed_at"]
+    caption = title(one, failed_at) if not at else f"{title(one, '')} · at event {at}"
+    return _drawn({**context, "tones": TONES, "title": caption, "frame": frame(picture, caption)})
+
+
+def outline(one: Execution) -> str:
+    """Return an execution in words: a line for each state, in the order of the definition.
+
+    No payload and no cause is in it; raise ``engine.DefinitionError``.
+    """
+    with traced_at(one, 0) as trace:
+        maps = map_progress.of_execution(one, trace)
+        found = steps.summaries(trace, maps=maps).values()
+        lines = [title(one, ending(one, trace)["failed_at"]), ""]
+    if one.error:
+        lines[1:1] = [f"Error: {formatting.visible(one.error)}"]
+    rows = [(_mark(each), each.status.word, each.node.type, each.note) for each in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))
+        lines.append("  ".join((*cells, row[3])).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _mark(one: steps.Summary) -> str:
+    """Return a state's name, indented by what it stands in."""
+    return "  " * one.depth + formatting.visible(one.node.name).replace("\n", " ")
+
+
+def title(one: Execution, failed_at: str) -> str:
+    """Return in one line what an execution is and how it stands."""
+    machine = one.state_machine_arn.rpartition(":")[2]
+    status = formatting.EXECUTION[one.status].word
+    where = f" at {failed_at}" if failed_at else ""
+    when = formatting.clock(one.stop_ms if one.stop_ms is not None else one.start_ms)
+    since = "" if one.stop_ms is not None else "since "
+    return f"{machine} · {one.name} · {status}{where} · {since}{when} UTC"
+
+
+def _drawn(context: dict[str, Any]) -> str:
+    return _NO_XML.sub("\ufffd", render_to_string("parts/picture.svg", context))

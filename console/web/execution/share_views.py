@@ -1,0 +1,86 @@
+"""How is an execution shown to who has no account?  By links that expire, made here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+import engine
+from console.masking import masked_execution
+from console.store.people import shares
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.execution import picture_export
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+
+    from console.models import Execution
+
+_WORDS = {1: "1 hour", 24: "1 day", 168: "7 days"}
+_KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
+    "graph.svg": (picture_export.of_execution, "image/svg+xml; charset=utf-8"),
+    "outline.txt": (picture_export.outline, "text/plain; charset=utf-8"),
+}
+
+
+@require_http_methods(["GET", "POST"])
+def make(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Show what a link would show; make one."""
+    here = scope_of(request)
+    require(here, shares.ACTION)
+    one = here.own_execution(machine, execution)
+    hours = next((one for one in shares.HOURS if str(one) == request.POST.get("hours")), 24)
+    made = []
+    if request.method == "POST":
+        token = shares.make(one, hours, actor(here))
+        places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
+        made = [request.build_absolute_uri(place) for place in places]
+    context = {
+        "here": "executions",
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "choices": _WORDS,
+        "hours": hours,
+        "made": made,
+        "lasts": _WORDS[hours],
+        "outline": _drawn("outline.txt", one),
+    }
+    return render(request, "execution/share.html", context)
+
+
+@login_not_required
+@require_safe
+def shared(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
+    """Answer whoever has a link: the graph or the outline; 403 when its time is over."""
+    if kind not in _KINDS:
+        raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
+    try:
+        one = masked_execution.shown(shares.opened(token))
+    except shares.Closed as why:
+        raise PermissionDenied(str(why)) from None
+    headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
+    return HttpResponse(_drawn(kind, one), content_type=_KINDS[kind][1], headers=headers)
+
+
+@require_safe
+def outline(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Answer with an execution in words, for who is signed in."""
+    one = scope_of(request).execution(machine, execution)
+    kind = "outline.txt"
+    headers = {"Cache-Control": "no-store"}
+    return HttpResponse(_drawn(kind, one), content_type=_KINDS[kind][1], headers=headers)
+
+
+def _drawn(kind: str, one: Execution) -> str:
+    try:
+        return _KINDS[kind][0](one)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None

@@ -1,0 +1,237 @@
+"""Which rows have the table and the timeline of the steps?
+
+The states as a tree: what is inside a Parallel or Map stands below it, with the iterations that
+matter. A filter keeps the way down to what it lets through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from console.web.execution import iterations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from django.http import QueryDict
+
+    from console.web.execution.iterations import Iteration
+    from console.web.execution.steps import Summary
+    from engine import Node, Trace, Visit
+
+MOST_ITERATIONS = 10
+MOST_FILTERED = 100
+APART = "apart"
+"""The key of a state that runs in child executions."""
+_ORDER = ("failed", "running", "caught", "aborted", "succeeded", "", APART)
+SORTS = ("name", "type", "status", "entered", "duration", "visits")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Filter and order.
+
+    ``status``: a key of ``words.STEP``, None for any; ``sort``: "" or a key of ``SORTS``, with
+    ``-`` before it for the other direction.
+    """
+
+    status: str | None = None
+    find: str = ""
+    sort: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Wanted:
+        """Read the query string; what makes no sense counts as not said."""
+        named = {(key or "idle"): key for key in formatting.STEP}
+        sort = query.get("sort", "")
+        return cls(
+            status=named.get(query.get("status", "").lower()),
+            find=query.get("find", "")[:80],
+            sort=sort if sort.removeprefix("-") in SORTS else "",
+        )
+
+    @property
+    def active(self) -> bool:
+        """Tell whether rows are left out."""
+        return self.status is not None or bool(self.find)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: a state, or an ``iteration`` of a Map. ``key``: its status's.
+
+    ``retries``: of the last visit, None of an iteration. ``matches``: False for what only leads
+    down to a match. ``visits_made``: for the timeline.
+    """
+
+    id: str
+    step: str
+    label: str
+    kind: str
+    key: str
+    depth: int
+    iteration: str = ""
+    entered_ms: int | None = None
+    left_ms: int | None = None
+    since: int | None = None
+    visits: int = 0
+    retries: int | None = None
+    matches: bool = True
+    visits_made: Sequence[Visit] = field(default=(), repr=False)
+
+    @property
+    def status(self) -> formatting.Status:
+        """Return tone and word."""
+        return formatting.STEP.get(self.key, formatting.APART)
+
+    @property
+    def took(self) -> int | None:
+        """Return how long the last visit, or the iteration, took; None while it runs."""
+        if self.entered_ms is None or self.left_ms is None:
+            return None
+        return self.left_ms - self.entered_ms
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    row: Row
+    below: tuple[_Branch, ...]
+
+
+def rows(trace: Trace, summaries: dict[str, Summary], wanted: Wanted) -> list[Row]:
+    """Return the lines in display order."""
+    states: dict[str, list[Node]] = {}
+    for node in trace.graph.nodes:
+        states.setdefault(node.group, []).append(node)
+    inner: dict[str, list[str]] = {}
+    for group in trace.graph.groups:
+        inner.setdefault(group.owner, []).append(group.id)
+    grown = _Tree(trace, summaries, wanted, states, inner).grow(inner[""][0], 0)
+    return list(_flat(_pruned(grown, wanted), wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What the rows are made of. ``states``: by group; ``inner``: groups by who holds them."""
+
+    trace: Trace
+    summaries: Mapping[str, Summary]
+    wanted: Wanted
+    states: Mapping[str, Sequence[Node]]
+    inner: Mapping[str, Sequence[str]]
+
+    def grow(self, group: str, depth: int) -> tuple[_Branch, ...]:
+        """Return the rows of a group's states, each with what is below it."""
+        grown = []
+        for node in self.states[group]:
+            parts = self.inner.get(node.id, ())
+            below = [branch for part in parts for branch in self.grow(part, depth + 1)]
+            if node.type == "Map" and (self.wanted.active or _troubled(below)):
+                below = [*_iterations(self.trace, node, self.wanted, depth + 1), *below]
+            row = _state(self.trace, node, self.summaries[node.id], depth)
+            grown.append(_Branch(row, tuple(below)))
+        return tuple(grown)
+
+
+def _troubled(below: Iterable[_Branch]) -> bool:
+    return any(one.row.key not in ("", APART, "succeeded") or _troubled(one.below) for one in below)
+
+
+def _state(trace: Trace, node: Node, summary: Summary, depth: int) -> Row:
+    visits = trace.visits_of(node.id)
+    last = visits[-1] if visits else None
+    key = next((key for key, one in formatting.STEP.items() if one is summary.status), APART)
+    return Row(
+        id=node.id,
+        step=node.name,
+        label=node.name,
+        kind=node.type,
+        key=key,
+        depth=depth,
+        entered_ms=last.entered_ms if last and key else None,
+        left_ms=last.left_ms if last and key else None,
+        since=summary.running_since,
+        visits=len(visits),
+        retries=summary.retries,
+        visits_made=visits,
+    )
+
+
+def _iterations(trace: Trace, node: Node, wanted: Wanted, depth: int) -> list[_Branch]:
+    """Return the iterations to show: those of the status asked for, else the failed ones."""
+    status, most = wanted.status or "failed", MOST_FILTERED
+    if wanted.status is None:
+        most = MOST_ITERATIONS
+    found = [one for one in iterations.of_map(trace, node) if one.status == status][:most]
+    if not found:
+        return []
+    made: dict[iterations.Index, list[Visit]] = {one.index: [] for one in found}
+    size = len(found[0].index)
+    for inner in iterations.nodes_within(trace.graph, node):
+        visits = trace.visits_of(inner.id)
+        for place, index in enumerate(visits.iterations()):
+            if index[:size] in made and trace.counts_still(visits.numbers[place]):
+                made[index[:size]].append(visits[place])
+    return [_Branch(_iteration(one, made[one.index], depth), ()) for one in found]
+
+
+def _iteration(one: Iteration, visits: list[Visit], depth: int) -> Row:
+    ends = [visit.left_ms for visit in visits]
+    running = None in ends
+    entered = min(visit.entered_ms for visit in visits)
+    return Row(
+        id=f"i{one.key}",
+        step=one.step,
+        label=one.label,
+        kind="Iteration",
+        key=one.status,
+        depth=depth,
+        iteration=one.key,
+        entered_ms=entered,
+        left_ms=None if running else max(end for end in ends if end is not None),
+        since=entered if running else None,
+        visits=1,
+    )
+
+
+def _pruned(grown: tuple[_Branch, ...], wanted: Wanted) -> tuple[_Branch, ...]:
+    """Leave out what neither matches nor leads down to a match."""
+    if not wanted.active:
+        return grown
+    kept = []
+    for one in grown:
+        below = _pruned(one.below, wanted)
+        matches = _matches(one.row, wanted)
+        if matches or below:
+            kept.append(_Branch(replace(one.row, matches=matches), below))
+    return tuple(kept)
+
+
+def _matches(row: Row, wanted: Wanted) -> bool:
+    if wanted.status is not None and row.key != wanted.status:
+        return False
+    return wanted.find.casefold() in f"{row.label} {row.kind}".casefold()
+
+
+def _flat(grown: tuple[_Branch, ...], wanted: Wanted) -> Iterable[Row]:
+    """Yield each row before what is below it, sorted among its neighbours."""
+    name = wanted.sort.removeprefix("-")
+    if name:
+        by = _KEYS[name]
+        grown = tuple(sorted(grown, key=lambda one: by(one.row), reverse=wanted.sort[0] == "-"))
+    for one in grown:
+        yield one.row
+        yield from _flat(one.below, wanted)
+
+
+_LATE = 1 << 62
+_KEYS: dict[str, Callable[[Row], tuple[int, str]]] = {
+    "name": lambda row: (0, row.label.casefold()),
+    "type": lambda row: (0, row.kind),
+    "status": lambda row: (_ORDER.index(row.key), ""),
+    "entered": lambda row: (_LATE if row.entered_ms is None else row.entered_ms, ""),
+    "duration": lambda row: (_LATE if row.since else row.took or 0, ""),
+    "visits": lambda row: (row.visits, ""),
+}

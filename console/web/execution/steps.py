@@ -1,0 +1,141 @@
+"""What is known of the states of an execution, one by one?
+
+The summaries feed the graph and the steps table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from console.web.execution import map_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from console.web.execution.map_progress import MapProgress, MapRuns
+    from engine import Node, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A state's line. ``note``: ``1.2 s``, ``3 of 5``; ``depth``: how many boxes it stands in."""
+
+    node: Node
+    depth: int
+    status: formatting.Status
+    entered_ms: int | None = None
+    left_ms: int | None = None
+    duration: str = ""
+    running_since: int | None = None
+    visits: int = 0
+    retries: int = 0
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """Return the state in words, for those who do not see the picture."""
+        parts = [self.node.name, self.node.type, self.status.word.lower()]
+        if self.visits > 1:
+            parts.append(f"{self.visits} visits")
+        if self.duration:
+            parts.append(self.duration)
+        if self.note:
+            parts.append(self.note)
+        return ", ".join(parts)
+
+    @property
+    def under(self) -> str:
+        """Return the small line under the name in the graph."""
+        if self.status is formatting.APART:
+            return self.status.word
+        if not self.visits:
+            return f"{self.node.type} · {self.node.detail}" if self.node.detail else self.node.type
+        return f"{self.status.word} · {self.note}" if self.note else self.status.word
+
+
+def summaries(
+    trace: Trace, only: Iterable[str] | None = None, maps: MapRuns | None = None
+) -> dict[str, Summary]:
+    """Return node id -> summary, of all states or of ``only`` some.
+
+    ``maps``: the Map Runs, whose counts distributed Maps show.
+    """
+    statuses = trace.statuses()
+    depths = _depths(trace)
+    outside = map_progress.outside_of(trace.graph)
+    wanted = set(only) if only is not None else None
+    found = {}
+    for node in trace.graph.nodes:
+        if wanted is not None and node.id not in wanted:
+            continue
+        if node.id in outside and trace.visits_of(outside[node.id]):
+            found[node.id] = Summary(node, depths[node.group], formatting.APART)
+            continue
+        counted = maps.of_node(node.id) if maps is not None and node.distributed else None
+        status = statuses.get(node.id, "")
+        found[node.id] = _summary(trace, node, status, depths[node.group], counted)
+    return found
+
+
+def _summary(
+    trace: Trace, node: Node, status: str, depth: int, counted: MapProgress | None
+) -> Summary:
+    visits = trace.visits_of(node.id)
+    if not visits:
+        return Summary(node, depth, formatting.STEP[status])
+    if not status:  # entered before a retry, not since
+        before = f"{len(visits)} earlier visit{'s' if len(visits) > 1 else ''}"
+        return Summary(node, depth, formatting.STEP[""], visits=len(visits), note=before)
+    last = visits[-1]
+    spent = "" if last.left_ms is None else formatting.duration(last.left_ms - last.entered_ms)
+    retries = max(0, last.attempts - 1)
+    return Summary(
+        node=node,
+        depth=depth,
+        status=formatting.STEP[status],
+        entered_ms=last.entered_ms,
+        left_ms=last.left_ms,
+        duration=spent,
+        running_since=last.entered_ms if last.left_ms is None else None,
+        visits=len(visits),
+        retries=retries,
+        note=_note(_done(trace, node, counted), spent, retries, len(visits)),
+    )
+
+
+def _done(trace: Trace, node: Node, counted: MapProgress | None) -> str:
+    """Return how far a Map is, "" of other states and where nobody knows."""
+    if node.distributed:
+        return counted.note if counted else ""
+    attempt = trace.progress(node.id) if node.type == "Map" else None
+    if attempt is None or attempt.total is None:
+        return ""
+    return f"{attempt.done} of {attempt.total}"
+
+
+_WIDE = 1000  # so many have no room for their word
+
+
+def _note(done: str, spent: str, retries: int, visits: int) -> str:
+    """Return the one or two most telling facts; there is little room in a box."""
+    parts = []
+    if done:
+        parts.append(done)
+    if retries:
+        parts.append(f"attempt {retries + 1}")
+    elif visits > 1:
+        parts.append(f"{visits} visits" if visits < _WIDE else f"{visits}×")  # noqa: RUF001
+    elif spent:
+        parts.append(spent)
+    return " · ".join(parts)
+
+
+def _depths(trace: Trace) -> dict[str, int]:
+    """Return group id -> how deep its states stand."""
+    depths: dict[str, int] = {}
+    for group in trace.graph.groups:  # outer groups come first
+        owner = trace.graph.by_id.get(group.owner)
+        depths[group.id] = 0 if owner is None else depths[owner.group] + 1
+    return depths

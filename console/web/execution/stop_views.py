@@ -1,0 +1,48 @@
+"""How is a running execution stopped by hand?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from console.errors import ServiceError
+from console.store.executions import executions as store
+from console.web.core import formatting
+from console.web.core.scope import actor, render, require, scope_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+
+@require_http_methods(["GET", "POST"])
+def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+    """Ask once (page or dialog), then stop; the page learns of it by its poll."""
+    here = scope_of(request)
+    require(here, "StopExecution")
+    one = here.own_execution(machine, execution)
+    context = {
+        "here": "executions",
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "status": formatting.EXECUTION[one.status],
+    }
+    if request.method == "GET":
+        return render(request, "execution/stop.html", context)
+    error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
+    scripted = bool(request.headers.get("HX-Request"))
+    try:
+        store.stop(one, error=error or None, cause=cause or None, actor=actor(here))
+    except ServiceError as refused:
+        context |= {"error": error, "cause_text": cause, "refused": refused.message}
+        template = "execution/_stop_form.html" if scripted else "execution/stop.html"
+        return render(request, template, context, status=422)
+    if scripted:
+        return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
+    messages.success(request, "The execution was told to stop.")
+    return redirect("execution", machine, one.name)

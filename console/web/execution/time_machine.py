@@ -1,0 +1,104 @@
+"""How did an execution stand at one of its events?  What the time machine shows and where it is."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import engine
+from console.web.core import json_view
+from console.web.execution.variables import visible_at
+from console.web.history.traces import feed_up_to, traced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import QueryDict
+
+    from console.models import Execution
+    from engine import Trace
+
+KEPT = 4
+"""How many executions' past traces are kept: a slider asks for one event after the other."""
+_LOCK = Lock()
+_past: OrderedDict[int, Trace] = OrderedDict()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The event on display, of ``last``."""
+
+    number: int
+    last: int
+    at_ms: int
+    elapsed: int
+    type: str
+    state: str
+    variables: tuple[tuple[str, json_view.Payload], ...]
+
+    @property
+    def previous(self) -> int:
+        """Return the event before, 0 if there is none."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """Return the event after, 0 if there is none."""
+        return self.number + 1 if self.number < self.last else 0
+
+    @property
+    def tone(self) -> str:
+        """Return the tone of the event's type."""
+        return engine.EVENT_TYPES[self.type].tone
+
+
+def asked(query: QueryDict) -> int:
+    """Return which event was asked for, 0 for the present."""
+    text = query.get("at", "")
+    return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 0
+
+
+@contextmanager
+def traced_at(execution: Execution, number: int) -> Iterator[Trace]:
+    """Yield the trace of the events up to ``number``; 0: of everything there is."""
+    if not number:
+        with traced(execution) as trace:
+            yield trace
+        return
+    with _LOCK:
+        known = _past.pop(execution.pk, None)
+    # Forwards only what lies between is read; backwards there is no way but from the beginning.
+    trace = feed_up_to(
+        execution, known if known is not None and known.last <= number else None, number
+    )
+    yield trace
+    with _LOCK:
+        _past[execution.pk] = trace
+        while len(_past) > KEPT:
+            _past.popitem(last=False)
+
+
+def past_ms(execution: Execution, trace: Trace) -> int:
+    """Return when the last event of ``trace`` happened."""
+    return execution.start_ms if trace.last_event is None else trace.last_event.at_ms
+
+
+def moment(execution: Execution, trace: Trace, last: int) -> Moment | None:
+    """Return what is said of the last event of ``trace``."""
+    event = trace.last_event
+    if event is None:
+        return None
+    values = visible_at(execution, trace, event.id)
+    return Moment(
+        number=event.id,
+        last=last,
+        at_ms=event.at_ms,
+        elapsed=event.at_ms - execution.start_ms,
+        type=event.type,
+        state=event.state,
+        variables=tuple((name, json_view.payload(text)) for name, text in sorted(values.items())),
+    )

@@ -1,0 +1,244 @@
+"""Which stretch of the timeline's width stands for which time?
+
+Time in which nothing worked is folded: three days between a failure and its redrive, or an hour's
+wait, take as little room as fits their words, so that what worked is seen. Each redrive begins a
+new attempt at the whole execution; one of them can be looked at alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from console.models import HistoryEvent
+from console.web.core import formatting
+from console.web.core.formatting import MINUTE
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from console.models import Execution
+    from console.web.core.formatting import Status
+
+WIDTH = 1000
+LEAST = 20
+"""Units: nothing that happened is too short to be seen: 4 px of 200."""
+LANE = 20
+"""Units: the height of a lane."""
+SHORTEST = MINUTE
+"""Less idle time is not folded."""
+MOST_LANES = 6
+MOST_WORDS = 6
+"""Of more folds only the longest says how long it is: the others have a tooltip."""
+_FOLD = 60
+_MOST_FOLDED = 500  # units that all folds together may take
+_SHARE = 10  # idle time is folded if it is more than this part of the time something worked
+_ENDS = {name: formatting.EXECUTION[status] for name, status in event_types.EXECUTION_ENDS.items()}
+Stretch = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionAttempt:
+    """The execution from its start, or from a redrive (``number`` 2 and up), to its next end.
+
+    ``until``: where it ended, or for one that runs what counts as now.
+    """
+
+    number: int
+    since: int
+    until: int
+    status: Status
+
+    @property
+    def label(self) -> str:
+        """Return its name."""
+        return "First run" if self.number == 1 else f"Redrive {self.number - 1}"
+
+    @property
+    def text(self) -> str:
+        """Return what came of it, and how long it took."""
+        return f"{self.status.word.lower()}, {formatting.duration(self.until - self.since)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Idle time, folded; ``x`` and ``width`` in units."""
+
+    since: int
+    until: int
+    x: float
+    width: float
+
+    @property
+    def text(self) -> str:
+        """Return how long it lasted, in one unit."""
+        return formatting.roughly(self.until - self.since)
+
+    @property
+    def title(self) -> str:
+        """Return how long it lasted."""
+        return f"{formatting.duration(self.until - self.since)} in which nothing worked, folded"
+
+    @property
+    def middle(self) -> str:
+        """Return where its words stand, as a share of the width."""
+        return f"{(self.x + self.width / 2) / WIDTH:.1%}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
+
+    begin: int
+    end: int
+    now: int
+    folds: tuple[Fold, ...] = field(default=())
+
+    @property
+    def length(self) -> int:
+        """Return how long it is, in milliseconds."""
+        return self.end - self.begin
+
+    @property
+    def told(self) -> tuple[Fold, ...]:
+        """Return the folds that say how long they are."""
+        if len(self.folds) <= MOST_WORDS:
+            return self.folds
+        return (max(self.folds, key=lambda one: one.until - one.since),)
+
+    def place(self, since: int, until: int) -> tuple[float, float]:
+        """Return x and width of a stretch of time."""
+        x = min(max(0.0, self._x(since)), WIDTH - LEAST)
+        width = max(LEAST, self._x(until) - self._x(since))
+        after = next((one.x for one in self.folds if until <= one.since), WIDTH)
+        x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
+        return round(x, 1), round(min(width, WIDTH - x), 1)
+
+    def _x(self, moment: int) -> float:
+        """Return where a moment is; within a fold by its share of the fold."""
+        before = bisect_right([one.since for one in self.folds], moment)
+        folded = sum(one.until - one.since for one in self.folds)
+        room = WIDTH - sum(one.width for one in self.folds)
+        scale = room / max(1, self.end - self.begin - folded)
+        if not before:
+            return (moment - self.begin) * scale
+        last = self.folds[before - 1]
+        if moment < last.until:
+            return last.x + (moment - last.since) / (last.until - last.since) * last.width
+        return last.x + last.width + (moment - last.until) * scale
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The span on display, the attempts there are, and which of them was chosen (0: all)."""
+
+    span: Span
+    attempts: tuple[ExecutionAttempt, ...]
+    chosen: int = 0
+
+    @property
+    def shown(self) -> tuple[ExecutionAttempt, ...]:
+        """Return the attempts on display."""
+        return tuple(one for one in self.attempts if self.chosen in (0, one.number))
+
+    @property
+    def height(self) -> int:
+        """Return how high a bar is, in pixels."""
+        return 22 if self.lanes == 1 else 16 * self.lanes
+
+    @property
+    def units(self) -> int:
+        """Return how high a bar is, in its own units."""
+        return LANE * self.lanes
+
+    @property
+    def lanes(self) -> int:
+        """Return how many lanes a bar has."""
+        return min(len(self.shown), MOST_LANES)
+
+    def lane(self, attempt: ExecutionAttempt) -> int:
+        """Return an attempt's lane; where there are too many the first ones share one."""
+        place = [one.number for one in self.shown].index(attempt.number)
+        return max(0, place - (len(self.shown) - self.lanes))
+
+
+def execution_attempts(
+    execution: Execution, now_ms: int, past_ms: int | None = None
+) -> tuple[ExecutionAttempt, ...]:
+    """Return the attempts at an execution; ``past_ms``: those begun by then."""
+    running = formatting.EXECUTION["RUNNING"]
+    now = now_ms if past_ms is None else past_ms
+    if not execution.redrive_count:
+        end = execution.stop_ms if execution.stop_ms is not None else now_ms
+        return (
+            ExecutionAttempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),
+        )
+    found = [ExecutionAttempt(1, execution.start_ms, now, running)]
+    for at_ms, kind in _turns(execution):
+        if at_ms > now:
+            break
+        if kind == "ExecutionRedriven":
+            found.append(ExecutionAttempt(len(found) + 1, at_ms, now, running))
+        else:
+            last = found[-1]
+            found[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
+    return tuple(found)
+
+
+def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
+    rows = HistoryEvent.objects.filter(
+        execution_id=execution.pk, type__in=[*_ENDS, "ExecutionRedriven"]
+    )
+    return rows.order_by("event_id").values_list("at_ms", "type")
+
+
+def folded(bare: Span, busy: Iterable[Stretch]) -> Span:
+    """Return a span with what is idle in it folded. ``busy``: when something worked."""
+    begin, end = bare.begin, bare.end
+    merged, worked = _merged(busy, begin, end)
+    edges = [begin, *(edge for stretch in merged for edge in stretch), end]
+    gaps = list(zip(edges[::2], edges[1::2], strict=True))
+    least = max(SHORTEST, worked / _SHARE)
+    idle = [(since, until) for since, until in gaps if until - since >= least]
+    alone = sum(until - since for since, until in idle) >= end - begin
+    width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
+    return replace(bare, folds=tuple(_placed(bare, idle, width)))
+
+
+def _placed(bare: Span, idle: Sequence[Stretch], width: float) -> Iterable[Fold]:
+    """Yield the folds at their places."""
+    room = WIDTH - width * len(idle)
+    total = bare.end - bare.begin - sum(until - since for since, until in idle)
+    x, at_ms = 0.0, bare.begin
+    for since, until in idle:
+        x += (since - at_ms) / max(1, total) * room
+        yield Fold(since, until, round(x, 1), round(width, 1))
+        x, at_ms = x + width, until
+
+
+def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[Stretch], int]:
+    """Return when at least one of the stretches was going on, in order, within begin and end.
+
+    And for how long; pauses too short to be folded are no pauses.
+    """
+    merged: list[Stretch] = []
+    first, last, worked = begin, begin - SHORTEST, 0  # nothing so far
+    for since, until in sorted(_within(stretches, begin, end)):
+        if since - last >= SHORTEST:
+            merged.append((first, last))
+            first = last = since
+        if until > last:
+            worked += until - (since if since > last else last)  # noqa: FURB136 - of thousands
+            last = until
+    return [*merged[1:], (first, last)] if merged else [], worked
+
+
+def _within(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
+    """Cut off what is outside of begin and end."""
+    for since, until in stretches:
+        if begin <= since and until <= end:
+            yield since, until
+        elif until >= begin and since <= end:
+            yield max(since, begin), min(until, end)

@@ -1,0 +1,264 @@
+"""When did each step work?  The bars of the timeline, one segment for each attempt.
+
+A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has its words,
+so nothing hangs on colour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import sub
+from typing import TYPE_CHECKING
+
+import engine
+from console.models import HistoryEvent
+from console.web.core import formatting
+from console.web.execution.attempts import attempts
+from console.web.execution.timeline.axis import (
+    LANE,
+    SHORTEST,
+    Axis,
+    ExecutionAttempt,
+    Span,
+    execution_attempts,
+    folded,
+)
+from console.web.history.visit_events import VisitEvent
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from console.models import Execution
+    from console.web.execution.step_tree import Row
+    from engine import Trace, Visit
+
+MOST_VISITS = 50
+"""Above this a state's visits are drawn as one segment."""
+_KINDS = (
+    event_types.ATTEMPT_BEGINNINGS
+    | event_types.WORK_OUTCOMES
+    | engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.SUCCEEDED, engine.Stage.FAILED)
+)
+_FAILED_BEFORE = {
+    "MapStateStarted": "MapStateFailed",
+    "ParallelStateStarted": "ParallelStateFailed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a bar. ``tone``: a status's, or ``wait`` for the pause before an attempt.
+
+    ``lane``: which of the bar's lanes it stands in, from 0.
+    """
+
+    x: float
+    width: float
+    tone: str
+    text: str
+    lane: int = 0
+
+    @property
+    def top(self) -> int:
+        """Return where its lane begins."""
+        return self.lane * LANE
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of a row's time, before it has a place. ``retry``: it ends with its attempt."""
+
+    since: int
+    until: int
+    tone: str
+    said: str
+    retry: bool = False
+
+
+def bars(
+    execution: Execution,
+    trace: Trace,
+    rows: Iterable[Row],
+    now_ms: int,
+    past_ms: int | None = None,
+    chosen: int = 0,
+) -> tuple[Axis, dict[str, tuple[Segment, ...]]]:
+    """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
+
+    ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
+    """
+    shown = list(rows)
+    known = execution_attempts(execution, now_ms, past_ms)
+    chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
+    retried = _retried(execution, trace, shown)
+    begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
+    span = Span(begin, end, now)
+    plain = len(known) == 1 and not retried
+    if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
+        future = [] if past_ms is None else [(past_ms, end)]
+        span = folded(span, [*_busy(trace, known, retried, now), *future])
+    axis = Axis(span, known, chosen)
+    return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
+
+
+def _limits(
+    execution: Execution,
+    known: Sequence[ExecutionAttempt],
+    chosen: int,
+    now_ms: int,
+    past_ms: int | None,
+) -> tuple[int, int, int]:
+    """Return begin and end of the axis, and what counts as now."""
+    end = now_ms if execution.stop_ms is None else execution.stop_ms
+    now = end if past_ms is None else past_ms
+    if not chosen:
+        return execution.start_ms, end, now
+    one = known[chosen - 1]
+    return one.since, max(one.until, one.since + 1), min(now, one.until)
+
+
+# -- when something worked -------------------------------------------------------------------------
+
+
+def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
+    """Tell whether there is no pause to fold, as in most loops, where to look for one is long."""
+    edges = [begin, end, now]
+    for visits in trace.visits.values():
+        edges += chain.from_iterable(visits.stays(now))
+    edges.sort()
+    longest: int = max(map(sub, islice(edges, 1, None), edges))
+    return longest < SHORTEST
+
+
+def _busy(
+    trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
+) -> Iterator[tuple[int, int]]:
+    """Yield when states worked: neither waits nor what only holds other states."""
+    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", "Map", "Parallel")}
+    for one in known:
+        yield one.since, one.since
+        yield one.until, one.until
+    for node, visits in trace.visits.items():
+        if node in quiet:
+            for stretch in visits.stays(now):
+                yield from ((edge, edge) for edge in stretch)
+        elif len(known) == 1 and retried.keys().isdisjoint(visits.numbers):
+            yield from visits.stays(now)  # there is no more to say
+        else:
+            for visit in visits:
+                yield from _worked(visit, retried.get(visit.number, []), known, now)
+
+
+def _worked(
+    visit: Visit, events: list[VisitEvent], known: Sequence[ExecutionAttempt], now: int
+) -> Iterator[tuple[int, int]]:
+    for piece in _pieces(visit, events, now):
+        if piece.tone != "wait":
+            yield from ((since, until) for _, since, until in _within(piece, known))
+
+
+def _within(
+    piece: _Piece, known: Sequence[ExecutionAttempt]
+) -> Iterator[tuple[ExecutionAttempt, int, int]]:
+    """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
+    for place, one in enumerate(known, 1):
+        since = piece.since if place == 1 else max(piece.since, one.since)
+        until = piece.until if place == len(known) else min(piece.until, one.until)
+        if since < until or since == until == piece.since:
+            yield one, since, until
+            if piece.retry:
+                return  # it did not outlive the attempt it began in
+
+
+# -- segments --------------------------------------------------------------------------------------
+
+
+def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Iterator[Segment]:
+    now = axis.span.now
+    if row.iteration or len(row.visits_made) > MOST_VISITS:
+        begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
+        if begin is None:
+            return
+        end = now if row.left_ms is None else row.left_ms
+        many = f"{row.visits:,} visits, " if row.visits > 1 else ""
+        pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
+    else:
+        visits = row.visits_made
+        pieces = [p for one in visits for p in _pieces(one, retried.get(one.number, []), now)]
+    for piece in pieces:
+        yield from _placed(piece, axis)
+
+
+def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
+    """Yield a piece's segments: one for each attempt at the execution it lasted through."""
+    for attempt, since, until in _within(piece, axis.attempts):
+        if attempt not in axis.shown or (piece.tone == "wait" and since == until):
+            continue
+        tone, said = piece.tone, piece.said
+        if until < piece.until:  # the execution ended, and was redriven in this state
+            tone, said = attempt.status.tone, attempt.status.word.lower()
+        lane = axis.lane(attempt)
+        name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
+        words_of_it = f"{name}{said}, {formatting.duration(until - since)}"
+        yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
+
+
+def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece]:
+    """Yield what a visit consists of: its attempts and the pauses between, or one piece."""
+    end = now if visit.left_ms is None else visit.left_ms
+    status = formatting.STEP[visit.status]
+    if not events:
+        yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
+        return
+    before = None
+    for one in attempts(events, visit.left_ms if visit.status == "aborted" else None):
+        if before is not None:
+            yield _Piece(before, one.at_ms, "wait", "waited")
+        before = one.until_ms
+        until = end if one.until_ms is None else one.until_ms
+        said = f"attempt {one.number} {one.outcome.lower()}"
+        yield _Piece(one.at_ms, until, one.tone, said, retry=True)
+    if before is not None and visit.left_ms is None:
+        yield _Piece(before, end, "wait", "waiting")
+
+
+# -- what tells attempts apart ---------------------------------------------------------------------
+
+
+def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[VisitEvent]]:
+    """Return first event -> the events that tell attempts apart, of visits with more than one."""
+    wanted = [
+        visit
+        for row in rows
+        if len(row.visits_made) <= MOST_VISITS
+        for visit in row.visits_made
+        if visit.attempts > 1
+    ]
+    if not wanted:
+        return {}
+    owner = {event: visit.number for visit in wanted for event in visit.events}
+    found: dict[int, list[VisitEvent]] = {visit.number: [] for visit in wanted}
+    for one in _told(execution, min(owner), max(owner)):
+        if one.id not in owner:
+            continue
+        events = found[owner[one.id]]
+        if events and events[-1].type == one.type and one.type in _FAILED_BEFORE:
+            # A Parallel or Map that starts again has failed before, at the event it points back at.
+            at_ms = trace.time_of(one.previous)
+            events.append(VisitEvent(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
+        events.append(one)
+    return found
+
+
+def _told(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
+    rows = (
+        HistoryEvent.objects.filter(
+            execution_id=execution.pk, event_id__range=(first, last), type__in=_KINDS
+        )
+        .order_by("event_id")
+        .values_list("event_id", "at_ms", "type", "previous")
+    )
+    for number, at_ms, kind, previous in rows:
+        yield VisitEvent(number, at_ms, kind, {}, previous)

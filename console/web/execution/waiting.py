@@ -1,0 +1,301 @@
+"""What is an execution waiting for, and which tasks wait for somebody outside?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+import engine
+from console.models import Execution, MapRun, TaskRow, Timer
+from console.store.state import transition_rate
+from console.store.tasks import timeouts
+from console.store.tasks.manual import answerable
+from console.web.core import formatting
+from console.web.history import task_timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from django.http import QueryDict
+
+    from console.web.core.scope import Scope
+
+PAGE = 50
+MOST = 50
+_EXECUTION_TIMER = "execution"
+_OPEN = ("scheduled", "started", "waiting")
+_BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
+
+
+# -- one task --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a task times out unless something happens, and which clock that is."""
+
+    at_ms: int
+    clock: str
+
+    @property
+    def words(self) -> str:
+        """Name the clock."""
+        return task_timeouts.WORDS.get(self.clock, "TimeoutSeconds")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """A task as the pages show it. ``answerable``: somebody outside may end it."""
+
+    row: TaskRow
+    kind: str
+    what: str
+    status: formatting.Status
+    worker: str
+    deadline: Deadline | None
+    answerable: bool
+
+    @property
+    def since_ms(self) -> int:
+        """Return when its worker or call began, before that when it was scheduled."""
+        return self.row.started_ms or self.row.scheduled_ms
+
+    @property
+    def again(self) -> str:
+        """Say that it was sent more than once, "" if it was not."""
+        return task_timeouts.again(self.row)
+
+    @property
+    def who(self) -> str:
+        """Say who can end it."""
+        if self.row.kind == "activity":
+            return "a worker of the activity, or an operator here"
+        if self.row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+            return "whoever has its task token, or an operator here"
+        return "the service it called"
+
+
+def shown(row: TaskRow) -> OpenTask:
+    """Return a task as the pages show it."""
+    return OpenTask(
+        row=row,
+        kind=_kind(row),
+        what=_what(row),
+        status=_status(row),
+        worker=row.worker.lstrip("\x01"),
+        deadline=_deadline(row),
+        answerable=answerable(row),
+    )
+
+
+def _kind(row: TaskRow) -> str:
+    if row.kind == "activity":
+        return "Activity task"
+    if row.kind == "map":
+        return "Map Run"
+    if row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+        return "Callback"
+    if row.service in ("states", "aws-sdk:sfn") and row.pattern:
+        return "Child execution"
+    return "Job" if row.pattern else "Call"
+
+
+def _what(row: TaskRow) -> str:
+    if row.kind == "service":
+        return f"{row.service}:{row.action}"
+    return row.resource.rpartition(":")[2] if row.kind in ("lambda", "activity") else row.state
+
+
+def _status(row: TaskRow) -> formatting.Status:
+    if row.status == "closed":
+        return formatting.Status("idle", "Ended")
+    if row.status == "scheduled":
+        return formatting.Status(
+            "idle", "Not taken yet" if row.kind == "activity" else "Not sent yet"
+        )
+    if row.kind == "activity":
+        return formatting.Status("running", "A worker has it")
+    called = {"waiting": "Waits outside", "started": "Being called"}
+    return formatting.Status("running", "Runs" if row.kind == "map" else called[row.status])
+
+
+def _deadline(row: TaskRow) -> Deadline | None:
+    """Return the clock that runs out first; the year that every task has is none to speak of."""
+    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
+    told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
+    return min(told, key=lambda one: one.at_ms, default=None)
+
+
+# -- the tasks of a project ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the reader asked of the list of tasks; ``activity``: a name, "" for all kinds."""
+
+    kind: str = ""
+    activity: str = ""
+    after: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, query: QueryDict, activity: str = "") -> Wanted:
+        """Read the query string; what makes no sense counts as not said."""
+        kind, after = query.get("kind", ""), query.get("after", "").split("-")
+        key = tuple(int(one) for one in after if one.isdecimal() and len(one) < 16)  # noqa: PLR2004
+        return cls(
+            kind=kind if kind in ("activity", "callback") else "",
+            activity=activity,
+            after=key if len(key) == 3 else (),  # noqa: PLR2004 - moment, execution, task
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """A page of open tasks, the longest waiting first; ``after``: key of the next page, or ""."""
+
+    rows: tuple[OpenTask, ...]
+    total: int
+    wanted: Wanted
+    after: str
+
+
+def tasks(here: Scope, wanted: Wanted) -> Tasks:
+    """Return open tasks that somebody outside ends."""
+    token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
+    activity = Q(kind="activity")
+    if wanted.activity:
+        activity &= Q(resource=here.arn("activity", wanted.activity))
+    kinds = {"activity": activity, "callback": token}
+    which = activity if wanted.activity else kinds.get(wanted.kind, activity | token)
+    every = TaskRow.objects.filter(
+        which,
+        status__in=_OPEN,
+        execution__project=here.project,
+        execution__arn__startswith=f"{here.arn('')[:-1]}:",
+    )
+    rows = list(
+        _following(every, wanted)
+        .select_related("execution")
+        .defer(*_BARE)
+        .order_by("scheduled_ms", "execution_id", "task")[: PAGE + 1]
+    )
+    last = rows[PAGE - 1] if len(rows) > PAGE else None
+    after = f"{last.scheduled_ms}-{last.execution_id}-{last.task}" if last else ""
+    return Tasks(tuple(shown(row) for row in rows[:PAGE]), every.count(), wanted, after)
+
+
+def _following(every: Any, wanted: Wanted) -> Any:
+    if not wanted.after:
+        return every
+    moment, execution, task = wanted.after
+    same = Q(scheduled_ms=moment)
+    return every.filter(
+        Q(scheduled_ms__gt=moment)
+        | same & Q(execution_id__gt=execution)
+        | same & Q(execution_id=execution, task__gt=task)
+    )
+
+
+# -- the panel of an execution ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that an execution waits for.
+
+    ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``number``: its task.
+    """
+
+    state: str
+    kind: str
+    text: str
+    since_ms: int | None = None
+    until_ms: int | None = None
+    until: str = ""
+    child: str = ""
+    task: OpenTask | None = None
+
+
+def panel(one: Execution) -> dict[str, Any]:
+    """Return what a running execution waits for; nothing once it has ended."""
+    if one.status != "RUNNING":
+        return {"waiting": [], "waiting_more": False}
+    open_tasks = TaskRow.objects.filter(execution_id=one.pk).exclude(status="closed")
+    rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
+    lines = [*_of_timers(one), *_of_tasks(one, rows)]
+    lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
+    return {"waiting": lines[:MOST], "waiting_more": len(lines) > MOST}
+
+
+def _of_tasks(one: Execution, rows: Sequence[TaskRow]) -> Iterator[Line]:
+    counts = {}
+    if any(row.kind == "map" for row in rows):
+        counts = {each.task: each for each in MapRun.objects.filter(parent=one)}
+    for row in rows:
+        task = shown(row)
+        about = _of_map_run(counts.get(row.task)) or f"{task.what}: {task.status.word}"
+        yield Line(
+            state=row.state,
+            kind=task.kind,
+            text=about,
+            since_ms=task.since_ms,
+            until_ms=task.deadline.at_ms if task.deadline else None,
+            until=f"it times out: {task.deadline.words}" if task.deadline else "",
+            child=_child(row),
+            task=task,
+        )
+
+
+def _of_map_run(run: MapRun | None) -> str:
+    if run is None:
+        return ""
+    over = run.succeeded + run.failed + run.timed_out + run.aborted
+    return f"{over} of {run.total} children have ended, {run.started - over} are running"
+
+
+def _child(row: TaskRow) -> str:
+    """Return the ARN of the execution that a task has started and waits for."""
+    if not row.job or row.service not in ("states", "aws-sdk:sfn"):
+        return ""
+    asked = engine.loads(row.job)
+    return str(asked.get("ask", {}).get("ExecutionArn", "")) if isinstance(asked, dict) else ""
+
+
+class _NoTexts:
+    """Stands for the long texts of a run, where only its lines of control are looked at."""
+
+    def many(self, keys: Sequence[str]) -> list[str]:
+        """Return as many empty texts."""
+        return [""] * len(keys)
+
+
+def _of_timers(one: Execution) -> Iterator[Line]:
+    due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
+    armed = dict(due.values_list("name", "due_ms"))
+    limit = armed.pop(_EXECUTION_TIMER, None)
+    for name in [name for name in armed if transition_rate.is_token(name)]:
+        text = "Held back by the project's limit of state transitions"
+        yield Line("", "Execution", text, None, armed.pop(name), "it goes on")
+    if armed:
+        for frame in _frames(one):
+            if frame.timer in armed:
+                yield _of_timer(frame, armed[frame.timer])
+    if limit is not None:
+        yield Line("", "Execution", "Its time is limited", one.start_ms, limit, "it times out")
+
+
+def _frames(one: Execution) -> Iterable[Any]:
+    """Return the lines of control of an execution; of what a later version wrote, none."""
+    try:
+        return engine.Run.loads(one.runrow.snapshot, _NoTexts()).frames.values()
+    except engine.NewerFormat:
+        return ()
+
+
+def _of_timer(frame: Any, due_ms: int) -> Line:
+    if frame.phase == "backoff":
+        text = f"Pause before retry {frame.retry_count}"
+        return Line(frame.state, "Retry", text, None, due_ms, "the next attempt")
+    return Line(frame.state, "Wait", "Sleeps", frame.entered_ms or None, due_ms, "it goes on")

@@ -1,0 +1,122 @@
+"""Which events did the reader ask for?  The query string of the event table, read and applied."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from console.masking import masked_execution
+from console.models import HistoryEvent
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from console.models import Execution
+
+MOST_OPEN = 200
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|\+00:00)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What the reader asked for. ``at``: the event to show; ``opened``: rows that are unfolded.
+
+    ``paged``: a page was named, so ``at`` does not choose it.
+    ``since`` and ``until`` are as typed, "" where they make no sense; they stand for UTC.
+    """
+
+    kind: str = ""
+    state: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+    newest_first: bool = False
+    page: int = 1
+    paged: bool = False
+    at: int = 0
+    opened: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Filter:
+        """Read the query string; what makes no sense counts as not said."""
+        opened = re.findall(r"\d{1,6}", query.get("open", ""))
+        since, until = query.get("since", ""), query.get("until", "")
+        return cls(
+            kind=query.get("type", "")[:40],
+            state=query.get("state", "")[:80],
+            text=query.get("text", "")[:200].replace("\0", ""),
+            since=since if moment(since) is not None else "",
+            until=until if moment(until) is not None else "",
+            newest_first=query.get("order") == "newest",
+            page=max(1, _number(query.get("page", ""))),
+            paged="page" in query,
+            at=_number(query.get("event", "")) or _number(query.get("at", "")),
+            opened=tuple(int(one) for one in opened[:MOST_OPEN]),
+        )
+
+    @property
+    def active(self) -> bool:
+        """Tell whether rows are left out."""
+        return any((self.kind, self.state, self.text, self.since, self.until))
+
+    def rows(self, execution: Execution) -> QuerySet[HistoryEvent]:
+        """Return the events the filter lets through, without an order."""
+        rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+        if self.kind:
+            rows = rows.filter(type=self.kind)
+        if self.state:
+            rows = rows.filter(state=self.state)
+        if self.since:
+            rows = rows.filter(at_ms__gte=moment(self.since))
+        if self.until:
+            rows = rows.filter(at_ms__lte=moment(self.until))
+        return self._saying(rows, execution) if self.text else rows
+
+    def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
+        """Return those with the text; what is hidden of them is not looked at."""
+        found = rows.filter(_says(self.text))
+        cover = masked_execution.masked_execution(execution)
+        if not cover.veil.places:
+            return found
+        named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
+        unsaid = [
+            number
+            for number, text in found.exclude(named).values_list("event_id", "details").iterator()
+            if not _is_in(self.text, cover.event(number, text))
+        ]
+        return found.exclude(event_id__in=unsaid)
+
+
+def moment(text: str) -> int | None:
+    """Return a moment as epoch milliseconds, None for what is none. Without a zone it is UTC."""
+    if not _MOMENT.fullmatch(text):
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    span = read.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return span.days * 86_400_000 + span.seconds * 1000 + span.microseconds // 1000
+
+
+def _says(text: str) -> Q:
+    """Match what is written in an event: payloads are JSON texts within JSON, so look for both."""
+    within = json.dumps(text, ensure_ascii=False)[1:-1]
+    found = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
+    return found if within == text else found | Q(details__icontains=within)
+
+
+def _is_in(text: str, details: str) -> bool:
+    """Tell of a row what ``_says`` asks the database."""
+    within = json.dumps(text, ensure_ascii=False)[1:-1]
+    return text.lower() in details.lower() or within.lower() in details.lower()
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0

@@ -1,0 +1,227 @@
+"""Which rows does the event table show?
+
+Pages are made by the database: 50 rows at a time, payloads left out until a row is opened.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Max
+from django.db.models.functions import Left
+
+import engine
+from console.masking import masked_execution
+from console.models import HistoryEvent
+from console.web.core import json_view
+from console.web.history import task_timeouts
+from console.web.history.traces import details_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.db.models import QuerySet
+
+    from console.models import Execution
+    from console.web.history.event_filter import Filter
+
+PAGE = 50
+MOST_ROWS = 200
+"""How far a live page grows before it points to the next page instead."""
+HEAD = 600  # characters of the details that are read for a row: the resource stands in them
+
+
+_TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. ``step``/``resource``: "" where the event has none."""
+
+    id: int
+    previous: int
+    type: str
+    tone: str
+    step: str
+    resource: str
+    elapsed: int
+    at_ms: int
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """An unfolded row: short facts, and payloads as trees."""
+
+    facts: tuple[tuple[str, str], ...]
+    payloads: tuple[tuple[str, json_view.Payload], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What there is to show: type -> how many events, and the id of the last one."""
+
+    types: Mapping[str, int]
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the table. ``total``: all events; ``found``: those the filter lets through."""
+
+    rows: tuple[Row, ...]
+    wanted: Filter
+    number: int
+    pages: int
+    found: int
+    total: int
+    last: int
+    types: list[str]
+
+    @property
+    def previous(self) -> int:
+        """Return the number of the page before this one."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """Return the number of the page after this one."""
+        return self.number + 1
+
+    @property
+    def first(self) -> int:
+        """Return the place of the first row among those found, from 1; 0 if there is none."""
+        return (self.number - 1) * PAGE + 1 if self.rows else 0
+
+    @property
+    def final(self) -> int:
+        """Return the place of the last row among those found."""
+        return (self.number - 1) * PAGE + len(self.rows)
+
+    @property
+    def follows(self) -> bool:
+        """Tell whether new events belong at the end of this page."""
+        return not self.wanted.newest_first and self.number == self.pages
+
+
+def page(execution: Execution, wanted: Filter, told: Told | None = None) -> Page:
+    """Return the page asked for, or the one that holds event ``wanted.at``."""
+    told = told or _told(execution)
+    rows = wanted.rows(execution)
+    total = sum(told.types.values())
+    found = rows.count() if wanted.active else total
+    pages = max(1, -(-found // PAGE))
+    chosen = wanted.at and not wanted.paged
+    number = min(_page_of(rows, wanted) if chosen else wanted.page, pages)
+    order = "-event_id" if wanted.newest_first else "event_id"
+    found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
+    opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
+    shown = tuple(_rows(execution, found_rows, opened))
+    return Page(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
+
+
+def _told(execution: Execution) -> Told:
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
+    kinds = list(rows.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
+    last = max((number for _, _, number in kinds), default=0)
+    return Told({kind: count for kind, count, _ in kinds}, last)
+
+
+def between(
+    execution: Execution, wanted: Filter, cursor: int, upto: int, most: int
+) -> tuple[Row, ...]:
+    """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
+    rows = wanted.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
+    return tuple(_rows(execution, rows.order_by("event_id")[:most], set()))
+
+
+def last(execution: Execution) -> int:
+    """Return the id of the last event."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("-event_id")
+    return rows.values_list("event_id", flat=True).first() or 0
+
+
+def one_row(execution: Execution, number: int) -> Row | None:
+    """Return one unfolded row."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
+    return next(iter(_rows(execution, rows, {number})), None)
+
+
+def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:
+    if wanted.newest_first:
+        return -(-max(1, rows.filter(event_id__gte=wanted.at).count()) // PAGE)
+    return -(-max(1, rows.filter(event_id__lte=wanted.at).count()) // PAGE)
+
+
+def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) -> list[Row]:
+    lean = rows.annotate(head=Left("details", HEAD)).values_list(
+        "event_id", "previous", "type", "state", "at_ms", "head"
+    )
+    texts = dict(
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=opened).values_list(
+            "event_id", "details"
+        )
+    )
+    rows_read = list(lean)
+    clocks = task_timeouts.of_events(
+        execution,
+        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2] in _TIMED_OUT},
+    )
+    return [
+        Row(
+            id=number,
+            previous=previous,
+            type=kind,
+            tone=engine.EVENT_TYPES[kind].tone,
+            step=state,
+            resource=_resource(head),
+            elapsed=at_ms - execution.start_ms,
+            at_ms=at_ms,
+            detail=_opened(execution, number, texts[number], clocks.get(number))
+            if number in texts
+            else None,
+        )
+        for number, previous, kind, state, at_ms, head in rows_read
+    ]
+
+
+_RESOURCE = re.compile(r'"resource":\s*"((?:[^"\\]|\\.)*)"')
+_RESOURCE_TYPE = re.compile(r'"resourceType":\s*"((?:[^"\\]|\\.)*)"')
+
+
+def _resource(head: str) -> str:
+    found, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
+    if found is None:
+        return ""
+    return f"{kind[1]}: {found[1]}" if kind else found[1]
+
+
+_PAYLOADS = ("input", "output", "parameters", "cause")
+
+
+def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
+    """Unfold an event. ``clock``: which one ran out, in words."""
+    opened = _detail(number, masked_execution.masked_execution(execution).event(number, text))
+    return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
+
+
+def _detail(number: int, text: str) -> Detail:
+    details: dict[str, Any] = details_of(text)
+    facts = tuple(
+        (name, value if isinstance(value, str) else str(value))
+        for name, value in details.items()
+        if name not in _PAYLOADS and not isinstance(value, dict)
+    )
+    payloads = [
+        (name, json_view.payload(str(details[name]), f"events/{number}/{name}/"))
+        for name in _PAYLOADS
+        if details.get(name) is not None
+    ]
+    assigned = details.get("assignedVariables")
+    if isinstance(assigned, dict):
+        payloads += [
+            (f"${name}", json_view.payload(str(value))) for name, value in assigned.items()
+        ]
+    return Detail(facts, tuple(payloads))

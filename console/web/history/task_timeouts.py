@@ -1,0 +1,72 @@
+"""Which clock ran out?  AWS's event says only that something did; the task's row says what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.models import HistoryEvent, TaskRow
+from console.store.tasks import timeouts
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from console.models import Execution
+
+WORDS = {
+    timeouts.SCHEDULE_TO_START: "schedule to start: no worker took it in time",
+    timeouts.START_TO_CLOSE: "start to close (TimeoutSeconds)",
+    timeouts.SCHEDULE_TO_CLOSE: "schedule to close",
+    timeouts.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
+    timeouts.YEAR: "a task is open for a year at most",
+}
+_HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
+
+
+def of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
+    """Return, by task, the clock that ran out or runs, in words."""
+    rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(numbers))
+    return {task: WORDS[clock] for task, clock in rows.values_list("task", "clock") if clock}
+
+
+def notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
+    """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
+    rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
+    told = {}
+    for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
+        parts = [WORDS.get(row.clock, "") if late[row.task] else "", again(row)]
+        told[row.task] = "; ".join(part for part in parts if part)
+    return told
+
+
+def again(row: TaskRow) -> str:
+    """Say that a task was sent more than once, "" if it was not."""
+    if row.kind == "map" or row.dispatches <= 1:
+        return ""
+    if row.kind == "activity" and not row.worker.startswith("\x01"):
+        return f"re-dispatched: handed out {row.dispatches} times, for a poll had gone"
+    return f"re-dispatched: sent {row.dispatches} times, for its worker was lost"
+
+
+def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
+    """Return, by ...TimedOut event, the clock in words. ``previous``: what each points back at."""
+    waiting, found = dict(previous), {}
+    for _ in range(_HOPS):
+        if not waiting:
+            break
+        rows = HistoryEvent.objects.filter(
+            execution_id=execution.pk, event_id__in=set(waiting.values())
+        )
+        seen = {one: (kind, back) for one, kind, back in rows.values_list(*_CHAIN)}
+        for event, at in list(waiting.items()):
+            kind, back = seen.get(at, ("", 0))
+            if kind in event_types.WORK_SCHEDULED:
+                found[event] = at
+            waiting[event] = back
+            if not back or event in found:
+                del waiting[event]
+    words = of_tasks(execution, found.values()) if found else {}
+    return {event: words[task] for event, task in found.items() if task in words}
+
+
+_CHAIN = ("event_id", "type", "previous")

@@ -1,0 +1,114 @@
+"""What do the events of one visit say?  The rows of a visit, read whole, and what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.masking import masked_execution
+from console.models import HistoryEvent
+from console.web.history.traces import details_of
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from console.models import Execution
+    from engine import Trace, Visit
+
+MOST_EVENTS = 200
+"""A Map of ten thousand items has more events than a panel can show; the first ones are enough."""
+
+
+_AT_ONCE = 500
+_GROUP_FAILED = engine.event_names(event_types.GROUP_FAMILIES, engine.Stage.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitEvent:
+    """An event of a visit, read whole."""
+
+    id: int
+    at_ms: int
+    type: str
+    details: dict[str, Any]
+    previous: int
+
+
+def of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
+    """Return the events of a visit: the first ones and the last two."""
+    return read(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
+
+
+def read(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
+    """Return events by their ids, in order."""
+    rows = (
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(wanted))
+        .order_by("event_id")
+        .values_list("event_id", "at_ms", "type", "details", "previous")
+    )
+    cover = masked_execution.masked_execution(execution)
+    return [
+        VisitEvent(number, at_ms, kind, details_of(cover.event(number, text)), previous)
+        for number, at_ms, kind, text, previous in rows
+    ]
+
+
+def of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
+    """Yield all events of some types, in order."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
+    yield from in_pieces(execution, list(rows.values_list("event_id", flat=True)))
+
+
+def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
+    """Yield events by their ids, in order, as many as there may be."""
+    ordered = sorted(numbers)
+    for place in range(0, len(ordered), _AT_ONCE):
+        yield from read(execution, ordered[place : place + _AT_ONCE])
+
+
+def payload_of(
+    events: Sequence[VisitEvent], types: Collection[str], field: str
+) -> tuple[int, str] | None:
+    """Return event and text of a payload: of the last event of these types that has it."""
+    for one in reversed(events):
+        if one.type in types and field in one.details:
+            return one.id, one.details[field]
+    return None
+
+
+def failure(
+    execution: Execution, trace: Trace, visit: Visit, events: Sequence[VisitEvent]
+) -> tuple[str, str | None]:
+    """Return error and cause: of the last failed attempt, else of the execution it ended."""
+    if visit.status not in ("failed", "caught"):
+        return "", None
+    for one in reversed(events):
+        if "error" in one.details or "cause" in one.details:
+            return one.details.get("error", ""), one.details.get("cause")
+    if visit is trace.culprit or (visit.status == "failed" and not visit.iteration):
+        return execution.error or "", execution.cause
+    return "", None
+
+
+def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitEvent]:
+    """Add what made a Parallel or Map start again or fail: the event that points back at it."""
+    own = {one.id for one in events}
+    again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
+    again += [one.previous for one in events if one.type in _GROUP_FAILED]
+    lost = read(execution, [one for one in again if one not in own])
+    told = [_with_words(execution, one) for one in (*events, *lost)]
+    return sorted(told, key=lambda one: one.id)
+
+
+def _with_words(execution: Execution, event: VisitEvent) -> VisitEvent:
+    """Add to the entry of a Fail the error that it means, which the history does not repeat."""
+    if event.type != "FailStateEntered" or "name" not in event.details:
+        return event
+    machine, name = engine.parse_state(execution.definition.text, event.details["name"])
+    text = event.details.get("input", "{}")
+    moment = engine.Moment(event.at_ms, event.id)
+    trial = engine.try_state(machine, name, text, moment, about={"context": {}, "input": "{}"})
+    words = {"error": trial.error, "cause": trial.cause}
+    return replace(event, details=event.details | words)

@@ -1,0 +1,154 @@
+"""Where do calls go, by the settings, and what would each Task of a state machine call?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+import engine
+from console.integrations import explain, function, targets
+from console.integrations.redaction import without_secrets
+from console.models import StateMachine
+from console.samples import ROLE_END, is_sample
+from console.web.core import json_view
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from console.models import Project
+
+EVERY = "every state machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
+
+    machine: str
+    name: str
+    plan: explain.Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A registered function or activity. ``where``: a URL, or a Python callable in this server.
+
+    ``sample``: it serves sample machines only.
+    """
+
+    machine: str
+    kind: str
+    name: str
+    where: str
+    python: bool
+    sample: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A Task of a state machine with what it calls and what it is given."""
+
+    state: str
+    resource: str
+    plan: explain.Plan
+    given: json_view.Payload | None
+
+
+def services(project: Project) -> list[Service]:
+    """Return where services go: of all state machines first, then of each that has its own."""
+    return [
+        Service(machine, name, explain.entry(said, name))
+        for machine, section in targets.sections_of(project.name)
+        for name, said in section.items()
+        if name not in targets.APART and isinstance(said, dict)
+    ]
+
+
+def origins(project: Project) -> list[tuple[str, str, str]]:
+    """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
+    found = []
+    for machine, section in targets.sections_of(project.name):
+        clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
+        found += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
+        said = section.get("http", {})
+        urls = [without_secrets(str(url)) for url in said.get("endpoints", ())]
+        found += [(machine, "Address", url) for url in urls]
+        found += [
+            (machine, f"Connection ({one.get('type', 'API_KEY')})", name)
+            for name, one in said.get("connections", {}).items()
+        ]
+    return found
+
+
+def functions(project: Project) -> list[Function]:
+    """Return the functions and activities that are registered for a project, by name."""
+    own, general = (said for _, said in targets.functions_of(project.name))
+    every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
+    every += [
+        (machine, section.get(targets.FUNCTIONS, {}))
+        for machine, section in targets.sections_of(project.name)
+        if machine
+    ]
+    return [
+        _function(machine, name, target)
+        for machine, said in every
+        for name, target in sorted(said.items())
+        if isinstance(target, str)
+    ]
+
+
+def sample_functions(project: Project) -> list[Function]:
+    """Return what came with the samples and is called by a sample machine of a project."""
+    machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
+    found = [targets.MachineKey(project.name, name) for name in _names(machines)]
+    return [
+        _function("", name, target, sample=True)
+        for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
+        if any(_calls_sample(one, name, project) for one in found)
+    ]
+
+
+def _names(machines: QuerySet[StateMachine]) -> list[str]:
+    return list(machines.values_list("name", flat=True).distinct())
+
+
+def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
+    """Tell whether a sample machine calls what came with it, and nothing stands before that."""
+    if name.startswith("activity:"):
+        found = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
+    else:
+        arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
+        found = targets.registered_function(name, arn, machine, sample=True)
+    return found is not None and found[1].startswith("samples: ")
+
+
+def _function(machine: str, name: str, target: str, *, sample: bool = False) -> Function:
+    activity = name.startswith("activity:")
+    url = function.is_url(target)
+    return Function(
+        machine,
+        "Activity" if activity else "Function",
+        name.removeprefix("activity:"),
+        without_secrets(target) if url else target,
+        python=not url,
+        sample=sample,
+    )
+
+
+def of_machine(machine: StateMachine) -> list[Call]:
+    """Return what each Task calls, in the order of the definition; raise DefinitionError."""
+    found = []
+    for node in engine.graph(engine.parse(machine.definition.text, machine.type)).nodes:
+        state = json.loads(node.text)
+        resource = engine.parse_resource(str(state.get("Resource", "")))
+        if node.type != "Task" or resource is None:
+            continue
+        given = state.get("Arguments", state.get("Parameters"))
+        shown = None if given is None else json_view.payload(json.dumps(given, ensure_ascii=False))
+        whose = targets.MachineKey(machine.project.name, machine.name)
+        plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
+        found.append(Call(node.name, resource.arn, plan, shown))
+    return found

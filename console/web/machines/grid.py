@@ -1,0 +1,136 @@
+"""How did each state go in each of the last executions, and which took unusually long?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from console.web.machines import past_executions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.models import Execution
+    from console.web.machines.past_executions import PastExecution
+    from engine import Graph
+
+SIZES = (25, 50, 100)
+MOST_LINES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A cell of the grid; ``long``: it took unusually long."""
+
+    execution: Execution
+    status: formatting.Status
+    note: str = ""
+    long: bool = False
+
+    @property
+    def entered(self) -> bool:
+        """Tell whether there is anything to lead to."""
+        return self.status.tone != "idle"
+
+    @property
+    def label(self) -> str:
+        """Return the cell in words."""
+        parts = [self.execution.name, self.status.word.lower(), self.note]
+        return ", ".join([one for one in parts if one] + ["unusually long"] * self.long)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One state over the executions. ``old``: it is not in the definition of now.
+
+    ``elsewhere``: it runs in executions that a distributed Map starts.
+    """
+
+    name: str
+    type: str
+    depth: int
+    spots: tuple[Spot, ...]
+    median: int | None
+    old: bool = False
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Executions, oldest first, and a line a state. ``total``: the executions themselves.
+
+    ``states``: how many there are, with those that have no line.
+    """
+
+    runs: tuple[PastExecution, ...]
+    total: Line
+    lines: tuple[Line, ...]
+    states: int
+
+
+def grid(found: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]) -> Grid:
+    """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
+    order = tuple(reversed(found))
+    states = [(node.name, node.type) for node in graph.nodes] if graph else []
+    here = {name for name, _ in states}
+    gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
+    depths = _depths(graph)
+    lines = [
+        Line(name, kind, depths[name], (), None, elsewhere=True)
+        if name in elsewhere and not any(name in run.cells for run in order)
+        else _line(name, kind, depths[name], order)
+        for name, kind in states[:MOST_LINES]
+    ]
+    room = MOST_LINES - len(lines)
+    lines += [_line(name, "", 0, order, old=True) for name in list(gone)[:room]]
+    return Grid(order, _total(order), tuple(lines), len(states) + len(gone))
+
+
+def _depths(graph: Graph | None) -> dict[str, int]:
+    """Return how many boxes each state stands in."""
+    if graph is None:
+        return {}
+    groups: dict[str, int] = {}
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        groups[group.id] = 0 if owner is None else groups[owner.group] + 1
+    return {node.name: groups[node.group] for node in graph.nodes}
+
+
+def _line(
+    name: str, kind: str, depth: int, order: Sequence[PastExecution], *, old: bool = False
+) -> Line:
+    cells = [run.cells.get(name) for run in order]
+    times = [cell.spent for cell in cells if cell is not None and cell.spent is not None]
+    limit = past_executions.unusual(times)
+    spots = []
+    for run, cell in zip(order, cells, strict=True):
+        if cell is None:
+            spots.append(Spot(run.execution, formatting.STEP[""]))
+            continue
+        spent = cell.spent
+        parts = [] if spent is None else [formatting.duration(spent)]
+        if cell.visits > 1:
+            parts.append(f"{cell.visits} visits")
+        if cell.retries:
+            parts.append(f"{cell.retries} retries" if cell.retries > 1 else "1 retry")
+        long = limit is not None and spent is not None and spent >= limit
+        spots.append(Spot(run.execution, formatting.STEP[cell.status], ", ".join(parts), long))
+    return Line(name, kind, depth, tuple(spots), int(median(times)) if times else None, old)
+
+
+def _total(order: Sequence[PastExecution]) -> Line:
+    times = [run.spent for run in order if run.spent is not None]
+    limit = past_executions.unusual(times)
+    spots = tuple(
+        Spot(
+            run.execution,
+            formatting.EXECUTION[run.execution.status],
+            "" if run.spent is None else formatting.duration(run.spent),
+            limit is not None and run.spent is not None and run.spent >= limit,
+        )
+        for run in order
+    )
+    return Line("", "", 0, spots, int(median(times)) if times else None)

@@ -1,0 +1,91 @@
+"""What do the last executions of a state machine have in common, and what was never tried?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_safe
+
+import engine
+from console.web.core import formatting
+from console.web.core.scope import render, scope_of
+from console.web.machines import insights as seen
+from console.web.machines import past_executions
+from console.web.machines.grid import MOST_LINES, SIZES
+from console.web.machines.grid import grid as gridded
+from console.web.machines.machine_views import about
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
+
+
+@require_safe
+def grid(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/grid/``: the last executions by states."""
+    one = scope_of(request).machine(machine)
+    most = _most(request)
+    context = about(one)
+    graph = _graph(one)
+    apart = seen.elsewhere(graph) if graph is not None else frozenset()
+    context |= {
+        "tab": "grid",
+        "grid": gridded(past_executions.last(one, most), graph, apart),
+        "most": most,
+        "sizes": SIZES,
+        "legend": formatting.LEGEND,
+    }
+    return render(request, "machine/grid.html", context)
+
+
+def _graph(one: StateMachine) -> engine.Graph | None:
+    try:
+        return engine.graph(engine.parse(one.definition.text, one.type))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return None
+
+
+@require_safe
+def insights(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
+    one = scope_of(request).machine(machine)
+    most = _most(request)
+    context = about(one) | {
+        "tab": "insights",
+        "most": most,
+        "sizes": SIZES,
+        "looked_at": past_executions.LOOKED_AT,
+    }
+    if context["picture"] is not None:
+        context |= _insights(one, past_executions.last(one, most, of_now=True))
+    return render(request, "machine/insights.html", context)
+
+
+def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
+    graph = engine.graph(engine.parse(one.definition.text, one.type))
+    inner = past_executions.children(found) if seen.elsewhere(graph) else []
+    known = seen.insights(graph, found, inner)
+    ways = seen.ways(graph, [*found, *inner], known)
+    pairs = {way for run in [*found, *inner] for way in run.ways}
+    ids = graph.by_name
+    never = [way for way in ways if way.tried is False]
+    unknown = [way for way in ways if way.tried is None]
+    return {
+        "runs": found,
+        "inner": len(inner),
+        "insights": list(known.values())[:MOST_LINES],
+        "states": len(known),
+        "summaries": known,
+        "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
+        "coverage": seen.coverage(ways),
+        "never": never[:MOST_LINES],
+        "never_tried": len(never),
+        "unknown": unknown[:MOST_LINES],
+        "not_known": len(unknown),
+    }
+
+
+def _most(request: HttpRequest) -> int:
+    asked = request.GET.get("last", "")
+    return int(asked) if asked in map(str, SIZES) else SIZES[0]

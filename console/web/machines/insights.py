@@ -1,0 +1,179 @@
+"""What do the last executions say of each state, and which ways were never tried?
+
+Only executions with the definition of now count: what was never tried in another one says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.web.core import formatting
+from console.web.machines import past_executions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from console.web.machines.past_executions import PastExecution
+    from engine import Edge, Graph, Node
+
+_NAMES = {"choice": "Choice rule", "default": "Default", "catch": "Catcher"}
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """One state over some executions. ``ran``: in how many; ``p50``, ``p95``: of a visit."""
+
+    node: Node
+    ran: int
+    of: int
+    visits: int
+    failed: int
+    caught: int
+    retried: int
+    p50: int | None
+    p95: int | None
+
+    @property
+    def status(self) -> formatting.Status:
+        """Return the worst that happened in it."""
+        if not self.visits:
+            return formatting.STEP[""]
+        return formatting.STEP[
+            "failed" if self.failed else "caught" if self.caught else "succeeded"
+        ]
+
+    @property
+    def under(self) -> str:
+        """Return the small line under the name in the graph."""
+        if not self.visits:
+            return "Never entered"
+        parts = [f"{self.ran} of {self.of}"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if self.retried:
+            parts.append(f"{self.retried} retried")
+        if self.p50 is not None and len(parts) < 3:  # noqa: PLR2004 - there is no more room
+            parts.append(formatting.duration(self.p50))
+        return " · ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """Return the state in words, for those who do not see the picture."""
+        return f"{self.node.name}, {self.node.type}, {self.under}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Something that a definition provides for. ``tried``: None where a history cannot tell."""
+
+    kind: str
+    node: Node
+    what: str
+    tried: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of a kind were tried, of how many."""
+
+    kind: str
+    tried: int
+    total: int
+
+
+def elsewhere(graph: Graph) -> frozenset[str]:
+    """Return the names of the states that run in executions of a distributed Map's own."""
+    apart: set[str] = set()
+    states: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        states.setdefault(node.group, []).append(node.id)
+    for group in graph.groups:  # outer groups come first
+        owner = graph.by_id.get(group.owner)
+        if owner is not None and (owner.id in apart or _distributed(owner)):
+            apart.update(states[group.id])
+    return frozenset(graph.by_id[node].name for node in apart)
+
+
+def _distributed(node: Node) -> bool:
+    processor = json.loads(node.text).get("ItemProcessor") or {}
+    return bool((processor.get("ProcessorConfig") or {}).get("Mode") == "DISTRIBUTED")
+
+
+def insights(
+    graph: Graph, found: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
+) -> dict[str, Insight]:
+    """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
+    apart = elsewhere(graph)
+    return {node.id: _insight(node, inner if node.name in apart else found) for node in graph.nodes}
+
+
+def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
+    cells = [run.cells[node.name] for run in found if node.name in run.cells]
+    times = [time for cell in cells for time in cell.times]
+    return Insight(
+        node=node,
+        ran=len(cells),
+        of=len(found),
+        visits=sum(cell.visits for cell in cells),
+        failed=sum(cell.failed for cell in cells),
+        caught=sum(cell.caught for cell in cells),
+        retried=sum(cell.retries for cell in cells),
+        p50=past_executions.percentile(times, 50),
+        p95=past_executions.percentile(times, 95),
+    )
+
+
+def ways(graph: Graph, found: Sequence[PastExecution], known: dict[str, Insight]) -> list[Way]:
+    """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
+    taken = {way for run in found for way in run.ways}
+    result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]
+    out: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        out.setdefault(edge.source, []).append(edge)
+    for node in graph.nodes:
+        result += _edges(graph, node, out.get(node.id, ()), taken, known[node.id])
+        result += _retriers(node, known[node.id])
+    return result
+
+
+def _edges(
+    graph: Graph, node: Node, edges: Sequence[Edge], taken: set[tuple[str, str]], known: Insight
+) -> Iterator[Way]:
+    """Yield the ways out that a condition or an error opens.
+
+    Where two ways of a state lead to the same place, a history shows only that one was taken.
+    """
+    ways_to = Counter(edge.target for edge in edges)
+    catchers = sum(edge.kind == "catch" for edge in edges)
+    for edge in edges:
+        if edge.kind not in _NAMES:
+            continue
+        tried: bool | None = (node.name, graph.by_id[edge.target].name) in taken
+        if tried and ways_to[edge.target] > 1:
+            tried = None
+        if edge.kind == "catch" and (catchers == 1 or not known.caught):
+            tried = known.caught > 0
+        yield Way(_NAMES[edge.kind], node, edge.label or edge.kind, tried)
+
+
+def _retriers(node: Node, known: Insight) -> Iterator[Way]:
+    retriers = json.loads(node.text).get("Retry") or []
+    for one in retriers:
+        tried = None if known.retried and len(retriers) > 1 else bool(known.retried)
+        yield Way("Retrier", node, ", ".join(one["ErrorEquals"]), tried)
+
+
+def coverage(found: Sequence[Way]) -> list[Coverage]:
+    """Count what was tried, by kind."""
+    kinds = dict.fromkeys(one.kind for one in found)
+    return [
+        Coverage(
+            kind,
+            sum(one.kind == kind and one.tried is True for one in found),
+            sum(one.kind == kind for one in found),
+        )
+        for kind in kinds
+    ]

@@ -1,0 +1,88 @@
+"""What did the executions of a state machine log?  The lines that CloudWatch Logs would answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_safe
+
+import engine
+from console import arns
+from console.logs import patterns, read, streams
+from console.masking import masked_execution
+from console.models import LogGroup
+from console.store.machines import log_groups as store
+from console.web.core.scope import Scope, render, scope_of
+from console.web.machines.machine_views import about
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import Execution, StateMachine
+
+_LINES = 200
+_READ = 2_000
+_STREAMS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A line with the execution it is of; ``tone``: of its event."""
+
+    at_ms: int
+    execution: Execution
+    name: str
+    number: str
+    type: str
+    tone: str
+    text: str
+
+
+@require_safe
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
+    here = scope_of(request)
+    one = here.machine(machine)
+    asked = request.GET.get("pattern", "")[:1024]
+    context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
+    group = _group(here, one)
+    if group is None:
+        return render(request, "machine/logs.html", context)
+    try:
+        context |= {"group": group, "lines": _newest(here, group, one, asked)}
+    except patterns.InvalidPattern as error:
+        context |= {"group": group, "lines": [], "problem": error.message}
+    status = 422 if "problem" in context else 200
+    return render(request, "machine/logs.html", context, status=status)
+
+
+def _group(here: Scope, one: StateMachine) -> LogGroup | None:
+    logging: dict[str, Any] = json.loads(one.logging) if one.logging else {}
+    name = store.group_name(logging)
+    groups = LogGroup.objects.filter(project=here.project, region=here.region, deleted_ms=None)
+    return groups.filter(name=name).first() if name else None
+
+
+def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
+    """Return the newest lines that match, of the machine's last executions."""
+    matches = patterns.compiled(pattern)
+    known = [span for span in streams.spans(group) if span.machine_arn == one.arn]
+    some = list(islice(streams.by_time(group, known, descending=True), _STREAMS))
+    veils = masked_execution.veils_of(here.project, [stream.execution.pk for stream in some])
+    lines = (
+        replace(line, text=veils[line.stream.execution.pk].details(line.text))
+        for line in read.newest(group, some, _READ)
+    )
+    found = (line for line in lines if matches(line.text))
+    return [_shown(line) for line in islice(found, _LINES)]
+
+
+def _shown(line: read.Line) -> Shown:
+    kind = json.loads(line.text)["type"]
+    execution = line.stream.execution
+    name = execution.arn.rsplit(":", 2)[-2 if arns.is_express(execution.arn) else -1]
+    tone = engine.EVENT_TYPES[kind].tone
+    return Shown(line.at_ms, execution, name, str(line.number), kind, tone, line.text)

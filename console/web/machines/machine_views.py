@@ -1,0 +1,131 @@
+"""What is a state machine, and how did its executions go?"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+import engine
+from console.integrations import mocks
+from console.samples import MACHINES
+from console.store.machines import machines as store
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.execution.execution_views import listed
+from console.web.execution.live_views import list_news
+from console.web.graph import svg
+from console.web.machines import definition_source
+from console.web.search import lists, saved_view_list, scan
+from console.web.search.filters import Wanted
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import StateMachine
+
+
+@require_safe
+def every(request: HttpRequest) -> HttpResponse:
+    """Answer ``/machines/``: all of them, by name."""
+    search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
+    found = lists.machines(scope_of(request), search=search, after=after)
+    context = {"here": "machines", "machines": found, "search": search, "after": after}
+    return render(request, "machine/list.html", context)
+
+
+@require_safe
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/``: its executions."""
+    here = scope_of(request)
+    one = here.machine(machine)
+    lead = saved_view_list.lead(here, request, one)
+    if lead:
+        return redirect(lead)
+    wanted = Wanted.of(request.GET)
+    context = about(one) | {
+        "tab": "executions",
+        "executions": scan.executions(here, one, wanted),
+        "saved": saved_view_list.shelf(here, one, wanted, request.GET.get("view", "")),
+        "news_url": reverse("machine-news", args=[one.name]),
+        "input": suggested(one.name),
+    }
+    return listed(request, "machine/page.html", context)
+
+
+@require_safe
+def news(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the poll of a machine's list of executions."""
+    here = scope_of(request)
+    return list_news(request, here, here.machine(machine))
+
+
+@require_safe
+def definition(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/definition/``: text and graph."""
+    here = scope_of(request)
+    one = here.machine(machine)
+    context = about(one) | {"tab": "definition"}
+    text = definition_source.readable(one.definition.text)
+    picture = context["picture"]
+    ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
+    asked = request.GET.get("page", "")
+    number = int(asked) if re.fullmatch(r"\d{1,6}", asked, re.ASCII) else 1
+    page = definition_source.text_page(text, ids, number, request.GET.get("state", ""))
+    context |= {
+        "text": page,
+        "jump": "#src-" if page.pages == 1 else f"?region={here.region}&state=",
+        "reformatted": text != one.definition.text,
+    }
+    return render(request, "machine/definition.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, machine: str) -> HttpResponse:
+    """Ask once, then delete; executions that run are aborted at their next transition."""
+    here = scope_of(request)
+    require(here, "DeleteStateMachine")
+    one = here.machine(machine)
+    if request.method == "GET":
+        running = one.execution_set.filter(status="RUNNING").count()
+        return render(request, "machine/delete.html", about(one) | {"running": running})
+    store.delete(here.project, one.arn, actor(here))
+    if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
+        return redirect("machine", one.name)
+    messages.success(request, f"{one.name} was deleted.")
+    return redirect("machines")
+
+
+def about(one: StateMachine) -> dict[str, Any]:
+    """Return what every page of a machine shows: its comment and picture."""
+    text = one.definition.text
+    try:
+        parsed = engine.parse(text, one.type)
+        comment, limit, picture = (
+            parsed.comment,
+            parsed.timeout_seconds,
+            svg.picture(text, one.type),
+        )
+    except engine.DefinitionError:  # stored by a version that checked less
+        comment, limit, picture = None, None, None
+    sample = next((each for each in MACHINES if each.name == one.name), None)
+    if sample is not None and sample.definition == text:
+        comment = sample.description
+    return {
+        "here": "machines",
+        "machine": one,
+        "comment": comment,
+        "machine_limit": limit,
+        "cases": mocks.cases(one.name),
+        "picture": picture,
+        "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
+    }
+
+
+def suggested(name: str) -> str:
+    """Return the input to try a sample with, else an empty object."""
+    return next((one.input for one in MACHINES if one.name == name), "{}")

@@ -1,0 +1,204 @@
+"""What happened in each state over the last executions of a machine?
+
+The same fold as the page of one execution (``engine.Trace``), by state name, so that a grid, an
+insight and that page cannot disagree. What is folded is kept: a history only grows.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import quantiles
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from django.db.models import Case, F, TextField, Value, When
+
+import engine
+from console.models import Execution, HistoryEvent
+from console.web.history.traces import details_of
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.models import StateMachine
+
+MOST_EVENTS = 50_000
+"""How many events of several executions are read for one page."""
+
+LOOKED_AT = 1_000
+"""Among how many executions those with the definition of now are looked for."""
+
+_KEPT = 2_000
+_MOST_CHILDREN = 200
+_BARE = ("input", "output", "cause", "error", "trace_header")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One state in one execution. ``times``: of each visit that ended, in milliseconds.
+
+    ``status``: as the execution's graph shows it; ``failed``, ``caught``: how many visits.
+    """
+
+    status: str
+    visits: int
+    retries: int
+    failed: int
+    caught: int
+    times: tuple[int, ...]
+
+    @property
+    def spent(self) -> int | None:
+        """Return the time of all its visits together, None while one goes on."""
+        return sum(self.times) if len(self.times) == self.visits else None
+
+
+@dataclass(frozen=True, slots=True)
+class PastExecution:
+    """One execution, folded. ``ways``: (state, state that followed it)."""
+
+    execution: Execution
+    cells: dict[str, Cell]
+    ways: frozenset[tuple[str, str]]
+
+    @property
+    def spent(self) -> int | None:
+        """Return how long it took, None while it runs."""
+        one = self.execution
+        return None if one.stop_ms is None else one.stop_ms - one.start_ms
+
+
+def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[PastExecution]:
+    """Return the last executions, newest first; fewer where their histories are very long.
+
+    ``of_now``: only those that have the definition which the machine has now.
+    """
+    found = Execution.objects.filter(state_machine=machine, map_run=None)
+    if of_now:  # no index has the definition: a new one would be looked for among all there are
+        recent = found.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+        found = found.filter(definition_id=machine.definition_id, pk__in=recent)
+    return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
+
+
+def children(found: Sequence[PastExecution]) -> list[PastExecution]:
+    """Return the last executions that distributed Maps of some executions have started."""
+    parents = [run.execution.pk for run in found]
+    rows = Execution.objects.filter(map_run__parent__in=parents)
+    return _folded(_chosen(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
+
+
+def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
+    """Return executions and the lengths of their histories, as many as a page may read."""
+    rows = found.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
+    chosen: list[tuple[Execution, int]] = []
+    total = 0
+    for row in rows[:most]:
+        length = (row.next or 1) - 1
+        total += length
+        if chosen and total > MOST_EVENTS:
+            break
+        chosen.append((row, length))
+    return chosen
+
+
+# -- folding ---------------------------------------------------------------------------------------
+
+_Folded = tuple[dict[str, Cell], frozenset[tuple[str, str]]]
+_known: OrderedDict[tuple[int, int], _Folded] = OrderedDict()
+_lock = Lock()
+
+
+def _folded(chosen: Sequence[tuple[Execution, int]]) -> list[PastExecution]:
+    with _lock:
+        known = {row.pk: _known.get((row.pk, length)) for row, length in chosen}
+    missing = {row.pk: (row, length) for row, length in chosen if known[row.pk] is None}
+    for number, events in groupby(_events(missing), key=lambda pair: pair[0]):
+        row, length = missing[number]
+        known[number] = made = _fold(row, length, [event for _, event in events])
+        with _lock:
+            _known[number, length] = made
+            while len(_known) > _KEPT:
+                _known.popitem(last=False)
+    return [PastExecution(row, *(known[row.pk] or ({}, frozenset()))) for row, _ in chosen]
+
+
+def _events(numbers: Collection[int]) -> Iterator[tuple[int, engine.Event]]:
+    """Yield (execution, event) without payloads, in order."""
+    if not numbers:
+        return
+    length = Case(
+        When(type="MapStateStarted", then=F("details")),
+        default=Value(""),
+        output_field=TextField(),
+    )
+    rows = (
+        HistoryEvent.objects.filter(execution_id__in=list(numbers))
+        .order_by("execution_id", "event_id")
+        .values_list("execution_id", "event_id", "previous", "at_ms", "type", length, "state")
+    )
+    for execution, number, previous, at_ms, kind, details, state in rows.iterator(chunk_size=5000):
+        event = engine.Event(number, previous, at_ms, kind, details_of(details), state)
+        yield execution, event
+
+
+def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folded:
+    try:
+        graph = engine.graph(engine.parse(row.definition.text))
+    except engine.DefinitionError:  # stored by a version that checked less
+        return {}, frozenset()
+    trace = engine.Trace(graph)
+    trace.feed(event for event in events if event.id <= length)
+    statuses = trace.statuses()
+    cells = {
+        graph.by_id[node].name: _cell(statuses.get(node, ""), visits)
+        for node, visits in trace.visits.items()
+    }
+    return cells, _ways(events)
+
+
+def _cell(status: str, visits: Sequence[engine.Visit]) -> Cell:
+    return Cell(
+        status=status,
+        visits=len(visits),
+        retries=sum(max(0, one.attempts - 1) for one in visits),
+        failed=sum(one.status == "failed" for one in visits),
+        caught=sum(one.status == "caught" for one in visits),
+        times=tuple(one.left_ms - one.entered_ms for one in visits if one.left_ms is not None),
+    )
+
+
+def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
+    """Return which state was left for which, also in attempts that a retry has replaced."""
+    left = {one.id: one.state for one in events if one.type in event_types.STATE_EXITS}
+    entered = (one for one in events if one.type in event_types.STATE_ENTRIES)
+    return frozenset((left[one.previous], one.state) for one in entered if one.previous in left)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+_ENOUGH = 5
+_LEAST_MS = 100
+
+
+def percentile(times: Sequence[int], percent: int) -> int | None:
+    """Return the smallest time that so many percent of the times do not exceed."""
+    ordered = sorted(times)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
+
+
+def unusual(times: Sequence[int]) -> int | None:
+    """Return from which time on one is unusually long; None while there are too few to tell.
+
+    Beyond the upper quarter by one and a half times the middle half (Tukey's fence), and far
+    enough from the median for a person to notice.
+    """
+    if len(times) < _ENOUGH:
+        return None
+    low, middle, high = quantiles(times, n=4, method="inclusive")
+    fence = high + 1.5 * (high - low)
+    return int(max(fence, middle * 1.5, middle + _LEAST_MS)) + 1

@@ -1,0 +1,113 @@
+"""With which role does a state machine run, where does it log, is it traced, how is it tagged?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.views.decorators.http import require_http_methods
+
+from console.errors import ValidationException
+from console.store.machines import log_groups, machines, tags
+from console.web.core import form_actions
+from console.web.core.scope import Scope, actor, render
+from console.web.machines.machine_views import about
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from console.models import StateMachine
+
+LEVELS = {
+    "OFF": "Off: nothing is logged",
+    "FATAL": "Fatal: how an execution failed",
+    "ERROR": "Error: every failure on the way",
+    "ALL": "All: the whole history",
+}
+_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+
+
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/settings/``; each POST changes one setting."""
+    return form_actions.answer(
+        request, machine, _ACTS, _page, "machine-settings", lambda act, why: {"errors": {act: why}}
+    )
+
+
+def _page(
+    request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    logging = json.loads(one.logging) if one.logging else {}
+    typed: dict[str, str] = more.get("typed", {})
+    context = about(one) | {
+        "tab": "settings",
+        "levels": LEVELS,
+        "level": typed.get("level") or logging.get("level", "OFF"),
+        "with_data": "data" in typed if typed else bool(logging.get("includeExecutionData")),
+        "group": typed.get("group")
+        or log_groups.group_name(logging)
+        or f"{log_groups.VENDED}{one.name}",
+        "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
+        "encryption": json.loads(one.encryption) if one.encryption else None,
+        "role": typed.get("role") or one.role_arn,
+        "tags": tags.tags_of(one.arn),
+    }
+    return render(request, "machine/settings.html", context | more, status=status)
+
+
+# -- what a form does ------------------------------------------------------------------------------
+
+
+def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
+    level, name = form.get("level", ""), form.get("group", "").strip()
+    if level not in LEVELS:
+        raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
+    wanted: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
+    if name and level != "OFF":
+        arn = f"arn:aws:logs:{here.region}:{here.project.account_id}:log-group:{name}:*"
+        wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
+    log_groups.check(here.project, here.region, wanted)
+    plain = wanted == {"level": "OFF", "includeExecutionData": False}
+    text = "" if plain else json.dumps(wanted, sort_keys=True)
+    machines.update(one, logging=text, actor=actor(here))
+    return "Executions that start from now on log so."
+
+
+def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
+    text = json.dumps({"enabled": True}) if "tracing" in form else ""
+    machines.update(one, tracing=text, actor=actor(here))
+    return "Tracing is on." if text else "Tracing is off."
+
+
+def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
+    machines.update(one, role_arn=form.get("role", "").strip(), actor=actor(here))
+    return "Executions that start from now on have this role."
+
+
+def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
+    key, value = form.get("key", "").strip(), form.get("value", "").strip()
+    if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
+        raise ValidationException(
+            f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
+            f"{_LONGEST_VALUE}."
+        )
+    tags.put_tags(one.arn, {key: value}, here.project, actor(here))
+    return f"The tag {key} is set."
+
+
+def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
+    key = form.get("key", "")
+    tags.remove(one.arn, [key], here.project, actor(here))
+    return f"The tag {key} is removed."
+
+
+_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
+    "logging": ("UpdateStateMachine", _set_logging),
+    "tracing": ("UpdateStateMachine", _set_tracing),
+    "role": ("UpdateStateMachine", _set_role),
+    "tag": ("TagResource", _put_tag),
+    "untag": ("UntagResource", _remove_tag),
+}

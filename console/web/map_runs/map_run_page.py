@@ -1,0 +1,265 @@
+"""How far is a Map Run, which children has it, and what may be changed while it runs?"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404
+from django.urls import reverse
+
+from console.masking import masked_execution
+from console.models import Execution, MapRun, TaskRow
+from console.store.executions import redrive
+from console.store.map_runs import map_counts, map_items
+from console.web.core import formatting
+from console.web.search.filters import BAD_ENDS, STATUSES
+from console.web.search.scan import BARE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import QueryDict
+
+    from console.web.core.scope import Scope
+
+PAGE = 50
+MOST_BATCHES = 1_000
+"""Up to how many children their batches are read to count the items in them."""
+_UNREAD = ("input", "output", "cause", "error", "trace_header")
+_ROWS = (
+    ("pending", "idle", "Pending", ""),
+    ("running", "running", "Running", "RUNNING"),
+    ("pending_redrive", "running", "Pending redrive", ""),
+    ("succeeded", "succeeded", "Succeeded", "SUCCEEDED"),
+    ("failed", "failed", "Failed", "FAILED"),
+    ("timed_out", "failed", "Timed out", "TIMED_OUT"),
+    ("aborted", "aborted", "Aborted", "ABORTED"),
+)
+
+
+# -- finding it ------------------------------------------------------------------------------------
+
+
+def find(here: Scope, machine: str, execution: str, task: int) -> MapRun:
+    """Return the Map Run that an execution's task began; raise ``Http404``.
+
+    Its parent is only half read: no payload of it is on the page.
+    """
+    arn = here.arn("execution", machine.replace("~", "/"), execution)
+    rows = MapRun.objects.select_related("parent__definition", "parent__state_machine")
+    rows = rows.defer(*(f"parent__{name}" for name in _UNREAD))
+    run = rows.filter(parent__project=here.project, parent__arn=arn, task=task).first()
+    if run is None:
+        raise Http404(f"“{execution}” has no Map Run {task}.")
+    run.parent.project = here.project
+    return run
+
+
+def address(here: Scope, arn: str) -> str:
+    """Return the address of the page of a Map Run of this project; raise ``Http404``."""
+    rows = MapRun.objects.filter(arn=arn, parent__project=here.project)
+    found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
+    if found is None:
+        raise Http404(f"There is no Map Run “{arn}”.")
+    machine = found[0].rpartition(":")[2].replace("/", "~")
+    return f"{reverse('map-run', args=[machine, *found[1:]])}?region={arn.split(':')[3]}"
+
+
+def state_of(run: MapRun) -> str:
+    """Return the name of the state that began it."""
+    row = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task)
+    return row.values_list("state", flat=True).first() or ""
+
+
+# -- counts ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One line of the table. ``key``: the status that children are filtered by, "" if none.
+
+    ``items``: None where they were too many to count.
+    """
+
+    status: formatting.Status
+    key: str
+    executions: int
+    items: int | None
+
+
+def counts(run: MapRun) -> dict[str, Any]:
+    """Return what is counted, and whether it is over: nothing changes any more by itself."""
+    children = map_counts.executions(run)
+    items = None
+    if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
+        items = map_counts.items(run, children)
+    return {
+        "counts": [_count(*row, children, items) for row in _ROWS],
+        "of_children": children,
+        "of_items": items,
+        "over": run.status != "RUNNING" and not children.running,
+    }
+
+
+def _count(
+    name: str,
+    tone: str,
+    word: str,
+    key: str,
+    children: map_counts.Counts,
+    items: map_counts.Counts | None,
+) -> Count:
+    number = getattr(children, name)
+    status = formatting.Status(tone if number else "idle", word)
+    return Count(status, key, number, None if items is None else getattr(items, name))
+
+
+def tolerated(run: MapRun) -> str:
+    """Say how many children may fail."""
+    parts = []
+    if run.tolerated_count is not None:
+        parts.append(f"{run.tolerated_count:,}")
+    if run.tolerated_percentage is not None:
+        parts.append(f"{run.tolerated_percentage:g} %")
+    return " and ".join(parts) or "none"
+
+
+# -- children --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """A page of children by their index. ``status``: the one asked for; ``after``: the next page.
+
+    ``rows``: (child, its status, its error as it may be read).
+    """
+
+    rows: tuple[tuple[Execution, formatting.Status, str], ...]
+    status: str
+    begun: bool
+    after: str
+
+
+def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
+    """Return those the query string asks for: ``status``, and ``after`` which index."""
+    asked = query.get("status", "")
+    status = asked if asked in STATUSES else ""
+    found = Execution.objects.filter(map_run=run)
+    if status:
+        found = found.filter(status=status)
+    begun = re.fullmatch(r"\d{1,9}", query.get("after", ""), re.ASCII)
+    if begun:
+        found = found.filter(item_index__gt=int(begun[0]))
+    unread = [name for name in BARE if name != "error"]
+    rows = list(found.order_by("item_index").defer(*unread)[: PAGE + 1])
+    shown = rows[:PAGE]
+    errors = _errors(here, shown)
+    return Children(
+        tuple((one, _status(run, one), errors.get(one.pk, "")) for one in shown),
+        status,
+        bool(begun),
+        str(shown[-1].item_index) if len(rows) > PAGE else "",
+    )
+
+
+def _errors(here: Scope, rows: list[Execution]) -> dict[int, str]:
+    """Return the errors as they may be read."""
+    failed = {one.pk: one.error for one in rows if one.error}
+    veils = masked_execution.veils_of(here.project, failed.keys()) if failed else {}
+    return {pk: veils[pk].words(error) for pk, error in failed.items()}
+
+
+def _status(run: MapRun, child: Execution) -> formatting.Status:
+    waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
+    key = "PENDING_REDRIVE" if waits and child.status in BAD_ENDS else child.status
+    return formatting.EXECUTION[key]
+
+
+def stamp(context: Mapping[str, Any]) -> str:
+    """Return what tells whether anything on the page has changed."""
+    run, rows = context["run"], context["children"].rows
+    parts = (
+        context["of_children"],
+        (run.status, run.reading, run.max_concurrency, context["tolerated"]),
+        [(one.pk, status.word, one.redrive_count) for one, status, _ in rows],
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+# -- acting ----------------------------------------------------------------------------------------
+
+
+def refusal(run: MapRun) -> str:
+    """Return why a redrive cannot take up a run that ended badly, "" if it can.
+
+    A Map Run goes on when the execution that began it is redriven.
+    """
+    if run.parent.map_run_id is not None:
+        return "Its execution is a child of a Map Run, and is redriven by its parent"
+    return redrive.refusal(run.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of UpdateMapRun. ``limit``: the highest number it may have."""
+
+    name: str
+    word: str
+    hint: str
+    limit: float
+    whole: bool = True
+
+
+SETTINGS = (
+    Setting(
+        "max_concurrency",
+        "Concurrency",
+        "Children that run at once; 0 for as many as there may be.",
+        2**31 - 1,
+    ),
+    Setting("tolerated_count", "Tolerated failures", "A number of children.", 2**31 - 1),
+    Setting("tolerated_percentage", "Tolerated failures (%)", "Of all children.", 100, whole=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A setting with what stands in the form, and what is wrong with that."""
+
+    setting: Setting
+    text: str
+    problem: str = ""
+
+
+def form(run: MapRun) -> list[Field]:
+    """Return the settings as they are."""
+    return [Field(one, _text(getattr(run, one.name))) for one in SETTINGS]
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"
+
+
+def read(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
+    """Read the form; return it as it was typed, and the settings that it changes."""
+    fields, changes = [], {}
+    for one in SETTINGS:
+        text = query.get(one.name, "").strip()
+        fields.append(Field(one, text[:40], problem := _problem(one, text)))
+        if text and not problem:
+            value = int(text) if one.whole else float(text)
+            if value != getattr(run, one.name):
+                changes[one.name] = value
+    return fields, changes
+
+
+def _problem(one: Setting, text: str) -> str:
+    """Say what is wrong with a number; an empty field leaves the setting as it is."""
+    form = r"\d{1,10}" if one.whole else r"\d{1,3}(\.\d{1,6})?"
+    if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= one.limit):
+        return ""
+    kind = "a whole number" if one.whole else "a number"
+    return f"Got “{formatting.visible(text[:40])}”, wanted {kind} from 0 to {one.limit:,}."

@@ -1,0 +1,134 @@
+"""How do the metrics look, and which executions are behind a bar?"""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from console.metrics import cost
+from console.metrics.names import METRICS, STATUS_OF, Metric
+from console.models import Execution, StateMachine
+from console.web.core.formatting import iso_text
+from console.web.core.scope import Scope, render, scope_of
+from console.web.machines.machine_views import about
+from console.web.metrics import charts, span
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+_PAGE = 50
+_BARE = ("input", "output", "cause", "error", "trace_header", "definition")
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer ``/charts/``: all machines."""
+    context = {"here": "charts"} | charts.context(scope_of(request), request.GET, None)
+    return render(request, "metrics/page.html", context)
+
+
+@require_safe
+def machine(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/metrics/``."""
+    here = scope_of(request)
+    one = here.machine(machine)
+    context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
+    chosen: span.Span = context["span"]
+    context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
+    context["sampled"] = looked_at if looked_at == cost.MOST else 0
+    return render(request, "machine/metrics.html", context)
+
+
+@require_safe
+def delta(request: HttpRequest) -> HttpResponse:
+    """Answer the poll: the charts that changed, nothing while none did."""
+    here = scope_of(request)
+    context = charts.context(here, request.GET, _machine(here, request))
+    seen = set(request.GET.get("seen", "").split(","))
+    changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
+    if not changed:
+        return HttpResponse(status=204)
+    return render(request, "metrics/_delta.html", context | {"charts": changed})
+
+
+@require_safe
+def download(request: HttpRequest) -> HttpResponse:
+    """Answer ``/charts.csv``: what the charts show."""
+    here = scope_of(request)
+    context = charts.context(here, request.GET, _machine(here, request))
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": 'attachment; filename="metrics.csv"',
+    }
+    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    rows = csv.writer(response)
+    rows.writerow(["metric", "statistic", "unit", "from", "seconds", "value"])
+    for one in context["charts"]:
+        for bar in one.bars:
+            start, seconds = iso_text(bar.start), context["span"].period // 1000
+            rows.writerow([one.name, one.statistic, one.unit, start, seconds, f"{bar.value:.10g}"])
+    return response
+
+
+# -- behind a bar ----------------------------------------------------------------------------------
+
+
+@require_safe
+def behind(request: HttpRequest) -> HttpResponse:
+    """Answer ``/charts/executions/``: those that one bar counts."""
+    here, query = scope_of(request), request.GET
+    metric = METRICS.get(query.get("metric", ""))
+    since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
+    if metric is None or metric.group != "executions" or since is None or until is None:
+        raise Http404("No executions belong to this address: it needs a metric, from and to.")
+    one = _machine(here, request)
+    column, found = _found(here, metric, since, until, one)
+    total = found.count()
+    page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
+    if page is not None:
+        at_ms, number = int(page[1]), int(page[2])
+        found = found.filter(Q(**{f"{column}__lt": at_ms}) | Q(**{column: at_ms}, pk__lt=number))
+    rows = list(found.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
+    last = rows[_PAGE - 1] if len(rows) > _PAGE else None
+    context = {
+        "here": "charts",
+        "metric": metric,
+        "machine": one,
+        "since": since,
+        "until": until,
+        "total": total,
+        "rows": rows[:_PAGE],
+        "after": f"{getattr(last, column)}-{last.pk}" if last else "",
+    }
+    return render(request, "metrics/executions.html", context)
+
+
+def _found(
+    here: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
+) -> tuple[str, Any]:
+    """Return the column that places executions in time, and those that a metric counts."""
+    starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
+    column = starts.get(metric.name, "stop_ms")
+    which: dict[str, Any] = {f"{column}__range": (since, until - 1)}
+    if metric.name in STATUS_OF:
+        which["status"] = STATUS_OF[metric.name]
+    if metric.name.startswith("Redriven"):
+        which["redrive_count__gt"] = 0
+    if metric.name.startswith("Express"):
+        which["state_machine__type"] = "EXPRESS"
+    if metric.name == "ExecutionThrottled":  # counts what waited, which no execution keeps
+        which["pk"] = 0
+    rows = Execution.objects.filter(project=here.project, map_run=None, **which)
+    if machine is not None:
+        return column, rows.filter(state_machine_arn=machine.arn)
+    return column, rows.filter(arn__startswith=here.arn("execution", ""))
+
+
+def _machine(here: Scope, request: HttpRequest) -> StateMachine | None:
+    name = request.GET.get("machine", "")
+    return here.machine(name) if name else None

@@ -1,0 +1,198 @@
+"""What do the charts show?  A range of time, cut into bars, for some metrics."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from console.metrics import read, tally
+from console.metrics.names import METRICS, SEVEN, WORK, Metric
+from console.web.core import formatting
+from console.web.metrics.span import OF_MACHINES, PERIODS, RANGES, STATISTICS, Span, minute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from console.models import StateMachine
+    from console.web.core.scope import Scope
+
+_WIDTH, _HEIGHT = 600.0, 100.0
+_GROUPS = {
+    "seven": ("The seven", SEVEN),
+    "more": (
+        "Redrives, Express",
+        tuple(
+            one.name
+            for one in METRICS.values()
+            if one.group == "executions" and one.name not in SEVEN
+        ),
+    ),
+    **{
+        kind: (
+            work.words.capitalize() if kind != "lambda" else work.words,
+            tuple(one.name for one in METRICS.values() if one.dimension == work.dimension),
+        )
+        for kind, work in WORK.items()
+    },
+    "account": (
+        "Account",
+        tuple(one.name for one in METRICS.values() if one.group in ("gauges", "limits")),
+    ),
+}
+_TONES = {
+    "Succeeded": "succeeded",
+    "Aborted": "aborted",
+    "Throttled": "caught",
+    "Failed": "failed",
+    "TimedOut": "failed",
+}
+_SHOWN = ("range", "from", "to", "period", "statistic", "group", "region")
+
+
+# -- charts ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One period with values. ``x``: where its period begins; ``href``: the executions behind."""
+
+    start: int
+    value: float
+    text: str
+    label: str
+    href: str
+    x: float
+    left: float
+    top: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One metric. ``step`` and ``width``: of a period and of its bar."""
+
+    name: str
+    unit: str
+    statistic: str
+    tone: str
+    summary: str
+    most: str
+    step: float
+    width: float
+    bars: tuple[Bar, ...]
+
+    @property
+    def bars_with(self) -> list[Bar]:
+        """Return the bars that stand for something: of counts, those that are not zero."""
+        return [one for one in self.bars if one.value or self.unit != "Count"]
+
+    @property
+    def mark(self) -> str:
+        """Return a fingerprint of what is drawn."""
+        text = repr([(one.start, one.text, one.x) for one in self.bars_with])
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def draw(here: Scope, span: Span, machine: StateMachine | None) -> list[Chart]:
+    """Return the charts of a machine, or of all."""
+    metrics = [METRICS[name] for name in _GROUPS[span.group][1]]
+    return [
+        _chart(one, span, buckets, machine) for one, buckets in _read(here, span, metrics, machine)
+    ]
+
+
+def _read(
+    here: Scope, span: Span, metrics: list[Metric], machine: StateMachine | None
+) -> list[tuple[Metric, read.Buckets]]:
+    """Read the values; only percentiles of times need more than sums."""
+    times = frozenset(one.name for one in metrics if one.unit != "Count")
+    asked = read.Asked(
+        *(here.project.pk, here.region, tuple(one.name for one in metrics)),
+        *(span.since, span.until, span.period),
+        resource=None if machine is None else machine.arn,
+        spread=times if tally.is_percentile(span.statistic) else frozenset(),
+    )
+    found = read.buckets(asked)
+    return [(one, found[one.name]) for one in metrics]
+
+
+def _chart(
+    metric: Metric, span: Span, buckets: read.Buckets, machine: StateMachine | None
+) -> Chart:
+    times = metric.unit != "Count"
+    statistic = span.statistic if times else metric.usual
+    values = {start: buckets[start].statistic(statistic) for start in sorted(buckets)}
+    most = max(values.values(), default=0)
+    step = _WIDTH * span.period / (span.until - span.since)
+    width = max(step * 0.8, 1.0)
+    bars = []
+    for start, value in values.items():
+        height = max(_HEIGHT * value / most, 1.5) if most and value else 0.0
+        x = step * (start - span.since) / span.period
+        text = _written(metric, statistic, value)
+        label = f"{formatting.clock(start)} UTC: {text}"
+        href = _behind(metric, start, start + span.period, machine) if value or times else ""
+        left = x + (step - width) / 2
+        bars.append(Bar(start, value, text, label, href, x, left, _HEIGHT - height, height))
+    tone = next((tone for word, tone in _TONES.items() if word in metric.name), "")
+    summary = _summary(metric, statistic, buckets)
+    top = _written(metric, statistic, most)
+    return Chart(
+        *(metric.name, metric.unit, statistic, tone, summary, top, step, width, tuple(bars))
+    )
+
+
+def _summary(metric: Metric, statistic: str, buckets: read.Buckets) -> str:
+    """Return the statistic over the whole range."""
+    whole = tally.Tally()
+    for one in buckets.values():
+        whole.take(one)
+    if not whole.count:
+        return "0" if metric.usual == "Sum" else "-"
+    return _written(metric, statistic, whole.statistic(statistic))
+
+
+def _written(metric: Metric, statistic: str, value: float) -> str:
+    if metric.unit == "Milliseconds" and statistic != "SampleCount":
+        return formatting.duration(round(value))
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _behind(metric: Metric, since: int, until: int, machine: StateMachine | None) -> str:
+    """Return the address of the executions behind a bar, "" where there are none."""
+    if metric.group != "executions":
+        return ""
+    query = {"metric": metric.name, "from": minute(since), "to": minute(until)}
+    if machine is not None:
+        query |= {"machine": machine.name, "region": machine.region}
+    return f"{reverse('behind')}?{urlencode(query)}"
+
+
+# -- what pages get --------------------------------------------------------------------------------
+
+
+def context(here: Scope, query: Mapping[str, str], machine: StateMachine | None) -> dict[str, Any]:
+    """Return what the template of the charts needs."""
+    groups = _GROUPS if machine is None else OF_MACHINES
+    span = Span.of(query, groups)
+    charts = draw(here, span, machine)
+    kept = {name: query[name] for name in _SHOWN if name in query}
+    if machine is not None:
+        kept["machine"] = machine.name
+    seen = ",".join(f"{one.name}:{one.mark}" for one in charts)
+    return {
+        "span": span,
+        "charts": charts,
+        "csv_url": f"{reverse('charts-csv')}?{urlencode(kept)}",
+        "delta_url": f"{reverse('charts-delta')}?{urlencode(kept | {'seen': seen})}",
+        "choices": {
+            "ranges": [(key, word) for key, (word, _) in RANGES.items()],
+            "periods": [("", "Fitting"), *((key, word) for key, (word, _) in PERIODS.items())],
+            "statistics": STATISTICS,
+            "groups": [(key, _GROUPS[key][0]) for key in groups],
+        },
+    }

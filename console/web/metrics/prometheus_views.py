@@ -1,0 +1,80 @@
+"""Answer Prometheus: to this machine, or to a request with ``STEPYARD_METRICS_TOKEN``.
+
+Without a token only a direct connection from this machine is answered. A proxy on this machine
+connects from this machine, too, and the visitors whose requests it forwards do not. Two things tell
+that there is a proxy: a forwarding header, whichever it sets, and ``STEPYARD_HTTPS=1``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from console.metrics import openmetrics
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+_FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "via")
+"""How the names of headers begin that proxies add."""
+
+
+@login_not_required  # its own rule, below
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer ``/metrics``."""
+    if not allowed(request):
+        return HttpResponse(
+            "metrics: got no right token, wanted the header Authorization: Bearer TOKEN with the "
+            "value of STEPYARD_METRICS_TOKEN; without one set, only direct connections from this "
+            "machine are answered, and none with STEPYARD_HTTPS=1\n",
+            status=401,
+            content_type="text/plain",
+            headers={"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"},
+        )
+    content_type = _preferred_format(request)
+    return HttpResponse(
+        openmetrics.render(content_type),
+        content_type=content_type,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def _preferred_format(request: HttpRequest) -> str:
+    """Return the content type that ``Accept`` prefers; OpenMetrics if it names none of ours.
+
+    The parameters of a media type do not count: Prometheus sends those of its own release
+    (``version``, ``escaping``), and each of its releases reads both formats as they are here.
+    """
+    for accepted in request.accepted_types:
+        for content_type in openmetrics.RENDERERS:
+            if content_type.startswith(f"{accepted.main_type}/{accepted.sub_type};"):
+                return content_type
+    return next(iter(openmetrics.RENDERERS))
+
+
+def allowed(request: HttpRequest) -> bool:
+    """Tell whether a request may read the metrics of all projects."""
+    token: str = settings.STEPYARD_METRICS_TOKEN
+    if token:
+        given = request.headers.get("Authorization", "")
+        return secrets.compare_digest(given.encode(), f"Bearer {token}".encode())
+    return not settings.STEPYARD_HTTPS and not is_forwarded(request) and _is_local(request)
+
+
+def is_forwarded(request: HttpRequest) -> bool:
+    """Tell whether a proxy says that it forwards this request."""
+    return any(name.lower().startswith(_FORWARDED) for name in request.headers)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False

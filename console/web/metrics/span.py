@@ -1,0 +1,128 @@
+"""Which time do the charts show, cut into which periods?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.metrics import read
+from console.web.core.formatting import DAY, HOUR, MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_MOST_BARS = 180
+_AIMED_AT = 64
+_LONGEST = 400 * DAY
+_LATEST = 200 * 365 * DAY
+OF_MACHINES = ("seven", "more")
+"""The groups whose metrics a machine has of its own."""
+RANGES = {
+    "1h": ("Last hour", HOUR),
+    "3h": ("Last 3 hours", 3 * HOUR),
+    "12h": ("Last 12 hours", 12 * HOUR),
+    "1d": ("Last 24 hours", DAY),
+    "7d": ("Last 7 days", 7 * DAY),
+    "30d": ("Last 30 days", 30 * DAY),
+    "own": ("From … to …", DAY),
+}
+PERIODS = {
+    "1": ("1 minute", MINUTE),
+    "5": ("5 minutes", 5 * MINUTE),
+    "15": ("15 minutes", 15 * MINUTE),
+    "60": ("1 hour", HOUR),
+    "180": ("3 hours", 3 * HOUR),
+    "720": ("12 hours", 12 * HOUR),
+    "1440": ("1 day", DAY),
+    "10080": ("7 days", 7 * DAY),
+}
+STATISTICS = ("Average", "p50", "p90", "p95", "p99", "Minimum", "Maximum", "Sum", "SampleCount")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What the reader chose; times in epoch ms, whole periods."""
+
+    key: str
+    since: int
+    until: int
+    period_key: str
+    period: int
+    widened: bool
+    statistic: str
+    group: str
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], groups: Collection[str]) -> Span:
+        """Read the query string; what makes no sense counts as not said."""
+        key = query.get("range", "")
+        key = key if key in RANGES else "3h"
+        now = clock.now_ms()
+        since, until = now - RANGES[key][1], now
+        if key == "own":
+            since, until = _moment(query.get("from", ""), since), _moment(query.get("to", ""), now)
+            until = min(max(until, since + MINUTE), since + _LONGEST)
+        asked = query.get("period", "")
+        known = PERIODS.get(asked)
+        fits = known is not None and (until - since) / known[1] <= _MOST_BARS
+        period = known[1] if known is not None and fits else _period(until - since)
+        statistic = query.get("statistic", "")
+        group = query.get("group", "")
+        end = -read.floor(-until, period)
+        return cls(
+            key,
+            end - -(-(until - since) // period) * period,
+            end,
+            asked if fits else "",
+            period,
+            known is not None and not fits,
+            statistic if statistic in STATISTICS else STATISTICS[0],
+            group if group in groups else "seven",
+        )
+
+    @property
+    def period_text(self) -> str:
+        """Write the period."""
+        return next(word for word, period in PERIODS.values() if period == self.period)
+
+    @property
+    def leads(self) -> bool:
+        """Tell whether bars lead to executions."""
+        return self.group in OF_MACHINES
+
+    @property
+    def from_text(self) -> str:
+        """Return the start as the field of the form has it."""
+        return minute(self.since)
+
+    @property
+    def to_text(self) -> str:
+        """Return the end as the field of the form has it."""
+        return minute(self.until)
+
+
+def _period(span: int) -> int:
+    """Return the period that gives a handy number of bars."""
+    fitting = (period for _, period in PERIODS.values() if span / period <= _AIMED_AT)
+    return next(fitting, PERIODS["10080"][1])
+
+
+def _moment(text: str, otherwise: int) -> int:
+    try:
+        named = int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        return min(max(named, 2 * _LONGEST), _LATEST)
+    except (ValueError, OverflowError):
+        return otherwise
+
+
+def minute(at_ms: int) -> str:
+    """Write a minute in UTC, as an address has it: 2026-01-31T10:05."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%dT%H:%M}"
+
+
+def minute_of(text: str) -> int | None:
+    """Return the minute that an address names, None if it names none."""
+    found = _moment(text, -1)
+    return None if found < 0 else read.floor(found)

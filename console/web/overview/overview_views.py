@@ -1,0 +1,89 @@
+"""What runs now, what failed lately, and which machines are there?"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from console.web.core.scope import Scope, render, scope_of
+from console.web.map_runs import map_run_page
+from console.web.metrics import charts
+from console.web.search import lists
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+MOST = 8
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer ``/``."""
+    here = scope_of(request)
+    context = _context(here) | charts.context(here, request.GET, None)
+    return render(request, "overview/page.html", context)
+
+
+@require_safe
+def pulse(request: HttpRequest) -> HttpResponse:
+    """Answer the page's poll: nothing while nothing changed, else the lists anew."""
+    context = _context(scope_of(request))
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    return render(request, "overview/_lists.html", context)
+
+
+def _context(here: Scope) -> dict[str, Any]:
+    machines = lists.machines(here, most=MOST)
+    running = lists.lately(here, ("RUNNING",), MOST)
+    failed = lists.lately(here, lists.FAILURES, MOST)
+    tally = lists.tally(here)
+    parts = [
+        sorted(tally.items()),
+        [one.pk for one in (*running, *failed)],
+        [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
+    ]
+    return {
+        "here": "overview",
+        "machines": machines,
+        "running": running,
+        "failed": failed,
+        "tally": {
+            "running": tally.get("RUNNING", 0),
+            "succeeded": tally.get("SUCCEEDED", 0),
+            "failed": tally.get("FAILED", 0) + tally.get("TIMED_OUT", 0),
+            "aborted": tally.get("ABORTED", 0),
+        },
+        "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
+    }
+
+
+_ARN = re.compile(
+    r"arn:aws:states:([a-z0-9-]+):\d{12}:(stateMachine|execution|express|activity):([^:]+)"
+    r"(?::([^:]+)(?::[0-9a-f-]+)?)?"
+)
+
+
+@require_safe
+def by_arn(request: HttpRequest, arn: str) -> HttpResponse:
+    """Lead from an ARN to its page."""
+    if ":mapRun:" in arn:
+        return redirect(map_run_page.address(scope_of(request), arn))
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        raise Http404(f"No page belongs to “{arn}”.")
+    region, kind, machine, execution = found.groups()
+    if kind == "activity" and execution is None:
+        return redirect(f"{reverse('activity', args=[machine])}?region={region}")
+    if (kind == "stateMachine") == (execution is not None):
+        raise Http404(f"No page belongs to “{arn}”.")
+    machine = machine.replace("/", "~")  # a child of a Map Run
+    names = (machine,) if execution is None else (machine, execution)
+    view = "machine" if execution is None else "execution"
+    return redirect(f"{reverse(view, args=names)}?region={region}")

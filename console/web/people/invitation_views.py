@@ -1,0 +1,67 @@
+"""Let an invited person in: opening the link shows a form, sending the form joins the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.hashers import make_password
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from console import logging_setup
+from console.store.people import invitations
+from console.web.core.scope import render
+from console.web.people.login_views import let_in
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import Invitation
+
+
+@login_not_required
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def accept(request: HttpRequest, token: str) -> HttpResponse:
+    """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
+    try:
+        found = invitations.find(token)
+        form = None
+        if not invitations.has_account(found):
+            form = SetPasswordForm(invitations.unsaved_user(found), request.POST or None)
+        if request.method != "POST":
+            return _page(request, found, form)
+        if form is not None and not form.is_valid():
+            return _page(request, found, form, 422)
+        encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
+        user = invitations.accept(token, encoded, _reader(request), logging_setup.request_id())
+    except invitations.Closed:
+        return render(request, "login/closed.html", status=410)
+    except invitations.OtherAccount:
+        return _page(request, found, None, 403)
+    messages.success(request, f"Welcome. You are {found.role} of {found.project.name}.")
+    return let_in(request, user)
+
+
+def _page(
+    request: HttpRequest, found: Invitation, form: SetPasswordForm[User] | None, status: int = 200
+) -> HttpResponse:
+    reader = _reader(request)
+    name = None if reader is None else reader.get_username()
+    context = {
+        "invitation": found,
+        "form": form,
+        "reader_name": name,
+        "is_reader": name == found.name,
+        "next": request.path,
+    }
+    return render(request, "login/invitation.html", context, status=status)
+
+
+def _reader(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, get_user_model()) else None

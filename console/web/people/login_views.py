@@ -1,0 +1,143 @@
+"""Let people in: by name and password, or by a one-time link."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth import login, logout
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.core import signing
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.store.people import login_attempts, login_links
+from console.web.core.scope import render
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.http import HttpRequest, HttpResponse
+
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+_REFUSED = "Name or password is not right."
+_DEVICE = "stepyard_device"
+_DEVICE_S = 365 * 24 * 3600
+
+
+@login_not_required
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def form(request: HttpRequest) -> HttpResponse:
+    """Ask for name and password."""
+    after = request.POST.get("next") or request.GET.get("next", "")
+    if request.method != "POST":
+        return render(request, "login/page.html", {"next": after})
+    # as the form reads it: one account under two spellings would have two counts
+    field = AuthenticationForm().fields["username"]
+    name = str(field.to_python(request.POST.get("username", "")))
+    context: dict[str, Any] = {"next": after, "username": name}
+    try:
+        attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
+    except login_attempts.TooManyAttempts as locked:
+        return too_many(request, "login/page.html", context, locked)
+    asked = AuthenticationForm(request, request.POST)
+    if not asked.is_valid():
+        attempt.failed()
+        return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
+    attempt.succeeded()
+    mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
+    return let_in(
+        request, asked.get_user(), after if mine and after.startswith("/") else "overview"
+    )
+
+
+def too_many(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    locked: login_attempts.TooManyAttempts,
+) -> HttpResponse:
+    """Answer 429: no password is checked now, whether there is such a name or not."""
+    minutes = -(-locked.seconds // 60)
+    refused = (
+        f"Too many wrong passwords. Try again in {minutes} minute{'s' * (minutes > 1)}; "
+        "a login link works at once."
+    )
+    response = render(request, template, {**context, "refused": refused}, status=429)
+    response["Retry-After"] = str(locked.seconds)
+    return response
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def link(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a button that logs in, once; a link that is used, too old or unknown says so.
+
+    Opening the address changes nothing: scanners of mail and previews of chats open it, too.
+    """
+    post = request.method == "POST"
+    user = login_links.use(token) if post else login_links.find_user(token)
+    if user is None:
+        return render(request, "login/used.html", status=410)
+    if not post:
+        return render(request, "login/link.html", {"name": user.get_username()})
+    return let_in(request, user)
+
+
+def let_in(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
+    """Begin a person's session; let their browser be known as theirs from now on."""
+    known = _device(request, user.get_username())
+    login(request, user, backend=_BACKEND)
+    response = redirect(after)
+    value = signing.dumps([user.get_username(), known or secrets.token_hex(8)], salt=_DEVICE)
+    response.set_cookie(
+        _DEVICE,
+        value,
+        max_age=_DEVICE_S,
+        path="/login/",
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+def _device(request: HttpRequest, name: str) -> str:
+    """Return what this browser is known by if a person of that name logged in with it, else ""."""
+    try:
+        whose, device = signing.loads(
+            request.COOKIES.get(_DEVICE, ""), salt=_DEVICE, max_age=_DEVICE_S
+        )
+    except (signing.BadSignature, ValueError):
+        return ""
+    return str(device) if whose == name else ""
+
+
+def limited_address(request: HttpRequest) -> str:
+    """Return where a request comes from, as attempts are counted by.
+
+    That is the peer of the connection, or what a proxy of STEPYARD_PROXIES says. Of IPv6 it is the
+    network of 64 bits: everybody has that many addresses.
+    """
+    text = str(request.META.get("REMOTE_ADDR", ""))
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return text[:64]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            return str(ipaddress.ip_network((address, 64), strict=False))
+        address = address.ipv4_mapped
+    return str(address)
+
+
+@require_POST
+def leave(request: HttpRequest) -> HttpResponse:
+    """Sign out."""
+    logout(request)
+    return redirect("login")

@@ -1,0 +1,185 @@
+"""Who is in the project, with which access keys, and who did what?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.db.models import Count, Max, Q
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from console.errors import ServiceError
+from console.models import AccessKey, AuditEntry, Membership, Role
+from console.store.people import invitations
+from console.store.people import people as store
+from console.web.core.numbers import whole_number
+from console.web.core.scope import Scope, actor, render, require, scope_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+_ROWS = 50
+_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
+
+
+@require_http_methods(["GET", "POST"])
+def members(request: HttpRequest) -> HttpResponse:
+    """Answer ``/team/``: the members; an owner adds them and changes roles."""
+    here = scope_of(request)
+    if request.method != "POST":
+        return _team(request, here)
+    require(here, "PutMember")
+    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+    try:
+        store.put_member(here.project, name, role, actor(here), here.principal.user)
+    except ServiceError as refused:
+        return _team(request, here, 422, problem=refused.message)
+    messages.success(request, f"{name} is {role} now.")
+    return redirect("team")
+
+
+def _team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
+    context = {
+        "here": "team",
+        "members": _members(here),
+        "roles": Role.choices,
+        "hours": _HOURS,
+        "invitations": invitations.open_ones(here.project) if here.may("PutMember") else (),
+    }
+    return render(request, "people/team.html", {**context, **more}, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def invite(request: HttpRequest) -> HttpResponse:
+    """Make an invitation, and show its link this once; its address alone leads to the team."""
+    here = scope_of(request)
+    require(here, "CreateInvitation")
+    if request.method != "POST":
+        return redirect("team")
+    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+    hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
+    asked = {"invited": {"name": name, "role": role, "hours": hours}}
+    try:
+        made, token = invitations.make(
+            here.project, name, role, hours, actor(here), here.principal.user
+        )
+    except ServiceError as refused:
+        return _team(request, here, 422, refused=refused.message, **asked)
+    link = request.build_absolute_uri(reverse("invitation", args=[token]))
+    return _team(request, here, made=made, link=link, lasts=_HOURS[hours])
+
+
+@require_POST
+def revoke(request: HttpRequest, number: int) -> HttpResponse:
+    """Revoke an open invitation."""
+    here = scope_of(request)
+    require(here, "RevokeInvitation")
+    try:
+        found = invitations.revoke(here.project, number, actor(here), here.principal.user)
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, f"The invitation of {found.name} is revoked.")
+    return redirect("team")
+
+
+def _members(here: Scope) -> list[Any]:
+    keys = Q(user__accesskey__project=here.project)
+    found = Membership.objects.filter(project=here.project).select_related("user")
+    return list(
+        found.annotate(
+            keys=Count("user__accesskey", filter=keys & Q(user__accesskey__disabled_ms=None)),
+            used_ms=Max("user__accesskey__last_used_ms", filter=keys),
+        ).order_by("user__username")
+    )
+
+
+@require_POST
+def remove(request: HttpRequest) -> HttpResponse:
+    """Remove a member."""
+    here = scope_of(request)
+    require(here, "RemoveMember")
+    name = request.POST.get("name", "")
+    try:
+        store.remove_member(here.project, name, actor(here), here.principal.user)
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, f"{name} was removed; their keys are deleted.")
+    return redirect("team")
+
+
+@require_http_methods(["GET", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
+    here = scope_of(request)
+    made: dict[str, str] | None = None
+    problem = ""
+    if request.method == "POST":
+        try:
+            key, secret = store.new_key(here.principal.user, here.project, actor(here))
+            made = {"id": key.key_id, "secret": secret}
+        except ServiceError as refused:
+            problem = refused.message
+    found = AccessKey.objects.filter(project=here.project).select_related("user")
+    if not here.may("PutMember"):
+        found = found.filter(user=here.principal.user)
+    context = {
+        "here": "keys",
+        "keys": found.order_by("user__username", "-created_ms"),
+        "made": made,
+        "problem": problem,
+        "address": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "people/keys.html", context, status=422 if problem else 200)
+
+
+@require_POST
+def change_key(request: HttpRequest, key: str) -> HttpResponse:
+    """Disable, enable or delete a key."""
+    here = scope_of(request)
+    try:
+        found = store.get_key(here.project, key)
+        if found.user_id != here.principal.user.pk:
+            require(here, "PutMember")
+        if request.POST.get("act") == "delete":
+            store.delete_key(here.project, key, actor(here), here.principal.user)
+            messages.success(request, f"The key {key} is deleted.")
+        else:
+            on = request.POST.get("act") == "enable"
+            who = here.principal.user
+            store.switch_key(here.project, key, on=on, actor=actor(here), by=who)
+            messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    return redirect("keys")
+
+
+@require_safe
+def audit(request: HttpRequest) -> HttpResponse:
+    """Answer ``/audit/``: who did what to what, newest first."""
+    here = scope_of(request)
+    asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
+    found = AuditEntry.objects.filter(project=here.project)
+    if asked["who"]:
+        found = found.filter(actor=asked["who"])
+    if asked["act"]:
+        found = found.filter(action=asked["act"])
+    if asked["what"]:
+        found = found.filter(target__contains=asked["what"])
+    if after := whole_number(request.GET.get("after", "")):
+        found = found.filter(pk__lt=after)
+    rows = list(found.order_by("-pk")[: _ROWS + 1])
+    everything = AuditEntry.objects.filter(project=here.project).order_by()
+    context = {
+        "here": "audit",
+        "entries": rows[:_ROWS],
+        "asked": asked,
+        "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
+        "newer": "after" in request.GET,
+        "actions": everything.values_list("action", flat=True).distinct(),
+        "actors": everything.values_list("actor", flat=True).distinct(),
+    }
+    return render(request, "people/audit.html", context)

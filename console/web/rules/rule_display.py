@@ -1,0 +1,162 @@
+"""What do the pages say of rules and of what they send?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count
+
+from console.events import addresses, body
+from console.integrations.redaction import without_secrets
+from console.models import Delivery, EventRule, StateMachine
+from console.web.core.formatting import Status
+
+if TYPE_CHECKING:
+    from console.models import EventTarget
+    from console.web.core.scope import Scope
+
+PAGE = 50
+_MACHINES = 500
+STATUSES = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "RUNNING")
+DELIVERY = {
+    "waiting": Status("running", "Waiting"),
+    "sending": Status("running", "Sending"),
+    "delivered": Status("succeeded", "Delivered"),
+    "dead": Status("failed", "Dead letter"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any)."""
+
+    statuses: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A target as the pages name it."""
+
+    target: EventTarget
+    kind: str
+    shown: str
+
+
+@dataclass(slots=True)
+class Row:
+    """One rule of a list. ``counts``: deliveries by status."""
+
+    rule: EventRule
+    meaning: Meaning
+    targets: list[Sent]
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> int:
+        """Return how many deliveries have not ended."""
+        return self.counts.get("waiting", 0) + self.counts.get("sending", 0)
+
+    @property
+    def status(self) -> Status:
+        """Return whether the rule is on."""
+        return state(self.rule)
+
+
+def state(rule: EventRule) -> Status:
+    """Return sign and word of a rule's state."""
+    on = rule.state == "ENABLED"
+    return Status("succeeded", "Enabled") if on else Status("idle", "Disabled")
+
+
+# -- patterns --------------------------------------------------------------------------------------
+
+
+def pattern_of(statuses: list[str], machine_arn: str) -> str:
+    """Return the pattern of a status change to one of ``statuses``; "" stands for any machine."""
+    detail: dict[str, Any] = {"status": statuses}
+    if machine_arn:
+        detail["stateMachineArn"] = [machine_arn]
+    pattern = {"source": [body.SOURCE], "detail-type": [body.DETAIL_TYPE], "detail": detail}
+    return json.dumps(pattern, indent=2)
+
+
+def meaning(pattern: str) -> Meaning:
+    """Return what a pattern wants, ``own`` if it says more than the form can."""
+    if not pattern:
+        return Meaning()
+    own = Meaning(own=True)
+    try:
+        read = json.loads(pattern)
+    except ValueError:
+        return own
+    detail = read.get("detail") if isinstance(read, dict) else None
+    if not isinstance(detail, dict) or set(read) - {"source", "detail-type", "detail"}:
+        return own
+    plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}
+    values = [detail.get("status", []), detail.get("stateMachineArn", [])]
+    kind = read.get("detail-type", [body.DETAIL_TYPE]) == [body.DETAIL_TYPE]
+    if not plain or not kind or not all(_texts(one) for one in values):
+        return own
+    return Meaning(tuple(values[0]), tuple(values[1]))
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(one, str) for one in values)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Row], str]:
+    """Return a page of rules by name, and the key of the next page, "" at the end."""
+    found = EventRule.objects.filter(project=here.project, region=here.region, name__gt=after)
+    found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
+    some = list(found.prefetch_related("targets").order_by("name")[: PAGE + 1])
+    made = {one.pk: Row(one, meaning(one.pattern), sent(one)) for one in some[:PAGE]}
+    counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
+    for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
+        made[rule].counts[status] = count
+    return list(made.values()), some[PAGE - 1].name if len(some) > PAGE else ""
+
+
+def sent(rule: EventRule) -> list[Sent]:
+    """Return the targets of a rule, by id."""
+    targets = sorted(rule.targets.all(), key=lambda one: one.target_id)
+    return [Sent(one, addresses.KINDS[addresses.kind(one.address)], _shown(one)) for one in targets]
+
+
+def _shown(target: EventTarget) -> str:
+    """Return the part of an address that tells it from others."""
+    address = target.address
+    if address.startswith("arn:"):
+        return address.split(":", 5)[5]
+    return without_secrets(address).removeprefix("mailto:")
+
+
+def dead(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
+    """Return a page of dead letters, newest first, and the key of the next page."""
+    found = Delivery.objects.filter(
+        project=here.project, status="dead", target__rule__region=here.region
+    )
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    told = found.select_related("target__rule", "event").defer("event__body").order_by("-pk")
+    some = list(told[: PAGE + 1])
+    return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
+
+
+def machines(here: Scope) -> list[StateMachine]:
+    """Return the machines to choose from."""
+    found = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    return list(found.only("name", "arn").order_by("name")[:_MACHINES])
+
+
+def address(typed: str) -> str:
+    """Return what was typed as a target as an address: a mail address needs no ``mailto:``."""
+    typed = typed.strip()
+    mail = "@" in typed and ":" not in typed and "/" not in typed
+    return f"mailto:{typed}" if mail else typed

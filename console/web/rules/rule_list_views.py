@@ -1,0 +1,135 @@
+"""Who is told of executions, what starts on time, and what could not be delivered?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from zoneinfo import available_timezones
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.errors import ServiceError
+from console.store.events import deliveries
+from console.store.events import rules as store
+from console.web.core.numbers import whole_number
+from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.rules import rule_display
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse, QueryDict
+
+
+@require_http_methods(["GET", "POST"])
+def notifications(request: HttpRequest) -> HttpResponse:
+    """Answer ``/notifications/``: rules by pattern, a form for one more, and dead letters."""
+    here = scope_of(request)
+    if request.method == "POST":
+        require(here, "events:PutRule")
+        problem = _save(here, request, _told(request.POST), request.POST.get("target", ""))
+        if not problem:
+            return _back(here, "notifications")
+        return _notifications(request, here, problem)
+    return _notifications(request, here)
+
+
+def _told(form: QueryDict) -> dict[str, str]:
+    pattern = form.get("pattern", "").strip()
+    chosen = [one for one in form.getlist("status") if one in rule_display.STATUSES]
+    return {"pattern": pattern or rule_display.pattern_of(chosen, form.get("machine", ""))}
+
+
+def _notifications(request: HttpRequest, here: Scope, problem: str = "") -> HttpResponse:
+    before = whole_number(request.GET.get("before", ""))
+    found, after = rule_display.rows(here, scheduled=False, after=request.GET.get("after", ""))
+    letters, older = rule_display.dead(here, before)
+    typed = request.POST
+    context = _form(here, problem) | {
+        "here": "notifications",
+        "rows": found,
+        "after": after,
+        "letters": letters,
+        "older": older,
+        "may_send": here.may("events:SendAgain"),
+        "statuses_to_tell": rule_display.STATUSES,
+        "typed": typed,
+        "chosen": typed.getlist("status") if typed else ["FAILED", "TIMED_OUT", "ABORTED"],
+    }
+    return render(request, "rules/notifications.html", context, status=422 if problem else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def schedules(request: HttpRequest) -> HttpResponse:
+    """Answer ``/schedules/``: rules by time, and a form for one more."""
+    here = scope_of(request)
+    problem = ""
+    if request.method == "POST":
+        require(here, "events:PutRule")
+        form = request.POST
+        timed = {
+            "schedule": form.get("schedule", "").strip(),
+            "timezone": form.get("timezone", "").strip() or "UTC",
+        }
+        problem = _save(here, request, timed, form.get("machine", ""))
+        if not problem:
+            return _back(here, "schedules")
+    found, after = rule_display.rows(here, scheduled=True, after=request.GET.get("after", ""))
+    context = _form(here, problem) | {
+        "here": "schedules",
+        "rows": found,
+        "after": after,
+        "typed": request.POST,
+        "zones": sorted(available_timezones()),
+    }
+    return render(request, "rules/schedules.html", context, status=422 if problem else 200)
+
+
+def _form(here: Scope, problem: str) -> dict[str, Any]:
+    may = here.may("events:PutRule")
+    return {
+        "may_rule": may,
+        "machines": rule_display.machines(here) if may else [],
+        "problem": problem,
+    }
+
+
+def _save(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
+    """Make the rule of a form; return what was wrong with it, "" if nothing was."""
+    name = request.POST.get("name", "").strip()
+    target = {"Id": "1", "Arn": rule_display.address(typed)}
+    given = request.POST.get("input", "").strip()
+    if given:
+        target["Input"] = given
+    try:
+        store.save(here.project, here.region, name, target, actor=actor(here), **fields)
+    except ServiceError as refused:
+        return refused.message
+    messages.success(request, f"The rule {name} is on.")
+    return ""
+
+
+def _back(here: Scope, view: str, *names: str) -> HttpResponse:
+    """Lead to a page of the same region."""
+    return redirect(where(here, view, *names))
+
+
+def where(here: Scope, view: str, *names: str) -> str:
+    """Return the address of a page of the same region."""
+    query = f"?{urlencode({'region': here.region})}" if here.elsewhere else ""
+    return reverse(view, args=names) + query
+
+
+@require_POST
+def send_again(request: HttpRequest, number: int) -> HttpResponse:
+    """Try a dead letter anew."""
+    here = scope_of(request)
+    require(here, "events:SendAgain")
+    try:
+        deliveries.send_again(here.project, number, actor(here))
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, "It is on its way again, with the same event id.")
+    return _back(here, "notifications")

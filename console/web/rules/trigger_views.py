@@ -1,0 +1,149 @@
+"""Who starts a machine from outside?  Its start links, the rules that send to it, and the start.
+
+A start link answers as API Gateway does in front of Step Functions: StartExecution of a Standard
+machine, StartSyncExecution of an Express one.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST
+
+from console.errors import ServiceError
+from console.models import Execution, StartLink
+from console.store.db import signals
+from console.store.db.audit import Actor
+from console.store.events import rules, start_links
+from console.store.executions import executions
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.machines.machine_views import about
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+LONGEST_S = 29.0
+"""API Gateway: how long a caller is kept waiting at most."""
+
+
+# -- the start -------------------------------------------------------------------------------------
+
+
+@login_not_required  # who knows the secret may start this one machine, and nothing else
+@csrf_exempt  # no cookie counts here
+@require_POST
+def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
+    """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
+    link = start_links.find(machine, secret)
+    if link is None:
+        return _answer({"message": "Not Found"}, 404)
+    try:
+        execution = _started(link, request.body.decode("utf-8"), request.GET.get("name"))
+    except UnicodeDecodeError:
+        return _answer({"message": "The body is not UTF-8"}, 400)
+    except ServiceError as error:
+        status = 429 if error.code == "ThrottlingException" else error.status
+        return _answer({"__type": error.code, "message": error.message}, status)
+    start_links.note_use(link)
+    if link.machine.type != "EXPRESS":
+        started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
+        return _answer(started, 200)
+    return _waited(execution)
+
+
+def _started(link: StartLink, text: str, name: str | None) -> Execution:
+    return executions.start(
+        link.machine,
+        name=name or None,
+        input=text if text.strip() else "{}",
+        sync=link.machine.type == "EXPRESS",
+        ahead=True,
+        actor=Actor(f"link {link.name}", acting_for=(link.created_by,)),
+    )
+
+
+def _waited(execution: Execution) -> HttpResponse:
+    """Answer with the end of an Express execution; one that takes too long goes on."""
+    ended = threading.Event()
+    stop = signals.subscribe(("execution", execution.pk), lambda *_: ended.set())
+    try:
+        left = LONGEST_S
+        while True:
+            row = Execution.objects.get(pk=execution.pk)
+            if row.status != "RUNNING":
+                return _answer(_outcome(row), 200)
+            if left <= 0:
+                return _answer({"message": "Endpoint request timed out"}, 504)
+            ended.wait(min(1.0, left))  # a hint may be lost
+            ended.clear()
+            left -= 1.0
+    finally:
+        stop()
+
+
+def _outcome(row: Execution) -> dict[str, Any]:
+    told = {
+        "executionArn": row.arn,
+        "stateMachineArn": row.state_machine_arn,
+        "name": row.name,
+        "startDate": row.start_ms / 1000,
+        "stopDate": (row.stop_ms or row.start_ms) / 1000,
+        "status": "FAILED" if row.status == "ABORTED" else row.status,
+        "output": row.output,
+        "error": row.error,
+        "cause": row.cause,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _answer(body: dict[str, Any], status: int) -> HttpResponse:
+    return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
+    here = scope_of(request)
+    one = here.machine(machine)
+    made, problem = "", ""
+    if request.method == "POST":
+        require(here, "CreateStartLink")
+        try:
+            _, secret = start_links.make(one, request.POST.get("name", ""), actor(here))
+            made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
+        except ServiceError as refused:
+            problem = refused.message
+    context = about(one) | {
+        "tab": "triggers",
+        "links": StartLink.objects.filter(machine=one).order_by("-pk"),
+        "rules": rules.rules_of_target(here.project, here.region, one.arn),
+        "may_link": here.may("CreateStartLink"),
+        "made": made,
+        "problem": problem,
+    }
+    return render(request, "machine/triggers.html", context, status=422 if problem else 200)
+
+
+@require_POST
+def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
+    """End a start link."""
+    here = scope_of(request)
+    require(here, "RevokeStartLink")
+    one = here.machine(machine)
+    try:
+        link = start_links.revoke(one, number, actor(here))
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, f"The start link “{link.name}” opens nothing any more.")
+    return redirect("triggers", one.name)

@@ -1,0 +1,50 @@
+"""Can any execution have ended with the error that is searched for?
+
+There are few errors, however many executions ended with them: their names are read from an index
+that has them in order, one jump a name. What nobody ever ended with is not looked for among the
+executions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+from console.models.executions import NAMED
+from console.web.search import verify
+
+if TYPE_CHECKING:
+    from console.models import Project
+    from console.web.search.filters import Wanted
+
+MOST = 200
+"""How many names are read; whoever writes numbers into them has more."""
+_NAME = f"SUBSTR(error, 1, {NAMED})"
+_FIRST = f"""SELECT {_NAME} FROM console_execution
+    WHERE project_id = %s AND error IS NOT NULL AND map_run_id IS NULL {{}}
+    ORDER BY {_NAME} LIMIT 1"""
+_NAMES = f"""
+WITH RECURSIVE found(name) AS (
+    SELECT ({_FIRST.format("")})
+    UNION ALL
+    SELECT ({_FIRST.format(f"AND {_NAME} > found.name")}) FROM found WHERE found.name IS NOT NULL
+)
+SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
+"""
+
+
+def possible(project: Project, wanted: Wanted) -> bool:
+    """Tell whether there may be one, which is not known of children and of what is hidden."""
+    if not wanted.error or wanted.children or verify.veiled(project, wanted):
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMES, [project.pk, project.pk, MOST + 1])
+        names = [name for (name,) in cursor.fetchall()]
+    return len(names) > MOST or any(_may_hold(one, wanted.error) for one in names)
+
+
+def _may_hold(name: str, text: str) -> bool:
+    """Tell whether a database could find the text in an error that begins so."""
+    cut = len(name) >= NAMED
+    return cut or text.upper() in name.upper() or text.casefold() in name.casefold()

@@ -1,0 +1,173 @@
+"""Which failures are the same?  Grouped by machine, state, error and what their causes share.
+
+Numbers, ids and times are taken out of a cause first: "order 4711 is too large" and "order 4712 is
+too large" are one failure that happened twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+from console.masking import masked_execution
+from console.models import Execution
+from console.web.core.causes import cause_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from console.models import Project
+
+STATUSES = ("FAILED", "TIMED_OUT")
+MOST = 5_000
+"""How many of the newest failures are grouped."""
+_LONGEST = 300
+_NOISE = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\barn:aws[\w-]*:\S+", "<arn>"),
+        (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"\b(?=[0-9a-fA-F]*\d)(?=[0-9a-fA-F]*[a-fA-F])[0-9a-fA-F]{8,}\b", "<id>"),
+        (r"(?<![\w.])-?\d+(?:\.\d+)?", "<n>"),
+        (r"\d{3,}", "<n>"),
+        (r"\s+", " "),
+    )
+)
+_OUTER = ("ParallelStateFailed", "MapStateFailed", "MapIterationFailed", "MapRunFailed")
+# The event that ended an execution, and the three before it on its line of control.
+_WHERE = """
+SELECT r.execution_id, a.type, a.state, b.type, b.state, c.type, c.state
+FROM console_runrow r
+JOIN console_historyevent e ON e.execution_id = r.execution_id AND e.event_id = r.next_event - 1
+LEFT JOIN console_historyevent a ON a.execution_id = e.execution_id AND a.event_id = e.previous
+LEFT JOIN console_historyevent b ON b.execution_id = e.execution_id AND b.event_id = a.previous
+LEFT JOIN console_historyevent c ON c.execution_id = e.execution_id AND c.event_id = b.previous
+WHERE r.execution_id IN ({})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How one execution failed. ``cause``: without what is different each time.
+
+    ``machine``: its number, None if the machine was deleted.
+    """
+
+    number: int
+    start_ms: int
+    stop_ms: int | None
+    machine_arn: str
+    machine: int | None
+    state: str
+    error: str
+    cause: str
+
+    @property
+    def key(self) -> str:
+        """Return the same text for the same kind of failure: 16 hexadecimal digits."""
+        parts = (self.machine_arn, self.state, self.error, self.cause)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Failures of one kind, newest first."""
+
+    failures: tuple[Failure, ...]
+
+    @property
+    def like(self) -> Failure:
+        """Return the newest one, which stands for all."""
+        return self.failures[0]
+
+    @property
+    def first_ms(self) -> int:
+        """Return when it was seen first."""
+        return min(one.stop_ms or one.start_ms for one in self.failures)
+
+    @property
+    def last_ms(self) -> int:
+        """Return when it was seen last."""
+        return max(one.stop_ms or one.start_ms for one in self.failures)
+
+    @property
+    def started(self) -> tuple[int, int]:
+        """Return when the first and the last of them started."""
+        return self.failures[-1].start_ms, self.failures[0].start_ms
+
+
+def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
+    """Return how these executions failed, newest first, in a few queries."""
+    rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
+    fields = (
+        "pk",
+        "start_ms",
+        "stop_ms",
+        "state_machine_arn",
+        "state_machine_id",
+        "error",
+        "cause",
+    )
+    states = _states(numbers)
+    veils = masked_execution.veils_of(project, numbers)
+    return [
+        Failure(
+            number,
+            start,
+            stop,
+            arn,
+            machine,
+            states.get(number, ""),
+            veils[number].words(error or ""),
+            normal(cause and veils[number].payload(cause)),
+        )
+        for number, start, stop, arn, machine, error, cause in rows.values_list(*fields)
+    ]
+
+
+def groups(found: Iterable[Failure]) -> list[Group]:
+    """Put what is the same together, the most frequent first."""
+    kinds: dict[str, list[Failure]] = {}
+    for one in found:
+        kinds.setdefault(one.key, []).append(one)
+    return sorted(
+        (Group(tuple(every)) for every in kinds.values()),
+        key=lambda group: (-len(group.failures), -group.last_ms),
+    )
+
+
+def normal(text: str | None) -> str:
+    """Return a cause without what is different each time."""
+    cause = cause_of(text)
+    if cause is None:
+        return ""
+    said = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
+    said = (said or cause.raw)[: 4 * _LONGEST]
+    for pattern, word in _NOISE:
+        said = pattern.sub(word, said)
+    return said.strip()[:_LONGEST]
+
+
+def _states(numbers: Sequence[int]) -> dict[int, str]:
+    """Return in which state each failed: the innermost that its last events tell of."""
+    if not numbers:
+        return {}
+    marks = ", ".join(["%s"] * len(numbers))
+    with connection.cursor() as cursor:
+        cursor.execute(_WHERE.format(marks), list(numbers))
+        return {row[0]: _innermost(row[1:]) for row in cursor.fetchall()}
+
+
+def _innermost(events: Sequence[str | None]) -> str:
+    """Return the state of the first event that is not the failure of what surrounds it."""
+    state = ""
+    for kind, name in zip(events[::2], events[1::2], strict=True):
+        state = name or state
+        if kind not in _OUTER:
+            break
+    return state

@@ -1,0 +1,55 @@
+"""What fails, how often, and since when?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.views.decorators.http import require_safe
+
+from console import clock
+from console.web.core.formatting import DAY, iso_text
+from console.web.core.scope import render, scope_of
+from console.web.search import failure_groups as store
+from console.web.search import scan
+from console.web.search.filters import Wanted
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
+    here = scope_of(request)
+    name = request.GET.get("machine", "")[:80]
+    machine = here.machine(name) if name else None
+    chosen = request.GET.get("span", "")
+    chosen = chosen if chosen in SPANS else "24h"
+    since = clock.now_ms() - SPANS[chosen][1]
+    wanted = Wanted(statuses=store.STATUSES, since=since)
+    part = scan.look(here, machine, wanted, None, store.MOST + 1)
+    found = store.failures(here.project, [number for _, number in part.keys[: store.MOST]])
+    groups = store.groups(found)
+    context = {
+        "here": "executions",
+        "machine": machine,
+        "spans": [(key, word) for key, (word, _) in SPANS.items()],
+        "chosen": chosen,
+        "total": len(found),
+        "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
+        "groups": [(one, address(one)) for one in groups],
+    }
+    return render(request, "failures/page.html", context)
+
+
+def address(group: store.Group) -> str:
+    """Return the query string of exactly the failures of a group."""
+    first, last = group.started
+    pairs = [("status", one) for one in store.STATUSES]
+    if group.like.machine is not None:  # its index makes the list faster
+        pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
+    times = [("from", iso_text(first)), ("to", iso_text(last))]
+    return urlencode([*pairs, ("failure", group.like.key), *times])

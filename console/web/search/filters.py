@@ -1,0 +1,181 @@
+"""Which executions does the reader want to see?
+
+The query string as one frozen value. A list, its poll, a bulk action and a search all read it here,
+so an address means the same everywhere. What cannot be understood is told at its field.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlencode
+
+from console.web.core import formatting
+from console.web.search.query import Search, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from django.http import QueryDict
+
+T = TypeVar("T")
+STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
+FIELDS = (
+    *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
+    *("redriven", "children", "failure"),
+)
+"""The names in the query string that narrow a list."""
+_LONGEST = 256
+_UNITS = {
+    "": formatting.SECOND,
+    "ms": 1,
+    "s": formatting.SECOND,
+    "min": formatting.MINUTE,
+    "m": formatting.MINUTE,
+    "h": formatting.HOUR,
+    "d": formatting.DAY,
+}
+_CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the reader asked of a list.
+
+    Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
+    the form; ``problems``: why a field was not understood; ``before``: key of the page, "" for the
+    newest.
+    """
+
+    statuses: tuple[str, ...] = ()
+    search: str = ""
+    machine: str = ""
+    version: str = ""
+    since: int | None = None
+    until: int | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    error: str = ""
+    started_by: str = ""
+    redriven: bool | None = None
+    children: str = ""
+    failure: str = ""
+    find: Search = field(default_factory=Search)
+    before: str = ""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Wanted:
+        """Read the query string."""
+        typed = {name: query.get(name, "").strip()[:_LONGEST] for name in FIELDS}
+        problems: dict[str, str] = {}
+
+        def read(name: str, parse: Callable[[str], T]) -> T | None:
+            try:
+                return parse(typed[name]) if typed[name] else None
+            except ValueError as error:
+                problems[name] = str(error)
+                return None
+
+        before = query.get("before", "")
+        statuses = tuple(one for one in STATUSES if one in query.getlist("status"))
+        unknown = {one for one in query.getlist("status") if one} - set(STATUSES)
+        if unknown:
+            problems["status"] = f"There is no status {_quoted(min(unknown))}."
+        for name, choices in _CHOICES.items():
+            if typed[name] and typed[name] not in choices:
+                problems[name] = f"Got {_quoted(typed[name])}, wanted {' or '.join(choices)}."
+        found = cls(
+            statuses=statuses,
+            search=typed["q"],
+            machine=typed["machine"],
+            version=typed["version"],
+            since=read("from", moment),
+            until=read("to", moment),
+            shortest=read("min", span),
+            longest=read("max", span),
+            error=typed["error"],
+            started_by=typed["by"],
+            redriven={"yes": True, "no": False}.get(typed["redriven"]),
+            children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
+            failure=read("failure", _failure) or "",
+            find=read("find", parse) or Search(),
+            before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
+            typed=typed,
+            problems=problems,
+        )
+        problems |= _crossed(found)
+        return found
+
+    @property
+    def active(self) -> bool:
+        """Tell whether executions are left out (or children let in)."""
+        return bool(self.statuses or any(self.typed.values()))
+
+    @property
+    def refined(self) -> bool:
+        """Tell whether a field is used that the list keeps folded."""
+        folded = set(FIELDS) - {"find", "status", "q", "failure"}
+        return any(self.typed.get(one) or self.problems.get(one) for one in folded)
+
+    @property
+    def address(self) -> str:
+        """Return the query string that says the same, without empty fields and page."""
+        return urlencode(self.pairs)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the fields that are not empty, as they stand in an address."""
+        pairs = [("status", one) for one in self.statuses]
+        return pairs + [
+            (name, text) for name, text in self.typed.items() if text and name != "status"
+        ]
+
+
+def moment(text: str) -> int:
+    """Return a moment in epoch milliseconds; without a zone it is UTC."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        msg = f"Got {_quoted(text)}, wanted a time (UTC) such as 2026-11-21 13:20."
+        raise ValueError(msg) from None
+    aware = read if read.tzinfo else read.replace(tzinfo=UTC)
+    return round(aware.timestamp() * formatting.SECOND)
+
+
+def span(text: str) -> int:
+    """Return a span of time in milliseconds; a bare number means seconds."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
+    if found is None:
+        msg = f"Got {_quoted(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
+        raise ValueError(msg)
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def _failure(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{16}", text):
+        msg = f"Got {_quoted(text)}, wanted a group of failures from the page Failures."
+        raise ValueError(msg)
+    return text
+
+
+def _crossed(wanted: Wanted) -> dict[str, str]:
+    """Return what is wrong with fields that belong together."""
+    problems = {}
+    if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
+        problems["to"] = "This is before the time from which to look."
+    if (
+        wanted.shortest is not None
+        and wanted.longest is not None
+        and wanted.shortest > wanted.longest
+    ):
+        problems["max"] = "This is shorter than the shortest wanted."
+    return problems
+
+
+def _quoted(text: str) -> str:
+    return f"“{formatting.visible(text[:40])}”"

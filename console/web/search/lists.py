@@ -1,0 +1,139 @@
+"""Which machines does a list show, and what changed in a list of executions?
+
+Pages are cut by key, not by number, so nothing repeats or is skipped while new executions start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, OuterRef, Q, Subquery, Window
+
+from console import clock
+from console.masking import masked_execution
+from console.models import Execution, StateMachine
+from console.web.core.formatting import DAY
+from console.web.search.scan import BARE, PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.db.models import QuerySet
+
+    from console.web.core.scope import Scope
+
+_OFFERED = 200
+FAILURES = ("FAILED", "TIMED_OUT")
+_BARE_BUT_ERROR = ("input", "output", "cause", "definition")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRow:
+    """One machine with what a list says of it; ``last`` is its newest execution's status."""
+
+    machine: StateMachine
+    running: int
+    failed: int
+    last: str | None
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """A page of machines; ``after`` is the key of the next one, "" at the end."""
+
+    rows: tuple[MachineRow, ...]
+    total: int
+    after: str
+
+
+def machines(here: Scope, *, search: str = "", after: str = "", most: int = PAGE) -> Machines:
+    """Return machines by name. ``search``: a part of the name."""
+    every = StateMachine.objects.filter(project=here.project, region=here.region)
+    found = every.filter(name__icontains=search) if search else every
+    newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
+    rows = list(
+        found.filter(name__gt=after)
+        .defer("definition", "logging", "tracing", "encryption")
+        .annotate(
+            last=Subquery(newest.values("status")[:1]),
+            last_ms=Subquery(newest.values("start_ms")[:1]),
+            total=Window(Count("*")),
+        )
+        .order_by("name")[: most + 1]
+    )
+    running = _counts(rows, Q(status="RUNNING"))
+    failed = _counts(rows, Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY))
+    shown = tuple(
+        MachineRow(one, running.get(one.pk, 0), failed.get(one.pk, 0), one.last, one.last_ms)
+        for one in rows[:most]
+    )
+    total = rows[0].total if rows and not after else found.count()
+    return Machines(shown, total, shown[-1].machine.name if len(rows) > most else "")
+
+
+def names(here: Scope) -> list[str]:
+    """Return the names to offer where a machine is asked for, newest first."""
+    rows = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
+
+
+def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
+    pairs = (
+        Execution.objects.filter(which, state_machine__in=[one.pk for one in rows])
+        .order_by()
+        .values_list("state_machine")
+        .annotate(Count("id"))
+    )
+    return {machine: count for machine, count in pairs if machine is not None}
+
+
+def changed(here: Scope, running: Sequence[int], told: Mapping[int, str]) -> list[Execution]:
+    """Return those rows of a list that no longer show what is.
+
+    ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
+    """
+    asked = [*running[:PAGE], *list(told)[:PAGE]]
+    rows = Execution.objects.filter(project=here.project, pk__in=asked)
+    found = rows.select_related("remark").defer(*BARE)
+    ended = set(running)
+    return [
+        one
+        for one in found
+        if (one.pk in ended and one.status != "RUNNING")
+        or (one.pk in told and stamp(one) != told[one.pk])
+    ]
+
+
+def stamp(execution: Execution) -> str:
+    """Return the stamp of an execution's remark, "" if there is none."""
+    return execution.remark.stamp if hasattr(execution, "remark") else ""
+
+
+def lately(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
+    """Return the newest executions with one of these statuses."""
+    unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
+    rows = _of(here, None).filter(status__in=statuses).defer(*unread)
+    return masked_execution.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
+
+
+def tally(here: Scope) -> dict[str, int]:
+    """Return how many run now, and how many ended how in the last 24 hours."""
+    since = clock.now_ms() - DAY
+    rows = (
+        _of(here, None)
+        .filter(Q(status="RUNNING") | Q(start_ms__gte=since))
+        .order_by()
+        .values_list("status")
+        .annotate(Count("id"))
+    )
+    return dict(rows)
+
+
+def _of(here: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
+    # children of Map Runs belong to their run, as in the service's own lists
+    rows = Execution.objects.filter(project=here.project, map_run=None)
+    if machine is not None:
+        return rows.filter(state_machine=machine)
+    return rows.filter(arn__startswith=here.arn("execution", ""))

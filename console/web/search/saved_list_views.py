@@ -1,0 +1,79 @@
+"""How is a list of executions kept under a name, for everybody in the project?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from console.errors import ServiceError, ValidationException
+from console.models import SavedView
+from console.store.people import saved_views as store
+from console.web.core.scope import Scope, actor, require, scope_of
+from console.web.search import saved_view_list
+from console.web.search.filters import Wanted
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+_RIGHTS = {"save": "PutView", "delete": "DeleteView"}
+
+
+@require_POST
+def change(request: HttpRequest) -> HttpResponse:
+    """Save a view, or delete one, and go back to its list."""
+    here = scope_of(request)
+    form = request.POST
+    act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
+    if act not in _RIGHTS:
+        raise Http404(f"Nothing is called “{act}” here.")
+    require(here, _RIGHTS[act])
+    back = reverse("machine", args=[machine]) if machine else reverse("executions")
+    try:
+        shown = _save(request, here) if act == "save" else ""
+        if act == "delete":
+            store.delete(here.project, name, actor(here))
+            messages.success(request, f"The view “{name}” is deleted for everybody.")
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+        shown = form.get("view", "")
+    region = {"region": here.region} if here.elsewhere else {}
+    return redirect(f"{back}?{urlencode({'view': shown, **region})}")
+
+
+def _save(request: HttpRequest, here: Scope) -> str:
+    """Save the view of a form; return its name."""
+    form = request.POST
+    wanted = Wanted.of(QueryDict(form.get("query", "")))
+    if wanted.problems:
+        raise ValidationException("A filter that is not understood cannot be saved.")
+    machine = form.get("machine", "")
+    default = machine if "default" in form else ""
+    view = store.put_view(
+        here.project,
+        form.get("name", ""),
+        wanted.address,
+        default if machine else None,
+        actor(here),
+    )
+    messages.success(request, f"Everybody in this project has the view “{view.name}” now.")
+    return view.name
+
+
+@require_safe
+def count(request: HttpRequest, number: int) -> HttpResponse:
+    """Answer with the count of a view that must be looked into, for a script to show."""
+    here = scope_of(request)
+    view = SavedView.objects.filter(project=here.project, pk=number).first()
+    if view is None:
+        raise Http404("There is no such view.")
+    return HttpResponse(
+        saved_view_list.look(here, view),
+        content_type="text/plain; charset=utf-8",
+        headers={"Cache-Control": "no-store"},
+    )

@@ -1,0 +1,91 @@
+"""Which activities are there, and what work is open for each?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from console.errors import ServiceError
+from console.store.machines import tags
+from console.store.tasks import activities as store
+from console.store.tasks import timeouts
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.execution import waiting
+from console.web.tasks import open_work
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+_LABELS = {
+    "stepyard:scheduleToStartTimeout": "Until a worker takes it (schedule to start)",
+    "stepyard:startToCloseTimeout": "From then to its end (start to close)",
+    "stepyard:scheduleToCloseTimeout": "Altogether (schedule to close)",
+    "stepyard:heartbeatTimeout": "From one heartbeat to the next",
+}
+
+
+@require_http_methods(["GET", "POST"])
+def every(request: HttpRequest) -> HttpResponse:
+    """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
+    here = scope_of(request)
+    name = problem = ""
+    if request.method == "POST":
+        require(here, "CreateActivity")
+        name = request.POST.get("name", "").strip()
+        try:
+            store.create_activity(here.project, here.region, name, actor(here))
+        except ServiceError as refused:
+            problem = refused.message
+        else:
+            messages.success(request, f"The activity {name} is there.")
+            return redirect(request.get_full_path())
+    search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
+    context = {
+        "here": "tasks",
+        "tab": "activities",
+        "activities": open_work.activities(here, search=search, after=after),
+        "search": search,
+        "after": after,
+        "name": name,
+        "problem": problem,
+    }
+    return render(request, "activity/list.html", context, status=422 if problem else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def show(request: HttpRequest, activity: str) -> HttpResponse:
+    """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
+    here = scope_of(request)
+    one = open_work.activity(here, activity)
+    if one is None:
+        raise Http404(f"There is no activity “{activity}” in {here.region}.")
+    problem = ""
+    if request.method == "POST" and request.POST.get("act") == "delete":
+        require(here, "DeleteActivity")
+        store.delete_activity(here.project, one.activity.arn, actor(here))
+        messages.success(request, f"The activity {activity} was deleted.")
+        return redirect("activities")
+    limits = timeouts.shown_limit(one.activity.arn)
+    if request.method == "POST":
+        require(here, "TagResource")
+        limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
+        try:
+            tags.put_own(here.project, one.activity.arn, limits, actor(here))
+        except ServiceError as refused:
+            problem = refused.message
+        else:
+            messages.success(request, "Tasks from now on have these timeouts.")
+            return redirect(request.get_full_path())
+    wanted = waiting.Wanted.of(request.GET, one.activity.name)
+    context = {
+        "here": "tasks",
+        "one": one,
+        "tasks": waiting.tasks(here, wanted),
+        "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
+        "problem": problem,
+    }
+    return render(request, "activity/page.html", context, status=422 if problem else 200)

@@ -1,0 +1,131 @@
+"""How much work is open for each activity, and does anybody do it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Max, Min, Q
+
+from console import clock
+from console.integrations import targets
+from console.models import Activity, TaskRow
+from console.store.db import signals
+from console.web.core import formatting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from console.web.core.scope import Scope
+
+PAGE = 50
+_OPEN = ("scheduled", "started", "waiting")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An activity: ``queued`` tasks wait for a worker since ``oldest_ms``, ``taken`` have one.
+
+    ``worked_ms``: when a worker last took one, in the last 24 hours.
+    """
+
+    activity: Activity
+    queued: int
+    taken: int
+    oldest_ms: int | None
+    worked_ms: int | None
+    worker: str
+
+    @property
+    def builtin(self) -> bool:
+        """Tell whether a registered callable works it."""
+        project = self.activity.project.name
+        return targets.activity(self.activity.name, project, sample=False) is not None
+
+    @property
+    def of_samples(self) -> bool:
+        """Tell whether a callable works those of its tasks that sample machines schedule."""
+        project = self.activity.project.name
+        return targets.activity(self.activity.name, project, sample=True) is not None
+
+    @property
+    def pollers(self) -> int:
+        """Return how many workers hold a GetActivityTask open here, now."""
+        return signals.subscribers(("activity", self.activity.arn))
+
+    alarm = formatting.Status("caught", "Nobody polls")
+    own_status = formatting.Status("running", "This server")
+    samples_status = formatting.Status("running", "This server, for samples")
+
+
+@dataclass(frozen=True, slots=True)
+class Activities:
+    """A page of activities by name; ``after``: key of the next page, "" at the end."""
+
+    rows: tuple[Work, ...]
+    total: int
+    after: str
+
+
+def activities(here: Scope, *, search: str = "", after: str = "") -> Activities:
+    """Return activities by name. ``search``: a part of the name."""
+    found = Activity.objects.select_related("project")
+    found = found.filter(project=here.project, region=here.region)
+    if search:
+        found = found.filter(name__icontains=search)
+    rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
+    shown = _with_work(rows[:PAGE])
+    return Activities(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
+
+
+def activity(here: Scope, name: str) -> Work | None:
+    """Return one activity, None if there is none of this name."""
+    found = Activity.objects.select_related("project").filter(
+        project=here.project, arn=here.arn("activity", name)
+    )
+    return next(iter(_with_work(list(found))), None)
+
+
+def _with_work(rows: Sequence[Activity]) -> tuple[Work, ...]:
+    arns = [one.arn for one in rows]
+    counted: dict[str, Any] = {one["resource"]: one for one in _counts(arns)}
+    lately = _lately(arns)
+    return tuple(
+        Work(
+            one,
+            counted.get(one.arn, {}).get("queued", 0),
+            counted.get(one.arn, {}).get("taken", 0),
+            counted.get(one.arn, {}).get("oldest"),
+            *lately.get(one.arn, (None, "")),
+        )
+        for one in rows
+    )
+
+
+def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    queued = Q(status="scheduled")
+    rows = TaskRow.objects.filter(resource__in=arns, kind="activity", status__in=_OPEN)
+    found = rows.order_by().values("resource")
+    return list(
+        found.annotate(
+            queued=Count("task", filter=queued),
+            taken=Count("task", filter=~queued),
+            oldest=Min("scheduled_ms", filter=queued),
+        )
+    )
+
+
+def _lately(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
+    """Return when each activity was last worked, and by whom."""
+    rows = TaskRow.objects.filter(
+        resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY
+    )
+    last = dict(rows.order_by().values_list("resource").annotate(Max("started_ms")))
+    if not last:
+        return {}
+    ends = TaskRow.objects.filter(resource__in=last, started_ms__in=last.values())
+    names = {
+        (resource, at): worker
+        for resource, at, worker in ends.values_list("resource", "started_ms", "worker")
+    }
+    return {arn: (at, names.get((arn, at), "").lstrip("\x01")) for arn, at in last.items()}

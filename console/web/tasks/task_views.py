@@ -1,0 +1,116 @@
+"""Which tasks wait for somebody, and how does a person answer one?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from console.errors import ServiceError
+from console.masking import masked_execution
+from console.store.tasks import manual
+from console.web.core import json_view
+from console.web.core.scope import actor, render, require, scope_of
+from console.web.execution import waiting
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import Execution, TaskRow
+    from console.web.core.scope import Scope
+
+_ACTIONS = {
+    "complete": ("SendTaskSuccess", "The task was completed."),
+    "fail": ("SendTaskFailure", "The task was failed."),
+    "heartbeat": ("SendTaskHeartbeat", "The heartbeat was sent."),
+    "reveal": ("SendTaskSuccess", ""),
+}
+
+
+@require_safe
+def every(request: HttpRequest) -> HttpResponse:
+    """Answer ``/tasks/``: all open tasks, the longest waiting first."""
+    wanted = waiting.Wanted.of(request.GET)
+    context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(scope_of(request), wanted)}
+    return render(request, "task/list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def answer(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
+    """Show a task with its form; complete it, fail it, or send its heartbeat."""
+    here = scope_of(request)
+    one = here.execution(machine, execution)
+    row = manual.find(one, number)
+    if row is None:
+        raise Http404(f"This execution has no task {number}.")
+    if request.method == "GET":
+        return _page(request, machine, one, row)
+    act = request.POST.get("act", "")
+    if act not in _ACTIONS:
+        return _page(request, machine, one, row, status=422, problem="Choose what to do.")
+    right, done = _ACTIONS[act]
+    require(here, right)
+    try:
+        token = _act(here, one, number, act, request)
+    except ServiceError as refused:
+        row = manual.find(one, number) or row
+        return _page(request, machine, one, row, status=422, problem=refused.message, act=act)
+    if token:
+        return _page(request, machine, one, row, token=token)
+    messages.success(request, done)
+    if act == "heartbeat":
+        return redirect(request.get_full_path())
+    return redirect(f"{reverse('execution', args=[machine, one.name])}{_region(here)}")
+
+
+def _act(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
+    """Do what was asked; return the token if it is to be shown."""
+    given, by = request.POST, actor(here)
+    match act:
+        case "complete":
+            manual.succeed(one, number, given.get("output", ""), by)
+        case "fail":
+            manual.fail(one, number, given.get("error", ""), given.get("cause", ""), by)
+        case "heartbeat":
+            manual.heartbeat(one, number, by)
+        case _:
+            return manual.reveal(one, number, by)
+    return ""
+
+
+def _region(here: Scope) -> str:
+    return f"?region={here.region}" if here.elsewhere else ""
+
+
+def _input(one: Execution, row: TaskRow) -> json_view.Payload:
+    field = "parameters" if row.kind == "service" else "input"
+    text = masked_execution.masked_execution(one).of_task(row.task, row.input)
+    return json_view.payload(text, f"events/{row.task}/{field}/")
+
+
+def _page(
+    request: HttpRequest,
+    machine: str,
+    one: Execution,
+    row: TaskRow,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    context = {
+        "here": "tasks",
+        "execution": one,
+        "machine_name": machine,
+        "base": reverse("execution", args=[machine, one.name]),
+        "task": waiting.shown(row),
+        "input": _input(one, row),
+        "output": request.POST.get("output", "{}"),
+        "error": request.POST.get("error", ""),
+        "cause_text": request.POST.get("cause", ""),
+        **more,
+    }
+    return render(request, "task/page.html", context, status=status)

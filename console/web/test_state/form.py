@@ -1,0 +1,288 @@
+"""What was asked about a state that is tested from a page, and what came of it?
+
+The page asks what the API asks (``console.test_state``). What the project hides stays hidden: in
+what a form is filled with, and in all that comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console import test_state
+from console.errors import ServiceError
+from console.masking import masked_execution
+from console.masking.mask import OPEN, Mask
+from console.web.core import causes, formatting, json_view
+from console.web.execution import data_flow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from console.models import Execution, Project
+    from console.web.core.scope import Scope
+    from engine import Graph, Node
+
+LEVELS = ("INFO", "DEBUG", "TRACE")
+MODES = ("STRICT", "PRESENT", "NONE")
+STATUS = {
+    "SUCCEEDED": formatting.Status("succeeded", "Succeeded"),
+    "FAILED": formatting.Status("failed", "Failed"),
+    "RETRIABLE": formatting.Status("running", "Would be retried"),
+    "CAUGHT_ERROR": formatting.Status("caught", "Caught error"),
+}
+_JSON = ("input", "variables", "result", "context")
+_MOST = 262_144
+_MOST_ERROR, _MOST_CAUSE = 256, 32_768
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_FACTS = {
+    "retryIndex": "Retrier",
+    "retryBackoffIntervalSeconds": "Seconds until it is tried again",
+    "catchIndex": "Catcher",
+    "maxConcurrency": "Concurrency",
+    "toleratedFailureCount": "Failures tolerated",
+    "toleratedFailurePercentage": "Percentage of failures tolerated",
+}
+_WIRE = (
+    ("protocol", "Protocol"),
+    ("method", "Method"),
+    ("url", "URL"),
+    ("statusCode", "Status"),
+    ("statusMessage", "Message"),
+    ("headers", "Headers"),
+)
+
+
+class Mistake(Exception):
+    """A field that cannot be sent, and why."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(what)
+        self.field = where
+
+
+@dataclass(frozen=True, slots=True)
+class TestRequest:
+    """The form as it was typed. ``mock``: "", "result" or "error"."""
+
+    state: str = ""
+    input: str = "{}"
+    variables: str = ""
+    level: str = "DEBUG"
+    mock: str = ""
+    result: str = ""
+    mode: str = "STRICT"
+    error: str = ""
+    cause: str = ""
+    context: str = ""
+    retries: str = ""
+    failures: str = ""
+    data: str = ""
+    reveal: bool = False
+
+    @classmethod
+    def of(cls, posted: Mapping[str, str]) -> Self:
+        """Return what a form sent, with the ends of lines that were typed."""
+        names = [one for one in cls.__slots__ if one != "reveal"]
+        texts = {one: posted.get(one, "").replace("\r\n", "\n") for one in names}
+        return cls(**texts, reveal="reveal" in posted)
+
+    def params(self, definition: str, role: str) -> dict[str, Any]:
+        """Return what TestState is asked; raise ``Mistake``."""
+        self._check()
+        asked: dict[str, Any] = {
+            "definition": definition,
+            "stateName": self.state,
+            "roleArn": role,
+            "input": self.input if self.input.strip() else "{}",
+            "inspectionLevel": self.level if self.level in LEVELS else "INFO",
+            "variables": self.variables.strip(),
+            "context": self.context.strip(),
+            "mock": self._mock(),
+            "stateConfiguration": self._configuration(),
+            "revealSecrets": self.reveal,
+        }
+        return {name: value for name, value in asked.items() if value}
+
+    def _check(self) -> None:
+        for name in _JSON:
+            text = getattr(self, name).strip()
+            if text and (name != "result" or self.mock == "result"):
+                _check_json(name, text)
+        for name, most in (("error", _MOST_ERROR), ("cause", _MOST_CAUSE), ("data", _MOST)):
+            size = len(getattr(self, name))
+            if size > most:
+                raise Mistake(name, f"got {size:,} characters, wanted at most {most:,}")
+
+    def _mock(self) -> dict[str, Any] | None:
+        if self.mock == "result":
+            mode = self.mode if self.mode in MODES else "STRICT"
+            return {"result": self.result.strip() or "{}", "fieldValidationMode": mode}
+        if self.mock == "error":
+            told = {"error": self.error.strip(), "cause": self.cause}
+            return {"errorOutput": {name: text for name, text in told.items() if text}}
+        return None
+
+    def _configuration(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "retrierRetryCount": _count("retries", self.retries),
+            "mapIterationFailureCount": _count("failures", self.failures),
+            "mapItemReaderData": self.data or None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def _check_json(name: str, text: str) -> None:
+    """Raise ``Mistake`` unless a text is JSON, and where that is wanted, an object."""
+    try:
+        value = engine.loads(text)
+    except engine.JsonTextError as error:
+        place = f" at line {error.line}, column {error.column}" if error.line else ""
+        said = str(error).removesuffix(place)
+        raise Mistake(name, f"This is not JSON: {said}{place}.") from None
+    if name in ("variables", "context") and not isinstance(value, dict):
+        raise Mistake(name, "This is JSON, but no object.")
+
+
+def _count(name: str, text: str) -> int | None:
+    text = text.strip()
+    if text and not _NUMBER.fullmatch(text):
+        raise Mistake(name, f"got {text!r}, wanted a whole number from 0 on")
+    return int(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A request or a response of an HTTP Task."""
+
+    title: str
+    pairs: tuple[tuple[str, str], ...]
+    body: json_view.Payload | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What came of it. ``answer``: TestState's, without what is hidden."""
+
+    answer: dict[str, Any] = field(repr=False)
+    node: Node
+    status: formatting.Status
+    output: json_view.Payload | None
+    cause: causes.Cause | None
+    flow: data_flow.Flow | None
+    facts: tuple[tuple[str, Any], ...]
+    wires: tuple[Wire, ...]
+
+
+def outcome(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> Tested:
+    """Try a state as the API does and return what came of it; raise ``ServiceError``."""
+    try:
+        answer = test_state.try_state(here.principal, here.region, params)
+    except ServiceError as error:
+        error.message = _within(veil, params).words(error.message)
+        raise
+    return _tested(_covered(answer, _within(veil, params, answer)), node)
+
+
+def veil_of(project: Project, origin: Execution | None) -> Mask:
+    """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
+    if origin is not None:
+        return masked_execution.masked_execution(origin).veil
+    return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
+
+
+def _within(veil: Mask, *told: dict[str, Any]) -> Mask:
+    """Return a veil that also hides what stands at hidden places of what is sent or comes back."""
+    if not veil.places:
+        return veil
+    found: set[str] = set()
+    for one in told:
+        for text in _payloads(one):
+            veil.payload(text, found)
+    return replace(veil, values=veil.values | found)
+
+
+def _payloads(value: dict[str, Any]) -> list[str]:
+    """Return the texts in parameters or in an answer, but the definition."""
+    texts = [one for name, one in value.items() if isinstance(one, str) and name != "definition"]
+    inner = (one for one in value.values() if isinstance(one, dict))
+    return texts + [text for one in inner for text in _payloads(one)]
+
+
+def _covered(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
+    """Return an answer without what is hidden."""
+
+    def cover(name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {inner: cover(inner, one) for inner, one in value.items()}
+        named = name in ("status", "nextState")
+        return veil.payload(value) if isinstance(value, str) and not named else value
+
+    return {name: cover(name, value) for name, value in answer.items()}
+
+
+def _tested(answer: dict[str, Any], node: Node) -> Tested:
+    data = answer.get("inspectionData")
+    output = answer.get("output")
+    details = {**(data or {}), **(data or {}).get("errorDetails", {})}
+    return Tested(
+        answer=answer,
+        node=node,
+        status=STATUS[answer["status"]],
+        output=None if output is None else json_view.payload(output),
+        cause=causes.cause_of(answer.get("cause")),
+        flow=None if data is None else data_flow.told(node, data, output),
+        facts=tuple((word, details[key]) for key, word in _FACTS.items() if key in details),
+        wires=tuple(_wire(name, data[name]) for name in ("request", "response") if name in data)
+        if data
+        else (),
+    )
+
+
+def _wire(name: str, told: dict[str, str]) -> Wire:
+    body = told.get("body")
+    return Wire(
+        f"HTTP {name}",
+        tuple((word, told[key]) for key, word in _WIRE if key in told),
+        None if body is None else json_view.payload(body),
+    )
+
+
+# -- the states there are -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """States to choose from. ``label``: in what they stand, "" at the top."""
+
+    label: str
+    nodes: tuple[Node, ...]
+
+
+def choices(graph: Graph) -> list[Choices]:
+    """Return all states, those within a Parallel or Map after those around it."""
+    found = []
+    for group in graph.groups:
+        nodes = tuple(one for one in graph.nodes if one.group == group.id)
+        found.append(Choices(_label(graph, group), nodes))
+    return sorted(found, key=lambda one: bool(one.label))
+
+
+def _label(graph: Graph, group: engine.Group) -> str:
+    if not group.owner:
+        return ""
+    owner = graph.by_id[group.owner]
+    branch = f", branch {group.index + 1}" if owner.type == "Parallel" else ""
+    return f"In {formatting.visible(owner.name)}{branch}"
+
+
+def sample(node: Node) -> str:
+    """Return the mocked result a form begins with: [] for a Map, an array for each branch."""
+    if node.type == "Parallel":
+        count = len(json.loads(node.text).get("Branches", ()))
+        return json.dumps([{}] * count)
+    return "[]" if node.type == "Map" else "{}"

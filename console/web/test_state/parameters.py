@@ -1,0 +1,96 @@
+"""What is TestState to be asked, so that it does with a state what an execution did?"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.web.execution import data_flow
+from console.web.history import visit_events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from console.models import Execution
+    from engine import Trace, Visit
+
+MOST = 50
+"""For so many attempts of a state there are parameters."""
+
+
+def parameters_of(
+    execution: Execution, trace: Trace, attempts: Iterable[tuple[Visit, int, dict[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of TestState for each attempt, but definition and role.
+
+    ``attempts``: visit, how many were before in it, and the response as in a mock configuration.
+    """
+    told: Counter[str] = Counter()
+    wanted: list[tuple[Visit, int, dict[str, Any] | None]] = []
+    for visit, tries, response in attempts:
+        told[visit.node] += 1
+        if told[visit.node] <= MOST:
+            wanted.append((visit, tries, _mock(response)))
+    for node in (one for one in trace.graph.nodes if one.type in ("Parallel", "Map")):
+        if not told[node.id]:
+            visits = trace.visits.get(node.id, [])[:MOST]
+            wanted += [(visit, visit.attempts - 1, None) for visit in visits]
+    wanted.sort(key=lambda one: (one[0].events[0], one[1]))
+    entered = _entered(execution, [visit.number for visit, _, _ in wanted])
+    for visit, tries, mock in wanted:
+        yield from _trial(execution, trace, visit, tries, mock, entered)
+
+
+def _trial(
+    execution: Execution,
+    trace: Trace,
+    visit: Visit,
+    tries: int,
+    mock: dict[str, Any] | None,
+    entered: dict[int, str],
+) -> Iterator[dict[str, Any]]:
+    node = trace.graph.by_id[visit.node]
+    given = entered.get(visit.number)
+    mock = mock or _mock_of_group(execution, trace, visit)
+    if mock is None or given is None:
+        return
+    one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
+    variables = data_flow.variables_at(execution, trace, visit.number)
+    if variables != "{}":
+        one["variables"] = variables
+    if "$$." in node.text or "$states.context" in node.text:
+        context = data_flow.context_of(execution, node, visit, trace)
+        context.pop("Map", None)  # TestState takes none
+        one["context"] = json.dumps(context, ensure_ascii=False)
+    if tries:
+        one["stateConfiguration"] = {"retrierRetryCount": tries}
+    yield one
+
+
+def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
+    """Return what a Parallel or Map made of its children, None if that is not known."""
+    if visit.status != "succeeded":
+        return None
+    try:
+        found = data_flow.of_children(execution, trace, trace.graph.by_id[visit.node], visit)
+    except data_flow.Unknown:
+        return None
+    return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
+
+
+def _mock(response: dict[str, Any]) -> dict[str, Any]:
+    """Return a response as ``TestState`` takes it."""
+    if "Return" in response:
+        # what was answered once is an answer, whatever the service's model says
+        return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
+    thrown = response["Throw"]
+    told = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
+    return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
+
+
+def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
+    """Return event -> the input of the state that was entered then."""
+    read = visit_events.in_pieces(execution, events)
+    return {one.id: one.details["input"] for one in read if "input" in one.details}

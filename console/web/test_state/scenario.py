@@ -1,0 +1,223 @@
+"""How does an execution become a test?  A file with everything that came in from outside.
+
+The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
+which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
+``TestState`` what to ask that API for single states. ``docs/scenarios.md`` has the fields.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import engine
+from console.masking import masked_execution
+from console.models import MapRun, TaskRow
+from console.store.executions import replay
+from console.store.map_runs import map_runs
+from console.store.tasks import timeouts
+from console.web.history import visit_events
+from console.web.history.traces import traced
+from console.web.test_state import parameters
+from engine import event_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from console.models import Execution
+    from console.web.history.visit_events import VisitEvent
+    from engine import Trace, Visit
+
+_BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
+_OUTCOMES = engine.event_names(
+    event_types.WORK_FAMILIES | {engine.Family.MAP_RUN}, *event_types.OUTCOME_STAGES
+)
+_ACTS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a task. ``response``: None while it is open; ``tries``: those before it."""
+
+    visit: Visit
+    event: int
+    at_ms: int
+    tries: int
+    until_ms: int = 0
+    response: dict[str, Any] | None = None
+
+
+def scenario_of(execution: Execution) -> dict[str, Any]:
+    """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
+    with traced(execution) as trace:
+        owners = {
+            event: visit
+            for visits in trace.visits.values()
+            for visit in visits
+            for event in visit.events
+        }
+        events = list(visit_events.of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTS]))
+        calls = list(_calls(execution, trace, owners, events))
+        numbers = _numbers(trace, calls)
+        path = [_line(one) for one in engine.lines(trace)]
+        ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
+        tried = list(parameters.parameters_of(execution, trace, ended))
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    imported = execution.imported_ms is not None
+    arn = execution.arn.split(":", 2)[2] if imported else execution.arn
+    states = list(numbers)
+    return {
+        "StateMachines": {machine: {"TestCases": {execution.name: {one: one for one in states}}}},
+        "MockedResponses": {
+            state: {str(n): call.response for n, call in enumerate(made) if call.response}
+            for state, made in numbers.items()
+        },
+        "Scenario": {
+            "Format": engine.SCENARIO,
+            "Type": "EXPRESS" if arn.split(":")[5:6] == ["express"] else "STANDARD",
+            "Definition": json.loads(execution.definition.text),
+            "Input": json.loads(execution.input),
+            "Start": _start(execution, arn, machine),
+            "Tasks": _tasks(trace, numbers, calls),
+            "Acts": _acts(execution, events),
+            "Expected": {**_ending(execution), "Ignore": [], "Path": path},
+        },
+        "TestState": tried,
+    }
+
+
+def _calls(
+    execution: Execution,
+    trace: Trace,
+    owners: dict[int, Visit],
+    events: Iterable[VisitEvent],
+) -> Iterator[_Call]:
+    """Yield each call, in the order in which they were made."""
+    made: list[_Call] = []
+    last: dict[int, _Call] = {}  # by the first event of its visit
+    tries: Counter[int] = Counter()
+    late = _heartbeats(execution)
+    for one in events:
+        visit = owners.get(one.id)
+        if visit is None:
+            continue
+        key = visit.number
+        if one.type in _BEGINS:
+            last[key] = _Call(visit, one.id, one.at_ms, tries[key])
+            tries[key] += 1
+            made.append(last[key])
+        elif one.type in _OUTCOMES and key in last and last[key].response is None:
+            call = last[key]
+            call.until_ms = one.at_ms
+            call.response = _response(execution, trace, call, one, late)
+    yield from made
+
+
+def _heartbeats(execution: Execution) -> set[int]:
+    """Return the tasks whose heartbeat was missed: the history calls them timed out only."""
+    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=timeouts.HEARTBEAT)
+    return set(rows.values_list("task", flat=True))
+
+
+def _response(
+    execution: Execution, trace: Trace, call: _Call, end: VisitEvent, late: set[int]
+) -> dict[str, Any] | None:
+    if end.type == "MapRunSucceeded":
+        result = _of_map_run(execution, trace, call)
+        return None if result is None else {"Return": json.loads(result)}
+    if engine.EVENT_TYPES[end.type].stage is engine.Stage.SUCCEEDED:
+        return {"Return": json.loads(end.details.get("output", "null"))}
+    thrown = {"Error": end.details.get("error"), "Cause": end.details.get("cause")}
+    if call.event in late and engine.EVENT_TYPES[end.type].stage is engine.Stage.TIMED_OUT:
+        thrown["Error"] = "States.HeartbeatTimeout"
+    return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
+
+
+def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
+    """Return what a distributed Map yielded: from its children, or from what the state left."""
+    node = trace.graph.by_id[call.visit.node]
+    if not any(name in json.loads(node.text) for name in _SHAPING):
+        found = visit_events.payload_of(
+            visit_events.read(execution, call.visit.events[-2:]), event_types.STATE_EXITS, "output"
+        )
+        return found and found[1]
+    begun = [number for number in call.visit.events if number <= call.event]
+    run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
+    whole = None if run is None else map_runs.outputs_of(run)
+    return (
+        None if whole is None else masked_execution.masked_execution(execution).veil.payload(whole)
+    )
+
+
+def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
+    """Return state -> its calls, as a mock configuration counts them: in the order made."""
+    found: dict[str, list[_Call]] = {}
+    for call in calls:
+        found.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
+    return found
+
+
+def _tasks(
+    trace: Trace, numbers: dict[str, list[_Call]], calls: Iterable[_Call]
+) -> list[dict[str, Any]]:
+    """Return each call: whose, which response it got, and how long after it was made."""
+    places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
+    found = []
+    for call in calls:
+        one: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
+        if call.visit.iteration:
+            one["Iteration"] = list(call.visit.iteration)
+        if call.response is not None:
+            one |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
+        found.append(one)
+    return found
+
+
+def _acts(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
+    """Return what people did meanwhile: stops and redrives."""
+    found = []
+    for one in events:
+        if one.type in _ACTS:
+            told = {"Error": one.details.get("error"), "Cause": one.details.get("cause")}
+            act = {"Act": _ACTS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
+            found.append(act | {name: value for name, value in told.items() if value is not None})
+    return found
+
+
+def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
+    start = {
+        "ExecutionArn": arn,
+        "ExecutionName": execution.name,
+        "StateMachineArn": execution.state_machine_arn,
+        "StateMachineName": machine,
+        "RoleArn": execution.role_arn,
+        "StartMs": execution.start_ms,
+        "VersionArn": execution.version_arn,
+        "AliasArn": execution.alias_arn,
+    }
+    origin = replay.origin_of(execution)
+    if origin is not None:
+        told = masked_execution.masked_execution(execution).variables(origin.variables)
+        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())
+        start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
+    if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
+        # its own limit may be another than its machine's, and it stopped exactly then
+        begun = execution.redrive_ms or execution.start_ms
+        start["TimeoutSeconds"] = (execution.stop_ms - begun) // 1000
+    return {name: value for name, value in start.items() if value not in ("", None)}
+
+
+def _ending(execution: Execution) -> dict[str, Any]:
+    ending: dict[str, Any] = {"Status": execution.status}
+    if execution.output is not None:
+        ending["Output"] = json.loads(execution.output)
+    told = {"Error": execution.error, "Cause": execution.cause}
+    return ending | {name: value for name, value in told.items() if value is not None}
+
+
+def _line(line: engine.Line) -> dict[str, Any]:
+    told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
+    return told | ({"Aborted": True} if line.aborted else {})

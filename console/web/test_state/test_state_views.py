@@ -1,0 +1,178 @@
+"""What would one state do with this input?  TestState, asked from a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404
+from django.views.decorators.http import require_http_methods
+
+import engine
+from console.errors import ServiceError
+from console.masking import mask
+from console.web.core.scope import render, require, scope_of
+from console.web.execution.replay_views import earlier
+from console.web.machines.machine_views import about, suggested
+from console.web.test_state import form
+from console.web.test_state.form import TestRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+    from console.models import Execution, StateMachine
+    from console.web.core.scope import Scope
+    from engine import Graph, Node
+
+_OF_MOCK = ("Mock", "A test mock", "State type")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Whose state is tested. ``text``: of the definition; ``edited``: it is not saved.
+
+    ``revision``: of the machine that an edited text was made from, "" if it is not known.
+    ``origin``: the execution whose input is tried again, of ``visit`` in state ``step``;
+    ``changed`` if it ran with another definition than the one of now, which ``newer`` chooses.
+    """
+
+    machine: StateMachine
+    text: str
+    role: str
+    edited: bool = False
+    origin: Execution | None = None
+    step: str = ""
+    visit: str = ""
+    changed: bool = False
+    newer: bool = False
+    revision: str = ""
+
+    def filled(self, asked: TestRequest) -> TestRequest:
+        """Return a form with the hidden values of its origin where it still shows none."""
+        if self.origin is None or mask.MASK not in asked.input + asked.variables:
+            return asked
+        shown, true = earlier(self.origin, self.step, self.visit)
+        texts = {name: getattr(asked, name) for name in ("input", "variables")}
+        told = {name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()}
+        return TestRequest(**asdict(asked) | told)
+
+
+@require_http_methods(["GET", "POST"])
+def test(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the form, filled from ``?origin=`` if that is given, or test a state."""
+    here = scope_of(request)
+    require(here, "TestState")
+    sent = request.POST if request.method == "POST" else request.GET
+    subject = _subject(here, here.machine(machine), sent)
+    graph = _graph(subject)
+    if graph is None or "state" not in request.POST:
+        first = _first(here, subject, sent.get("state", ""), graph)
+        return _form(request, subject, graph, first)
+    asked = TestRequest.of(request.POST)
+    if asked.reveal:
+        require(here, "RevealSecrets")
+    node = graph.by_id.get(graph.by_name.get(asked.state, ""))
+    if node is None:
+        told = {"state_error": "The definition has no such state."}
+        return _form(request, subject, graph, asked, status=422, **told)
+    return _answer(request, here, subject, graph, asked, node)
+
+
+def _answer(  # the arguments are what a test is about
+    request: HttpRequest,
+    here: Scope,
+    subject: _Subject,
+    graph: Graph,
+    asked: TestRequest,
+    node: Node,
+) -> HttpResponse:
+    try:
+        params = subject.filled(asked).params(subject.text, subject.role)
+        hides = form.veil_of(here.project, subject.origin)
+        found = form.outcome(here, params, node, hides)
+    except form.Mistake as mistake:
+        told = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
+    except ServiceError as error:
+        told = {f"{_field(error)}_error": error.message, "refused": error.message}
+    else:
+        return _form(request, subject, graph, asked, tested=found)
+    return _form(request, subject, graph, asked, status=422, **told)
+
+
+def _field(error: ServiceError) -> str:
+    """Return beside which field a refusal of the API belongs."""
+    if error.code == "InvalidExecutionInput":
+        return "input"
+    if "Context object" in error.message:
+        return "context"
+    of_mock = error.code == "AccessDeniedException" or error.message.startswith(_OF_MOCK)
+    return "mock" if of_mock else "state"
+
+
+def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
+    if sent.get("text") and here.may("UpdateStateMachine"):
+        text = sent["text"].replace("\r\n", "\n")
+        role = sent.get("role", "").strip() or one.role_arn
+        return _Subject(one, text, role, edited=True, revision=sent.get("revision", ""))
+    if not sent.get("origin"):
+        return _Subject(one, one.definition.text, one.role_arn)
+    origin = here.execution(one.name, sent["origin"])
+    newer = sent.get("definition") == "changed"
+    return _Subject(
+        one,
+        (one if newer else origin).definition.text,
+        origin.role_arn or one.role_arn,
+        origin=origin,
+        step=sent.get("step") or sent.get("state", ""),
+        visit=sent.get("visit", ""),
+        changed=origin.definition_id != one.definition_id,
+        newer=newer,
+    )
+
+
+def _graph(subject: _Subject) -> Graph | None:
+    try:
+        return engine.graph(engine.parse(subject.text, subject.machine.type))
+    except engine.DefinitionError:
+        return None
+
+
+def _first(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
+    """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
+    if graph is None:
+        return TestRequest()
+    if state and state not in graph.by_name:
+        raise Http404(f"“{subject.machine.name}” has no state “{state}”.")
+    chosen = state or graph.nodes[0].name
+    node = graph.by_id[graph.by_name[chosen]]
+    mocked = ("Map", "Parallel") if here.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
+    mock = "result" if node.type in mocked else ""
+    told: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample(node)}
+    if subject.origin is not None:
+        shown, _ = earlier(subject.origin, subject.step, subject.visit)
+        told |= shown | {"variables": shown["variables"].removeprefix("{}")}
+    else:
+        told["input"] = suggested(subject.machine.name)
+    return TestRequest(**told)
+
+
+def _form(  # the arguments are what the page is about
+    request: HttpRequest,
+    subject: _Subject,
+    graph: Graph | None,
+    asked: TestRequest,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    context = about(subject.machine) | {
+        "subject": subject,
+        "asked": asked,
+        "choices": form.choices(graph) if graph else [],
+        "levels": form.LEVELS,
+        "modes": form.MODES,
+        "masked": mask.MASK in asked.input + asked.variables and subject.origin is not None,
+    }
+    return render(request, "machine/test.html", context | more, status=status)

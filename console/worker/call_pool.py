@@ -1,0 +1,134 @@
+"""Who carries out calls that take their time?  Threads started as needed, up to a limit."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+from django.db import connections
+
+from console.store.db.writer import release_connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+log = structlog.get_logger(__name__)
+MAX_HUNG = 16
+"""Threads that may be left to jobs that hang: each has a database connection."""
+
+
+class Pool:
+    """Runs jobs on up to ``size`` daemon threads; each closes its database connection at its end.
+
+    (The standard pool's threads live until the process ends and would keep connections open.)
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        """No thread runs before there is a job."""
+        self._size = size
+        self._names = (f"{name}-{number}" for number in itertools.count())
+        self._change = threading.Condition()  # guards all below
+        self._jobs: deque[tuple[Hashable, Callable[[], None]]] = deque()
+        self._idle = 0
+        self._threads: set[threading.Thread] = set()
+        self._hung: set[threading.Thread] = set()
+        self._busy: dict[threading.Thread, tuple[Hashable, float]] = {}  # with what, since when
+        self._full = False  # of hung threads; said already
+        self._stopping = False
+
+    def submit(self, job: Callable[[], None], key: Hashable = None) -> None:
+        """Queue a job, under a name if it may have to be replaced; it must not raise."""
+        with self._change:
+            if self._stopping:
+                return
+            self._jobs.append((key, job))
+            self._help()
+            self._change.notify()
+
+    def _help(self) -> None:
+        """Start a thread if more jobs are queued than threads wait for one."""
+        if self._idle < len(self._jobs) and len(self._threads) < self._size:
+            thread = threading.Thread(target=self._work, name=next(self._names), daemon=True)
+            self._threads.add(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        try:
+            while (job := self._next()) is not None:
+                job()
+                release_connection()
+        finally:
+            connections.close_all()
+
+    def _next(self) -> Callable[[], None] | None:
+        """Wait for a job; None if there will be none for this thread."""
+        me = threading.current_thread()
+        with self._change:
+            self._busy.pop(me, None)
+            if me in self._hung:
+                self._hung.discard(me)
+                return None
+            self._idle += 1
+            self._change.wait_for(lambda: self._jobs or self._stopping)
+            self._idle -= 1
+            if self._stopping:
+                return None
+            key, job = self._jobs.popleft()
+            self._busy[me] = (key, time.monotonic())
+        return job
+
+    # -- jobs that hang ----------------------------------------------------------------------------
+
+    def lasting(self, seconds: float) -> list[Hashable]:
+        """Return the jobs that have lasted for so long and may have to be replaced."""
+        since = time.monotonic() - seconds
+        with self._change:
+            found = [
+                key
+                for thread, (key, begun) in self._busy.items()
+                if begun <= since and thread not in self._hung
+            ]
+        return [key for key in found if key is not None]
+
+    def replace(self, key: Hashable) -> bool:
+        """Let another thread take the place of the one that hangs in a job and ends with it.
+
+        (No thread can be stopped from outside.) Return whether there was one to replace.
+        """
+        with self._change:
+            threads = [thread for thread, (name, _) in self._busy.items() if name == key]
+            if not threads or threads[0] in self._hung or not self._room():
+                return False
+            self._hung.add(threads[0])
+            self._threads.discard(threads[0])
+            self._help()
+            count = len(self._hung)
+        log.warning("a call hangs though its task has ended; its thread is replaced", hung=count)
+        return True
+
+    def _room(self) -> bool:
+        """Tell whether one more thread may be left to what it hangs in; say once if not."""
+        room = len(self._hung) < MAX_HUNG
+        if not room and not self._full:
+            log.warning("too many calls hang; restart the server", hung=len(self._hung))
+        self._full = not room
+        return room
+
+    def stop(self, seconds: float) -> None:
+        """Take no more jobs and wait a little for those under way.
+
+        What lasts longer is left alone.
+        """
+        with self._change:
+            self._stopping = True
+            self._jobs.clear()
+            self._change.notify_all()
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join(seconds)
+            if thread.is_alive():
+                return

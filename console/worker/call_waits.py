@@ -1,0 +1,129 @@
+"""Keep the calls of Tasks that wait for an answer, without a thread for each.
+
+A call is looked at when its topic tells that the answer may be there, and from time to time in
+case a hint was lost. Each look is a job of the threads that make calls, and takes a few rows; so
+whatever a call waits for always finds a thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from console.store.db import signals
+from console.worker.retrying import log_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from console.worker.own_calls import Waiting
+
+    Key = tuple[int, int]
+
+_FIRST_S, _LONGEST_S = 1.0, 5.0
+_SLOWER = 0.1  # of the time it has waited for, until the next look
+
+
+class _Kept:
+    """A call that waits, and where it stands; what changes is guarded by the lock of ``Waits``."""
+
+    def __init__(self, key: Key, waiting: Waiting) -> None:
+        self.key = key
+        self.waiting = waiting
+        self.since = time.monotonic()
+        self.due = self.since
+        self.busy = False  # a look is queued or under way
+        self.told = False  # since the last look began
+        self.over = False
+        self.end: Callable[[], None] = _nothing
+
+
+def _nothing() -> None:
+    """Stand for the end of a subscription that has not begun."""
+
+
+class Waits:
+    """The calls of one worker that wait: ``add`` them, ``look`` each second, ``stop``."""
+
+    def __init__(
+        self,
+        submit: Callable[[Callable[[], None], Hashable], None],
+        over: Callable[[Key], None],
+    ) -> None:
+        """``submit``: queues a job under a name; ``over``: hears that a task waits no more."""
+        self._submit = submit
+        self._over = over
+        self._lock = threading.Lock()
+        self._kept: dict[Key, _Kept] = {}
+
+    def __len__(self) -> int:
+        """Return how many calls wait."""
+        return len(self._kept)
+
+    def add(self, key: Key, waiting: Waiting) -> None:
+        """Keep a call of a task (execution, task) until it is over; ``over`` is told then."""
+        kept = _Kept(key, waiting)
+        with self._lock:
+            self._kept[key] = kept
+        told = partial(self._told, kept)
+        kept.end = signals.subscribe(waiting.topic, lambda *_: told(), alone=waiting.one_each)
+        self._ask(kept)  # the answer may have come before we listened
+
+    def _told(self, kept: _Kept) -> None:
+        """Hear a hint; whoever is told in its last moment lets another one hear it."""
+        with self._lock:
+            kept.told = True
+            over = kept.over
+        if not over:
+            self._ask(kept)
+        elif kept.waiting.one_each:
+            signals.deliver(kept.waiting.topic)
+
+    def _ask(self, kept: _Kept) -> None:
+        with self._lock:
+            if kept.busy or kept.over:
+                return  # the look under way finds that it was told, and looks again
+            kept.busy = True
+        self._submit(partial(self._look_at, kept), ("wait", *kept.key))
+
+    def _look_at(self, kept: _Kept) -> None:
+        with self._lock:
+            kept.told = False
+        over = log_errors("looking for an answer failed", kept.waiting.look, otherwise=False)
+        with self._lock:
+            now = time.monotonic()
+            kept.due = now + min(max(_FIRST_S, (now - kept.since) * _SLOWER), _LONGEST_S)
+            kept.busy, kept.over = False, over
+            again = kept.told
+        if over:
+            self._drop(kept, told=again)
+        elif again:
+            self._ask(kept)
+
+    def _drop(self, kept: _Kept, *, told: bool) -> None:
+        kept.end()
+        with self._lock:
+            self._kept.pop(kept.key, None)
+        self._over(kept.key)
+        if told and kept.waiting.one_each:  # it was told of more than it takes
+            signals.deliver(kept.waiting.topic)
+
+    def look(self) -> None:
+        """Look at what has not been looked at for a while: a hint may have been lost."""
+        now = time.monotonic()
+        with self._lock:
+            due = [kept for kept in self._kept.values() if kept.due <= now]
+        for kept in due:
+            self._ask(kept)
+
+    def stop(self) -> None:
+        """Forget all of them; the next start calls their tasks again."""
+        with self._lock:
+            every = list(self._kept.values())
+            self._kept.clear()
+            for kept in every:
+                kept.over = True
+        for kept in every:
+            kept.end()

@@ -1,0 +1,198 @@
+"""Who takes events to their targets?  Threads: a slow receiver delays no other work."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from console import execution_rights
+from console.errors import ServiceError
+from console.events import addresses, inputs
+from console.integrations import notices
+from console.integrations.redaction import without_secrets, without_url_secrets
+from console.models import Execution
+from console.store.db.audit import Actor
+from console.store.events import deliveries, outbox
+from console.store.executions import executions
+from console.store.machines import versions
+from console.worker.call_pool import Pool
+from console.worker.retrying import log_errors
+
+if TYPE_CHECKING:
+    from console.models import Delivery
+
+THREADS = 8
+_NAME = 80
+_ROUND = "This rule started the execution it tells of: it would go round. Narrow its pattern"
+_TWICE = "ExecutionAlreadyExists"
+_FULL = ("ThrottlingException", "ExecutionLimitExceeded")
+
+
+class OutboxRelay:
+    """``look`` as often as you like: what is due is taken once."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._desk = Pool(1, "events")
+        self._pool = Pool(THREADS, "courier")
+        self._lock = threading.Lock()
+        self._asked = False
+        self._carried: set[int] = set()
+
+    def look(self) -> None:
+        """Find out soon what there is to route and to send."""
+        with self._lock:
+            if self._asked:
+                return
+            self._asked = True
+        self._desk.submit(self._look)
+
+    def stop(self, seconds: float) -> None:
+        """Take no more and wait a little for what is under way."""
+        self._desk.stop(seconds)
+        self._pool.stop(seconds)
+
+    def _look(self) -> None:
+        with self._lock:
+            self._asked = False  # what comes from here on asks again
+        log_errors("events could not be sorted", self._sort, None)
+
+    def _sort(self) -> None:
+        with self._lock:
+            carried = set(self._carried)
+        deliveries.release(carried)
+        deliveries.fire_due()
+        while outbox.route():
+            pass
+        for number in deliveries.claim(THREADS - len(carried)):
+            with self._lock:
+                self._carried.add(number)
+            self._pool.submit(partial(self._carry, number))
+
+    def _carry(self, number: int) -> None:
+        log_errors("a delivery failed", partial(relay, number), None)
+        with self._lock:
+            self._carried.discard(number)
+        self.look()
+
+
+def relay(number: int) -> None:
+    """Take one delivery to its target and note how it went."""
+    delivery = deliveries.load(number)
+    if delivery is None:
+        return
+    settings = json.loads(delivery.target.settings)
+    try:
+        _send(delivery, settings)
+    except notices.Undelivered as problem:
+        _failed(delivery, settings, str(problem), final=problem.final)
+    except Exception as error:
+        said = without_url_secrets(f"{type(error).__name__}: {error}", delivery.target.address)
+        _failed(delivery, settings, said, final=False)
+        raise
+    else:
+        deliveries.arrived(delivery)
+
+
+def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
+    policy = settings.get("RetryPolicy") or {}
+    most = policy.get("MaximumRetryAttempts")
+    dead = final or deliveries.is_over(
+        delivery,
+        most=deliveries.MOST_ATTEMPTS if most is None else int(most),
+        age_s=int(policy.get("MaximumEventAgeInSeconds") or 0),
+    )
+    queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
+    if dead and queue:  # before it is noted: whoever dies in between sends it again
+        problem = _buried(delivery, queue, problem, settings)
+    deliveries.failed(delivery, problem, dead=dead)
+
+
+def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
+    """Send what is dead to the target's queue for it; return the problem, with a further one."""
+    event, target = delivery.event, delivery.target
+    told = {
+        "RULE_ARN": target.rule.arn,
+        "TARGET_ARN": without_secrets(target.address),
+        "ERROR_MESSAGE": problem,
+        "RETRY_ATTEMPTS": str(delivery.attempts),
+    }
+    try:
+        notices.bury(queue, _notice(delivery, event.body, settings), told)
+    except notices.Undelivered as further:
+        return f"{problem}; and its dead-letter queue: {further}"
+    return problem
+
+
+def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
+    target, event = delivery.target, delivery.event
+    rule = target.rule
+    body = inputs.made(event.body, settings, rule.arn, rule.name)
+    if addresses.kind(target.address) == "machine":
+        _start(delivery, body)
+        return
+    notices.send(_notice(delivery, body, settings))
+
+
+def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.Notice:
+    target, event = delivery.target, delivery.event
+    return notices.Notice(
+        event_id=event.event_id,
+        event=event.body,
+        body=body,
+        address=target.address,
+        region=target.rule.region,
+        secret=notices.secret_for(target.rule.arn, target.target_id),
+        project=target.rule.project.name,
+        settings=settings,
+    )
+
+
+# -- state machines --------------------------------------------------------------------------------
+
+
+def execution_name(delivery: Delivery) -> str:
+    """Return the name of the execution that a delivery starts: the same whenever it is tried."""
+    return f"{delivery.event.event_id}_{delivery.target_id}"[:_NAME]
+
+
+def _start(delivery: Delivery, text: str) -> None:
+    """Start the target's execution, once: its name says whether it was."""
+    rule = delivery.target.rule
+    name = execution_name(delivery)
+    try:
+        found = versions.resolve(rule.project, delivery.target.address)
+        if _goes_round(delivery, found.machine.pk):
+            raise notices.Undelivered(_ROUND, final=True)
+        of_machine = Execution.objects.filter(state_machine=found.machine, name=name)
+        if of_machine.exists():  # also of an Express machine, where a name may come twice
+            return
+        executions.start(
+            found.machine,
+            version=found.version,
+            alias_arn=found.alias.arn if found.alias else "",
+            name=name,
+            input=text,
+            actor=_actor(delivery),
+        )
+    except ServiceError as error:
+        if error.code != _TWICE:
+            raise notices.Undelivered(error.message, final=error.code not in _FULL) from None
+
+
+def _goes_round(delivery: Delivery, machine: int) -> bool:
+    """Tell whether a rule would start a machine because of an execution it started there itself.
+
+    Each start tells of two changes, so that would be twice as many every time.
+    """
+    told = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
+    return told.filter(started_by=_actor(delivery).name).exists()
+
+
+def _actor(delivery: Delivery) -> Actor:
+    """Return who starts: the rule, with the rights of who last changed it."""
+    rule = delivery.target.rule
+    people = execution_rights.names_in(rule.edited_by) if rule.edited_by else (rule.created_by,)
+    return Actor(f"rule {rule.name}", acting_for=people)

@@ -1,0 +1,77 @@
+"""Which execution may have killed the process before this one?  Any that could go on as it began.
+
+Each is noted durably before its first step here, and forgiven by a good one. So what kills its
+process (memory, a crash, a hang that somebody ended) again and again is ended at the third start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from console.store.db.writer import is_outage
+from console.store.executions import engine_failures, step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_PATIENCE_S = 1.0
+
+
+class PoisonGuard:
+    """The executions that are still to be watched."""
+
+    def __init__(self, *, counting: bool = True) -> None:
+        """Nobody is suspected yet. ``counting``: nobody else counts who killed a process."""
+        self._counting = counting
+        self._numbers: set[int] = set()
+        self._counted: set[int] = set()  # noted, and not stepped since: the database was out
+        self._turn = threading.Lock()
+        self._one_by_one = True
+
+    def watch(self, numbers: Iterable[int]) -> None:
+        """Suspect these executions."""
+        self._numbers = set(numbers)
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Suspect these, too."""
+        self._numbers |= set(numbers)
+
+    def take(self, number: int) -> bool:
+        """Return whether an execution is suspected, once."""
+        suspected = number in self._numbers
+        self._numbers.discard(number)
+        return suspected
+
+    def step(self, number: int) -> bool:
+        """Step a suspect, or end it if that has killed the process too often."""
+        with self._alone():
+            if step.is_idle(number):  # somebody else has taken it on meanwhile
+                return False
+            if self._counting and number not in self._counted:  # this process can end only once
+                self._counted.add(number)
+                if not engine_failures.may_try(number):
+                    return False
+            return self._step(number)
+
+    def _step(self, number: int) -> bool:
+        try:
+            more = step.step(number)
+        except Exception as error:
+            if not is_outage(error):  # it counts as a failure of its own
+                self._counted.discard(number)
+            raise
+        self._counted.discard(number)
+        return more
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let no suspect die with another, unless one of them hangs."""
+        mine = self._one_by_one and self._turn.acquire(timeout=_PATIENCE_S)
+        self._one_by_one = mine
+        try:
+            yield
+        finally:
+            if mine:
+                self._turn.release()

@@ -1,0 +1,250 @@
+"""Who takes the jobs of the team's queue?  PgQueuer's manager, on a thread with an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import asyncpg
+import structlog
+from django.db import connection
+from pgqueuer.db import AsyncpgDriver
+from pgqueuer.errors import FailingListenerError
+from pgqueuer.qm import QueueManager
+from pgqueuer.queries import Queries
+
+from console import postgres
+from console.store.db import outages, signals
+from console.worker.pg_signals import HINT, STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pgqueuer.models import Job
+    from pgqueuer.ports.driver import NotifyCallback
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+_BATCH = 10
+_SOCKET = {
+    "TCP_KEEPIDLE": postgres.TIMEOUTS["keepalives_idle"],
+    "TCP_KEEPINTVL": postgres.TIMEOUTS["keepalives_interval"],
+    "TCP_KEEPCNT": postgres.TIMEOUTS["keepalives_count"],
+    "TCP_USER_TIMEOUT": postgres.TIMEOUTS["tcp_user_timeout"],
+}
+_LOST_AFTER = timedelta(seconds=6)
+"""A job whose worker has not been heard of for so long is given to another."""
+_RETRY_S = 0.5
+_STATEMENT_S = 5.0
+"""The longest statement of the queue: asyncpg by itself waits for a dead connection for ever."""
+
+
+class _Driver(AsyncpgDriver):
+    """PgQueuer's way to the database, which gives up a connection that does not answer.
+
+    (asyncpg's own ``command_timeout`` asks the server to cancel, and waits for that to be done.)
+    """
+
+    async def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
+        """Run a statement and return its rows."""
+        return await self._soon(super().fetch(query, *args))
+
+    async def execute(self, query: str, *args: object) -> str:
+        """Run a statement."""
+        return await self._soon(super().execute(query, *args))
+
+    async def notify(self, channel: str, payload: str) -> None:
+        """Send a notification."""
+        await self._soon(super().notify(channel, payload))
+
+    async def add_listener(self, channel: str, callback: NotifyCallback) -> None:
+        """Listen to notifications."""
+        await self._soon(super().add_listener(channel, callback))
+
+    async def _soon(self, statement: Awaitable[T]) -> T:
+        try:
+            return await asyncio.wait_for(statement, _STATEMENT_S)
+        except TimeoutError:
+            self._connection.terminate()
+            raise
+
+
+_IS_SILENT = "SELECT 1 FROM pg_trigger WHERE tgname = 'stepyard_keeps_no_log'"
+_SILENCE = """
+CREATE OR REPLACE FUNCTION stepyard_keeps_no_log() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER stepyard_keeps_no_log BEFORE INSERT ON pgqueuer_log
+FOR EACH ROW EXECUTE FUNCTION stepyard_keeps_no_log();
+TRUNCATE pgqueuer_log, pgqueuer_statistics;
+"""
+"""Switch PgQueuer's log of jobs off, which has no switch of its own.
+
+It would get three rows a job, for ever, and nobody reads them: what happened to an execution is in
+its history.
+"""
+
+
+async def connect() -> asyncpg.Connection[Any]:
+    """Connect for PgQueuer, with the same measures against silence as libpq has."""
+    about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
+    own = await asyncpg.connect(**address(), timeout=postgres.CONNECT_S, server_settings=about)
+    given = own._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
+    if given is not None and given.family != socket.AF_UNIX:
+        given.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _SOCKET.items():
+            if hasattr(socket, name):  # not on every system
+                given.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return own
+
+
+def address() -> dict[str, Any]:
+    """Return the database's address as asyncpg wants it."""
+    settings = connection.settings_dict
+    found = {
+        "host": settings["HOST"] or None,
+        "port": int(settings["PORT"]) if settings["PORT"] else None,
+        "user": settings["USER"] or None,
+        "password": settings["PASSWORD"] or None,
+        "database": settings["NAME"],
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def install() -> None:
+    """Make PgQueuer's tables, or bring them up to date; several may call this at once."""
+
+    async def work() -> None:
+        own = await connect()
+        try:
+            await Queries(AsyncpgDriver(own)).apply_upgrade()
+            if not await own.fetchval(_IS_SILENT):
+                await own.execute(_SILENCE)
+        finally:
+            await own.close()
+
+    asyncio.run(work())
+
+
+_OUTAGES = (
+    OSError,  # TimeoutError is one
+    asyncpg.InterfaceError,  # also of a connection that is closed
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    FailingListenerError,
+)
+
+
+def _is_outage(error: BaseException) -> bool:
+    return isinstance(error, _OUTAGES)
+
+
+class _Once(logging.Filter):
+    """Leaves out what PgQueuer logs of an outage, with a traceback for each job it had."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line is worth writing."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and _is_outage(error):
+            outages.note("the queue", error)
+            return False
+        return not record.getMessage().startswith("Shutdown flush failed")  # follows such a line
+
+
+logging.getLogger("pgqueuer").addFilter(_Once())
+
+
+async def _close(own: asyncpg.Connection[Any]) -> None:
+    """Close a connection, without its leave if it does not answer."""
+    try:
+        await own.close(timeout=1)
+    except Exception:  # noqa: BLE001 - why it cannot take its leave is no matter
+        own.terminate()
+
+
+class Consumer:
+    """Takes jobs while it runs: ``start``, then ``stop``."""
+
+    def __init__(self, step: Callable[[int], None], threads: int) -> None:
+        """``step``: steps an execution, on one of so many threads."""
+        self._step = step
+        self._pool = ThreadPoolExecutor(threads, "job")
+        self._ended = threading.Event()
+        self._manager: QueueManager | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="consumer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Take no more jobs and wait a little for those under way."""
+        self._ended.set()
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            self._loop.call_soon_threadsafe(self._shut)
+        self._thread.join(seconds)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _shut(self) -> None:
+        if self._manager is not None:
+            self._manager.shutdown.set()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        """Take jobs; after an outage of the database begin anew."""
+        while not self._ended.is_set():
+            try:
+                own = await connect()
+                try:
+                    await self._take_jobs(own)
+                finally:
+                    await _close(own)
+            except Exception as error:
+                if self._ended.is_set():
+                    return
+                if _is_outage(error):
+                    outages.note("the queue", error)
+                else:  # the sweeper works on
+                    log.exception("the queue failed")
+                await asyncio.sleep(_RETRY_S)
+
+    async def _take_jobs(self, own: asyncpg.Connection[Any]) -> None:
+        manager = QueueManager(Queries(_Driver(own)))
+        loop = asyncio.get_running_loop()
+
+        @manager.entrypoint(STEP)
+        async def step(job: Job) -> None:
+            number = int((job.payload or b"0").decode())
+            await loop.run_in_executor(self._pool, self._step, number)
+
+        @manager.entrypoint(HINT)
+        async def hint(job: Job) -> None:
+            topic, what = json.loads((job.payload or b"[[],[]]").decode())
+            signals.deliver(tuple(topic), *what)
+
+        self._manager = manager
+        if self._ended.is_set():
+            return
+        await manager.run(
+            dequeue_timeout=timedelta(seconds=5),
+            batch_size=_BATCH,
+            max_concurrent_tasks=2 * _BATCH,
+            heartbeat_timeout=_LOST_AFTER,
+            shutdown_on_listener_failure=True,
+            log_aggregation_interval=timedelta(0),  # there is no log
+        )

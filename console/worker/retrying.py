@@ -1,0 +1,51 @@
+"""How does a thread outlive what goes wrong in its work?"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from console.store.db import outages
+from console.store.db.writer import drop_broken_connection, is_outage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+
+
+def log_errors(what: str, job: Callable[[], T], otherwise: T) -> T:
+    """Do a job; log what it raises and return ``otherwise``. The next job connects anew.
+
+    An outage of the database is logged once (``outages``), not by everybody who meets it.
+    """
+    try:
+        return job()
+    except Exception as error:
+        if is_outage(error):
+            outages.note(what, error)
+        else:
+            log.exception(what)
+        drop_broken_connection()
+        return otherwise
+
+
+def retry_during_outage(job: Callable[[], T], seconds: float) -> T:
+    """Do a job, again and again while the database is out, for at most so long."""
+    deadline = time.monotonic() + seconds
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        try:
+            return job()
+        except Exception as error:
+            if not is_outage(error) or time.monotonic() > deadline:
+                raise
+            outages.note("trying again", error)
+        drop_broken_connection()
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

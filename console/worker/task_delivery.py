@@ -1,0 +1,203 @@
+"""How does a scheduled task become a call, and its outcome a message?"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import structlog
+from django.conf import settings
+from structlog.contextvars import bound_contextvars
+
+from console import integrations
+from console.integrations import function, mocks, targets
+from console.integrations.outcome import Failed, Submitted, Task
+from console.models import Execution
+from console.samples import is_sample
+from console.statuses import TaskKind
+from console.store.db.project_names import project_of
+from console.store.db.writer import is_outage, release_connection
+from console.store.executions import children
+from console.store.tasks import claim, jobs, schedule
+from console.worker import own_calls
+from console.worker.crash_journal import JOURNAL
+from console.worker.retrying import retry_during_outage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+
+log = structlog.get_logger(__name__)
+_INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
+
+
+def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
+    """Take a task that is worked here, do it, and record its one outcome.
+
+    Return what has to be looked at for that, if its answer comes later.
+    """
+    work = claim.claim(execution_id, number)
+    if work is None:
+        return None  # somebody else has it, or it was cancelled
+    with _known(work):
+        if work.dispatches > 1:
+            log.info("task re-dispatched")
+        task = _task(work)
+        if not work.test_case and own_calls.is_own(task):
+            called = own_calls.deliver(work, task)
+            if called is None:
+                log.info("a task had ended before its call")
+            return called if isinstance(called, own_calls.Waiting) else None
+        _record(work, _outcome(work))
+    return None
+
+
+def _known(work: claim.Work) -> AbstractContextManager[None]:
+    """Let every line that is logged meanwhile say for which task."""
+    return bound_contextvars(execution=work.execution_arn, task=work.task)
+
+
+def deliver_sample_activity(execution_id: int, number: int) -> own_calls.Waiting | None:
+    """Do so if the execution is of a sample machine: only those have these activities worked."""
+    roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
+    return deliver(execution_id, number) if is_sample(roles.first() or "") else None
+
+
+def look(execution_id: int, number: int) -> None:
+    """Look at the job of a waiting task, and record its outcome if it ended."""
+    found = jobs.waiting(execution_id, number)
+    if found is None:
+        return
+    work, job, looks = found
+    with _known(work):
+        try:
+            task = _task(work, trusted=True)
+            release_connection()
+            outcome = integrations.look(task, job)
+        except Exception as error:
+            if is_outage(error):
+                raise  # its row is due, so the clock brings it back
+            log.exception("looking at a job raised")
+            outcome = None
+        if outcome is None:
+            jobs.later(execution_id, number, integrations.next_look_s(looks))
+        else:
+            _record(work, outcome)
+
+
+def cancel(execution_id: int, number: int) -> None:
+    """Stop the job of a task that is over, as far as that can be done."""
+    found = jobs.cancelled(execution_id, number)
+    if found is None:
+        return
+    _cancel(*found)
+
+
+def _cancel(work: claim.Work, job: str) -> None:
+    if work.service in schedule.NESTED and children.abandoned(work.execution_id):
+        return
+    with _known(work):
+        task = _task(work, trusted=True)
+        release_connection()
+        outcome = retry_during_outage(lambda: integrations.cancel(task, job), _INSIST_S)
+        if isinstance(outcome, Failed):
+            log.info("a job could not be stopped", service=work.service)
+
+
+def _record(work: claim.Work, outcome: integrations.Outcome) -> None:
+    """Write down what came of a call: the task's end, or that it goes on elsewhere."""
+    number = work.execution_id
+    if retry_during_outage(lambda: own_calls.record(work, outcome), _INSIST_S):
+        return
+    log.info("late outcome dropped")
+    if (
+        isinstance(outcome, Submitted)
+        and outcome.job
+        and schedule.closed_among([(number, work.task)])
+    ):
+        _cancel(work, outcome.job)  # it began after its task had ended, and nobody knew of it then
+
+
+def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the activities that callables work, for any project.
+
+    The first are those of registered callables, the second those of the samples'.
+    """
+    sections = settings.STEPYARD_FUNCTIONS.get(targets.PROJECTS)
+    every = [settings.STEPYARD_FUNCTIONS]
+    every += sections.values() if isinstance(sections, dict) else ()
+    own = _activities(name for said in every for name in said)
+    return own, _activities(settings.STEPYARD_SAMPLE_FUNCTIONS)
+
+
+def _activities(functions: Iterable[str]) -> frozenset[str]:
+    split = (name.partition(":") for name in functions)
+    return frozenset(
+        activity for kind, _, activity in split if kind == TaskKind.ACTIVITY and activity
+    )
+
+
+def works_activity(arn: str) -> bool:
+    """Tell whether a registered callable works an activity: one that its own project may call."""
+    return targets.activity(activity_name(arn), project_of(arn), sample=False) is not None
+
+
+def activity_name(arn: str) -> str:
+    """Return the name in an activity's ARN."""
+    return arn.rsplit(":", 1)[-1]
+
+
+def _outcome(work: claim.Work) -> integrations.Outcome:
+    """Do the work; whatever an integration raises is the task's failure, even a wish to exit."""
+    try:
+        task, mocked = _task(work), _mocked(work)
+        release_connection()  # the call may take its time
+        if work.kind == TaskKind.ACTIVITY:
+            return _worked(work, task)
+        if mocked:
+            return mocked
+        here = function.runs_here(task)
+        with JOURNAL.of(work.execution_id, work.task) if here else nullcontext():
+            return integrations.call(task)
+    except BaseException as error:
+        log.exception("a call raised")
+        return Failed(type(error).__name__, str(error))
+
+
+def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
+    """Let the callable of an activity work a task of it."""
+    name = activity_name(work.resource)
+    found = targets.activity(name, task.project, sample=task.sample)
+    if found is None:  # it was when the task was offered
+        return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
+    with JOURNAL.of(work.execution_id, work.task):
+        return function.call_python(found[0], name, task)
+
+
+def _mocked(work: claim.Work) -> integrations.Outcome | None:
+    """Return what the execution's test case has for the state, if anything."""
+    if not work.test_case:
+        return None
+    machine = work.execution_arn.split(":")[6].partition("/")[0]
+    before = claim.invocations_before(work)
+    return mocks.respond(machine, work.test_case, work.state, before)
+
+
+def _task(work: claim.Work, *, trusted: bool = False) -> Task:
+    """Return a task as integrations have it. ``trusted``: to look at what it began, or end that."""
+    return Task(
+        kind=work.kind,
+        resource=work.resource,
+        service=work.service,
+        action=work.action,
+        input=work.input,
+        idempotency_key=work.idempotency_key,
+        execution_arn=work.execution_arn,
+        token=work.token,
+        timeout_s=work.timeout_s,
+        pattern=work.pattern,
+        losses=work.losses,
+        project=project_of(work.execution_arn),
+        home=own_calls.Own(work, trusted=trusted) if work.service in schedule.NESTED else None,
+        sample=is_sample(work.role_arn),
+    )

@@ -1,0 +1,92 @@
+"""What is due, and when?  A heap of moments in memory, filled from the rows."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from console import clock
+from console.models import TaskRow, Timer
+from console.statuses import TaskStatus
+from console.worker.retrying import log_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from console.store.tasks.workers import Share
+
+# (epoch milliseconds, what: timer, timeout, heartbeat or look; execution id, task)
+Due = tuple[int, str, int, int]
+_LOOK_S = 1.0
+HORIZON_MS = 5_000
+"""How far ahead the rows are read; what is set nearer than that arrives as a hint."""
+
+
+class TimerQueue:
+    """Calls ``fire(what, execution_id, task)`` when something is due, never earlier."""
+
+    def __init__(self, fire: Callable[[str, int, int], None]) -> None:
+        """``fire`` must return quickly."""
+        self._fire = fire
+        self._heap: list[Due] = []
+        self._known: set[Due] = set()
+        self._change = threading.Condition()
+        self._stopping = False
+
+    def add(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
+        """Remember something that is due within the horizon; the rows keep the rest."""
+        due = (due_ms, what, execution_id, task)
+        if due_ms > clock.now_ms() + HORIZON_MS:
+            return
+        with self._change:
+            if due in self._known:
+                return
+            self._known.add(due)
+            heapq.heappush(self._heap, due)
+            if self._heap[0] == due:
+                self._change.notify()
+
+    def refill(self, share: Share) -> None:
+        """Read from the rows of a share what is due within the horizon, or overdue."""
+        until = clock.now_ms() + HORIZON_MS
+        timers = share.part(Timer.objects.filter(due_ms__lte=until))
+        for due_ms, execution_id in timers.values_list("due_ms", "execution_id").iterator():
+            self.add(due_ms, "timer", execution_id)
+        for what in ("timeout", "heartbeat", "look"):
+            column = f"{what}_due_ms"
+            rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(
+                status=TaskStatus.CLOSED
+            )
+            for due_ms, execution_id, task in share.part(rows).values_list(
+                column, "execution_id", "task"
+            ):
+                self.add(due_ms, what, execution_id, task)
+
+    def run(self) -> None:
+        """Fire what is due until ``stop`` is called."""
+        while not self._stopping:
+            due = log_errors("the clock could not tell the time", self._next, None)
+            if due is not None:
+                # What fails here is still in its row, which the next refill brings back.
+                log_errors("something due failed", partial(self._fire, *due[1:]), None)
+
+    def _next(self) -> Due | None:
+        """Wait, a second at most, and return what has come due, if anything."""
+        now_ms = clock.now_ms()  # may ask the database, so not while holding the lock
+        with self._change:
+            wait_s = (self._heap[0][0] - now_ms) / 1000 if self._heap else _LOOK_S
+            if wait_s <= 0:
+                due = heapq.heappop(self._heap)
+                self._known.discard(due)
+                return due
+            if not self._stopping:
+                self._change.wait(min(wait_s, _LOOK_S))
+            return None
+
+    def stop(self) -> None:
+        """End ``run``."""
+        with self._change:
+            self._stopping = True
+            self._change.notify()

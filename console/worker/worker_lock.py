@@ -1,0 +1,99 @@
+"""Is there one embedded worker on a database, or a team of others?
+
+On PostgreSQL a lock says so that lives and dies with a connection of its own: an embedded worker
+takes it alone, the workers of a team share it. On SQLite the lock on the data folder has said so
+before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import psycopg
+from django.core.management.base import CommandError
+from django.db import connection
+
+from console import postgres
+from console.store.db import outages
+
+_LOCK = 0x5354455059415244  # "STEPYARD"
+_PATIENCE_S = 5.0  # a process that was just killed leaves its lock in a moment
+
+_HANGS_S = 1.0
+_TRY = {False: "SELECT pg_try_advisory_lock(%s)", True: "SELECT pg_try_advisory_lock_shared(%s)"}
+
+
+class WorkerLockHeld(CommandError):
+    """Another worker lives on this database; said without a traceback."""
+
+
+class WorkerLock:
+    """Holds the database for this worker: ``take``, now and then ``keep``, then ``leave``."""
+
+    def __init__(self, *, shared: bool = False) -> None:
+        """Nothing is held yet. ``shared``: others of the same kind may hold it, too."""
+        self._shared = shared
+        self._connection: psycopg.Connection[Any] | None = None
+        self._use = threading.RLock()  # of the connection: one thread at a time
+
+    def take(self) -> None:
+        """Take the database; raise ``NotAlone`` if another worker has it."""
+        if connection.vendor != "postgresql":
+            return
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self._locked():
+            if time.monotonic() > deadline:
+                self.leave()
+                raise WorkerLockHeld(_message())
+            time.sleep(0.1)
+
+    def keep(self) -> bool:
+        """Take the lock again if its connection was lost; return whether nobody else has it."""
+        if connection.vendor != "postgresql":
+            return True
+        with self._use:
+            try:
+                if self._connection is not None:
+                    self._connection.execute("SELECT 1")
+                    return True
+            except psycopg.Error as error:
+                outages.note("the worker's lock, which is taken again", error)
+                self.leave()
+            return self._locked()
+
+    def leave(self) -> None:
+        """Let another worker have the database."""
+        if not self._use.acquire(timeout=_HANGS_S):
+            return  # the database does not answer; the end of the process closes it
+        try:
+            held, self._connection = self._connection, None
+            if held is not None:
+                held.close()
+        finally:
+            self._use.release()
+
+    def _locked(self) -> bool:
+        """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
+        with self._use, connection.wrap_database_errors:
+            self._connection = postgres.Connection.connect(**server(), autocommit=True)
+            ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
+            if not got:
+                self.leave()
+        return bool(got)
+
+
+def server() -> dict[str, Any]:
+    """Return the parameters of a connection beside those that the threads share."""
+    parameters = connection.get_connection_params()
+    names = ("dbname", "user", "password", "host", "port")
+    return {name: parameters[name] for name in names if name in parameters}
+
+
+def _message() -> str:
+    where = connection.settings_dict
+    return (
+        f"STEPYARD_DATABASE_URL: another worker is running on database {where['NAME']!r} at "
+        f"{where['HOST'] or 'localhost'}; stop that process first, or use another database"
+    )
