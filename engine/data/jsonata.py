@@ -1,4 +1,4 @@
-"""What does a JSONata expression yield in a state machine?
+"""Compile and evaluate the JSONata expressions of a state machine.
 
 An expression is parsed when the machine is compiled. One that provably cannot run away - no
 functions of its own, no loops over itself, no growth - is evaluated here; every other one in a
