@@ -2,7 +2,7 @@
 
 An expression is parsed when the machine is compiled. One that provably cannot run away - no
 functions of its own, no loops over itself, no growth - is evaluated here; every other one in a
-child process held to a second and to its memory.
+child process that is held to limits of time, memory and depth.
 """
 
 from __future__ import annotations
