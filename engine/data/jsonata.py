@@ -191,8 +191,8 @@ def _inspect(text: str) -> bool:
         tree = jsonata_eval.compiled(text).ast
     except JException as error:
         raise JsonataSyntaxError(INVALID, [error_text(error)], str(error.error)) from None
-    except RecursionError:
-        raise JsonataSyntaxError(INVALID, ["The expression is nested too deeply"]) from None
+    except Exception:  # noqa: BLE001 - the library lets bare errors of Python through
+        raise JsonataSyntaxError(INVALID, ["The expression cannot be read"]) from None
     if mentions_root(tree):
         raise JsonataSyntaxError(UNSUPPORTED, [f"Reference to '{ROOT}' is not supported."])
     if names := top_level_names(tree):

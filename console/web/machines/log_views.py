@@ -50,13 +50,13 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
     group = _group(here, one)
     if group is None:
-        return render(request, "machine/logs.html", context)
+        return render(request, "machines/logs.html", context)
     try:
         context |= {"group": group, "lines": _newest(here, group, one, asked)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
-    return render(request, "machine/logs.html", context, status=status)
+    return render(request, "machines/logs.html", context, status=status)
 
 
 def _group(here: Scope, one: StateMachine) -> LogGroup | None:

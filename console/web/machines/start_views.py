@@ -86,4 +86,4 @@ def _form(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
     context = about(one) | {"origin": request.GET.get("origin", "")} | fields
-    return render(request, "machine/start.html", context, status=status)
+    return render(request, "execution/start.html", context, status=status)

@@ -61,7 +61,7 @@ def show(request: HttpRequest, rule: str) -> HttpResponse:
     context = _about(here, one) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/page.html", context, status=status)
+    return render(request, "rules/rule.html", context, status=status)
 
 
 def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
