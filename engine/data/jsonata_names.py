@@ -2,7 +2,7 @@
 
 Only the first step of a path reads the top level. Later steps, predicates, terms of an order and
 groupings read what the step before them yields. The body of a function reads what the function's
-definition reads.
+definition reads [measured].
 """
 
 from __future__ import annotations

