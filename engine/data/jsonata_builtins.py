@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from jsonata.jsonata import Jsonata
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 _EXACT: Final = 2**53  # beyond it a double stands for more integers than one
 
 
+@lru_cache(maxsize=256)
+def _signature(text: str, name: str) -> CheckedSignature:
+    """Return a signature; reading one costs more than most expressions do."""
+    return CheckedSignature(text, name)
+
+
 class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
     """A function with its name and signature."""
 
@@ -23,7 +30,7 @@ class BuiltIn(Jsonata.JFunction):  # type: ignore[misc]
         """Keep the function; each call checks its arguments."""
         super().__init__(None, None)
         self.function_name = name
-        self.signature = CheckedSignature(signature, name)
+        self.signature = _signature(signature, name)
         self._implementation = implementation
 
     def validate(self, args: Any, context: Any) -> Any:

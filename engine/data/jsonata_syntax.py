@@ -119,7 +119,7 @@ class CheckedSignature(Signature):  # type: ignore[misc]
             if error.error == "T0411":
                 raise JException("T0411", -1, error.expected, self.function_name) from None
             if error.error == "T0412":
-                kind = _KINDS.get(str(error.extra or "")[:1])
+                kind = _KINDS.get(str(error.extra)[:1], str(error.extra))
                 raise JException("T0412", -1, error.current, self.function_name, kind) from None
             raise
 
