@@ -134,7 +134,7 @@ async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
         (b"x-amz-target", f"AWSStepFunctions.{target}".encode()),
     ]
     scope = {"path": "/", "query_string": b"", "headers": headers}
-    await asgi.aws(scope, receive, send)
+    await asgi.aws_application(scope, receive, send)
     answer: dict[str, Any] = json.loads(sent[1]["body"])
     assert sent[0]["status"] == 200, answer
     return answer
@@ -150,7 +150,9 @@ def test_short_calls_hold_no_thread(
     user = django_user_model.objects.create_user("ana")
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
     settings.STEPYARD_ACCEPT_ANY_KEY = True
-    monkeypatch.setattr(access, "anybody", lambda: access.Principal(user, project, Role.OWNER, "k"))
+    monkeypatch.setattr(
+        access, "anonymous_principal", lambda: access.Principal(user, project, Role.OWNER, "k")
+    )
     work = activities.create_activity(project, REGION, "work").arn
     state = {"Type": "Task", "Resource": work, "End": True}
     machine = create(project, {"StartAt": "A", "States": {"A": state}})

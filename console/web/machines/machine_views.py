@@ -120,7 +120,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         "machine": one,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.cases(one.name),
+        "cases": mocks.test_cases(one.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }

@@ -39,7 +39,7 @@ def machine(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
     chosen: span.Span = context["span"]
-    context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
+    context["cost"], looked_at = cost.cost_of_machine(one, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "metrics/machine.html", context)
 

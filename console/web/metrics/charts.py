@@ -110,13 +110,13 @@ def _read(
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
     times = frozenset(one.name for one in metrics if one.unit != "Count")
-    asked = read.Asked(
+    asked = read.MetricQuery(
         *(here.project.pk, here.region, tuple(one.name for one in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
         spread=times if tally.is_percentile(span.statistic) else frozenset(),
     )
-    found = read.buckets(asked)
+    found = read.read_buckets(asked)
     return [(one, found[one.name]) for one in metrics]
 
 

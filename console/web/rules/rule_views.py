@@ -114,7 +114,7 @@ def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
         "sent": sent,
         "address": address if secret else without_secrets(address),
         "more": more,
-        "secret": notices.secret_for(sent.target.rule.arn, sent.target.target_id)
+        "secret": notices.target_secret(sent.target.rule.arn, sent.target.target_id)
         if webhook
         else "",
     }
@@ -124,7 +124,7 @@ def _moments(one: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
     if not one.schedule or one.state != "ENABLED":
         return []
-    schedule = schedules.parse(one.schedule, one.timezone)
+    schedule = schedules.parse_schedule(one.schedule, one.timezone)
     found: list[int] = []
     at: int | None = clock.now_ms()
     while at is not None and len(found) < _MOMENTS:
