@@ -29,7 +29,7 @@ ABSENT: Final = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class EvaluationScope:
     """Everything that an expression can see.
 
     ``input``: what ``$`` means (JSONPath) or ``$states.input`` (JSONata).
@@ -50,7 +50,7 @@ class Scope:
 class Expression(Protocol):
     """Anything compiled."""
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the value; raise ``StatesError`` (mostly ``InterpreterError``) without one."""
         ...
 
@@ -61,7 +61,7 @@ class Literal:
 
     value: Json
 
-    def evaluate(self, scope: Scope) -> Json:  # noqa: ARG002 - the protocol's signature
+    def evaluate(self, scope: EvaluationScope) -> Json:  # noqa: ARG002 - the protocol's signature
         """Return the constant."""
         return self.value
 
@@ -70,7 +70,7 @@ class Literal:
 class _Root:
     """The path ``$``."""
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the whole input."""
         return scope.input
 

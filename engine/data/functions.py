@@ -22,7 +22,7 @@ from engine.errors import JsonTextError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.data.expression import Json, Scope
+    from engine.data.expression import EvaluationScope, Json
 
 _MAX_TEXT = 10_000
 _MAX_RANGE = 1_000
@@ -41,7 +41,7 @@ _MANY = 1_000_000
 class IntrinsicFunction:
     """A function and how many arguments it takes. ``numbers``: which of them must be numbers."""
 
-    call: Callable[[list[Json], Scope], Json]
+    call: Callable[[list[Json], EvaluationScope], Json]
     least: int
     most: int
     numbers: tuple[int, ...] = ()
@@ -105,7 +105,7 @@ def _json_equal(left: Json, right: Json) -> bool:
 _BRACES = re.compile(r"\\([{}])|(\{\})")
 
 
-def format_text(values: list[Json], scope: Scope) -> str:
+def format_text(values: list[Json], scope: EvaluationScope) -> str:
     """Return the template with each ``{}`` replaced by the next argument (States.Format)."""
     del scope
     template, arguments = _require_text(values[0]), values[1:]
@@ -131,7 +131,7 @@ def format_value(value: Json) -> str:
     return jsontext.dumps(value)
 
 
-def string_to_json(values: list[Json], scope: Scope) -> Json:
+def string_to_json(values: list[Json], scope: EvaluationScope) -> Json:
     """Return the value of a JSON text; a blank text is null (States.StringToJson)."""
     del scope
     text = _require_text(values[0])
@@ -144,13 +144,13 @@ def string_to_json(values: list[Json], scope: Scope) -> Json:
     return 0 if text.strip() == "-0" else value
 
 
-def json_to_string(values: list[Json], scope: Scope) -> str:
+def json_to_string(values: list[Json], scope: EvaluationScope) -> str:
     """Return the compact JSON text of a value, keys in their order (States.JsonToString)."""
     del scope
     return jsontext.dumps(values[0])
 
 
-def string_split(values: list[Json], scope: Scope) -> list[str]:
+def string_split(values: list[Json], scope: EvaluationScope) -> list[str]:
     """Return the pieces of a text, cut at any character of the second one (States.StringSplit).
 
     Empty pieces are dropped, so two separators side by side count as one.
@@ -162,13 +162,13 @@ def string_split(values: list[Json], scope: Scope) -> list[str]:
     return [piece for piece in re.split(f"[{re.escape(marks)}]", text) if piece]
 
 
-def base64_encode(values: list[Json], scope: Scope) -> str:
+def base64_encode(values: list[Json], scope: EvaluationScope) -> str:
     """Return the Base64 of a UTF-8 text of at most 10,000 characters (States.Base64Encode)."""
     del scope
     return base64.b64encode(_require_text(values[0], _MAX_TEXT).encode()).decode()
 
 
-def base64_decode(values: list[Json], scope: Scope) -> str:
+def base64_decode(values: list[Json], scope: EvaluationScope) -> str:
     """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode).
 
     As in Java, the padding at the end may be missing whole.
@@ -182,7 +182,7 @@ def base64_decode(values: list[Json], scope: Scope) -> str:
         raise ValueError(f"got a text that is not Base64 of UTF-8: {error}") from None
 
 
-def hash_value(values: list[Json], scope: Scope) -> str:
+def hash_value(values: list[Json], scope: EvaluationScope) -> str:
     """Return the hex digest of a text, or of another value's JSON text (States.Hash)."""
     del scope
     value, algorithm = values[0], _require_text(values[1])
@@ -193,7 +193,7 @@ def hash_value(values: list[Json], scope: Scope) -> str:
     return hashlib.new(_ALGORITHMS[algorithm], text.encode(), usedforsecurity=False).hexdigest()
 
 
-def make_uuid(values: list[Json], scope: Scope) -> str:
+def make_uuid(values: list[Json], scope: EvaluationScope) -> str:
     """Return a UUID of version 4, from the step's random source (States.UUID)."""
     del values
     return str(uuid.UUID(int=scope.rng().getrandbits(128), version=4))
@@ -202,13 +202,13 @@ def make_uuid(values: list[Json], scope: Scope) -> str:
 # -- arrays ----------------------------------------------------------------------------------------
 
 
-def make_array(values: list[Json], scope: Scope) -> list[Json]:
+def make_array(values: list[Json], scope: EvaluationScope) -> list[Json]:
     """Return the array of its arguments (States.Array)."""
     del scope
     return values
 
 
-def array_partition(values: list[Json], scope: Scope) -> list[list[Json]]:
+def array_partition(values: list[Json], scope: EvaluationScope) -> list[list[Json]]:
     """Return an array cut into chunks of at most n items (States.ArrayPartition)."""
     del scope
     items, size = _require_array(values[0]), _round_half_up(values[1])
@@ -217,13 +217,13 @@ def array_partition(values: list[Json], scope: Scope) -> list[list[Json]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def array_contains(values: list[Json], scope: Scope) -> bool:
+def array_contains(values: list[Json], scope: EvaluationScope) -> bool:
     """Tell whether an array has a value, by JSON equality at any depth (States.ArrayContains)."""
     del scope
     return any(_json_equal(element, values[1]) for element in _require_array(values[0]))
 
 
-def array_range(values: list[Json], scope: Scope) -> list[int]:
+def array_range(values: list[Json], scope: EvaluationScope) -> list[int]:
     """Return the numbers from first to last, both included, at most 1,000 (States.ArrayRange)."""
     del scope
     first, last, step = (_round_half_up(value) for value in values)
@@ -235,7 +235,7 @@ def array_range(values: list[Json], scope: Scope) -> list[int]:
     return list(numbers)
 
 
-def array_get_item(values: list[Json], scope: Scope) -> Json:
+def array_get_item(values: list[Json], scope: EvaluationScope) -> Json:
     """Return an item of an array by its index from 0 (States.ArrayGetItem)."""
     del scope
     items, index = _require_array(values[0]), _round_half_up(values[1])
@@ -244,13 +244,13 @@ def array_get_item(values: list[Json], scope: Scope) -> Json:
     return items[index]
 
 
-def array_length(values: list[Json], scope: Scope) -> int:
+def array_length(values: list[Json], scope: EvaluationScope) -> int:
     """Return the number of items (States.ArrayLength)."""
     del scope
     return len(_require_array(values[0]))
 
 
-def array_unique(values: list[Json], scope: Scope) -> list[Json]:
+def array_unique(values: list[Json], scope: EvaluationScope) -> list[Json]:
     """Return an array without repetitions; the first ones are kept (States.ArrayUnique)."""
     del scope
     seen: dict[str, Json] = {}
@@ -276,7 +276,7 @@ def _canonical_text(value: Json) -> str:
 # -- objects and numbers ---------------------------------------------------------------------------
 
 
-def json_merge(values: list[Json], scope: Scope) -> Json:
+def json_merge(values: list[Json], scope: EvaluationScope) -> Json:
     """Return two objects merged at their top level; the second one wins (States.JsonMerge).
 
     A text that holds a JSON object is taken for the object.
@@ -299,7 +299,7 @@ def _require_object(value: Json) -> dict[str, Json]:
     return value
 
 
-def math_random(values: list[Json], scope: Scope) -> int:
+def math_random(values: list[Json], scope: EvaluationScope) -> int:
     """Return a random number from first, included, to last, excluded (States.MathRandom).
 
     A seed makes the result repeatable.
@@ -311,7 +311,7 @@ def math_random(values: list[Json], scope: Scope) -> int:
     return rng.randrange(first, last)
 
 
-def math_add(values: list[Json], scope: Scope) -> int:
+def math_add(values: list[Json], scope: EvaluationScope) -> int:
     """Return the sum of two numbers, each rounded to a whole one first (States.MathAdd)."""
     del scope
     return _round_half_up(_round_half_up(values[0]) + _round_half_up(values[1]))

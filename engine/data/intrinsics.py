@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine import jsontext
-from engine.data.expression import Json, Literal, Scope
+from engine.data.expression import EvaluationScope, Json, Literal
 from engine.data.functions import FUNCTIONS
 from engine.data.paths import PathSyntaxError, compile_path
 from engine.errors import InterpreterError
@@ -36,7 +36,7 @@ class IntrinsicCall:
     text: str
     field: str
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         """Return what the function yields.
 
         Raise ``InterpreterError`` if it refuses its arguments.

@@ -17,7 +17,7 @@ from jsonata.jexception import JException
 
 from engine import jsontext
 from engine.data import jsonata_eval
-from engine.data.expression import ABSENT, Json, Scope
+from engine.data.expression import ABSENT, EvaluationScope, Json
 from engine.data.jsonata_names import ROOT, mentions_root, top_level_names
 from engine.data.jsonata_pool import POOL, evaluate_here
 from engine.data.jsonata_text import error_text
@@ -128,14 +128,14 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
     field: str
     tame: bool
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the value; raise ``QueryEvaluationError`` when there is none or it fails."""
         value = self.optional(scope)
         if value is UNDEFINED:
             raise self._error("returned nothing (undefined).")
         return value
 
-    def optional(self, scope: Scope) -> Json:
+    def optional(self, scope: EvaluationScope) -> Json:
         """Return the value or ``UNDEFINED``; raise ``QueryEvaluationError`` when it fails."""
         bindings = self._bindings(scope)
         seed = scope.rng().getrandbits(64) if _RANDOM.search(self.text) else 0
@@ -164,7 +164,7 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         )
         return QueryEvaluationError(cause, self.field)
 
-    def _bindings(self, scope: Scope) -> dict[str, Any]:
+    def _bindings(self, scope: EvaluationScope) -> dict[str, Any]:
         states: dict[str, Json] = {"input": scope.input}
         if _CONTEXT.search(self.text):
             states["context"] = scope.context()

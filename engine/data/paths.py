@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine import jsontext
-from engine.data.expression import ABSENT, ROOT, Json, Scope
+from engine.data.expression import ABSENT, ROOT, EvaluationScope, Json
 from engine.data.path_parser import read_selectors
 from engine.data.path_syntax import PathSyntaxError
 from engine.data.selectors import (
@@ -61,7 +61,7 @@ class Path:
     rest: tuple[Selector, ...] = ()
     function: str = ""
 
-    def found(self, scope: Scope) -> Json:
+    def found(self, scope: EvaluationScope) -> Json:
         """Return the value, or ``ABSENT`` when the path leads nowhere."""
         root = self._root(scope)
         if root is ABSENT:
@@ -71,7 +71,7 @@ class Path:
             value = self._indefinite(value, root)
         return apply_function(self.function, value) if self.function else value
 
-    def present(self, scope: Scope) -> bool:
+    def present(self, scope: EvaluationScope) -> bool:
         """Tell whether the path leads to a value, for IsPresent.
 
         A null is a value. An index beyond an array leads to none, although ``found`` gives null.
@@ -84,20 +84,20 @@ class Path:
             return value is not ABSENT
         return bool(self._indefinite(value, root))
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         """Return the value; raise ``InterpreterError`` when the path leads nowhere."""
         value = self.found(scope)
         if value is ABSENT:
             raise InterpreterError(self._missing(scope))
         return value
 
-    def undefined_variable(self, scope: Scope) -> str:
+    def undefined_variable(self, scope: EvaluationScope) -> str:
         """Return the message for a missing variable at the path's head; ``""`` if it is there."""
         if self._root(scope) is not ABSENT:
             return ""
         return f"Variable '${self.head}' referenced in '{self.text}' is not defined"
 
-    def _root(self, scope: Scope) -> Json:
+    def _root(self, scope: EvaluationScope) -> Json:
         if not self.head:
             return scope.input
         if self.head == "$$":
@@ -112,7 +112,7 @@ class Path:
         except BudgetExceededError:
             raise InterpreterError(f"The JSONPath '{self.text}' selects too many values") from None
 
-    def _missing(self, scope: Scope) -> str:
+    def _missing(self, scope: EvaluationScope) -> str:
         if undefined := self.undefined_variable(scope):
             return undefined
         if self.field:

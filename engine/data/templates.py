@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.data.expression import Json, Literal, Scope
+from engine.data.expression import EvaluationScope, Json, Literal
 from engine.data.intrinsics import compile_intrinsic
 from engine.data.jsonata import (
     UNDEFINED,
@@ -56,7 +56,7 @@ class CollidingKeysError(TemplateSyntaxError):
 class _ObjectTemplate:
     members: tuple[tuple[str, Expression], ...]
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         pairs = ((name, part.evaluate(scope)) for name, part in self.members)
         return {name: value for name, value in pairs if value is not UNDEFINED}
 
@@ -65,7 +65,7 @@ class _ObjectTemplate:
 class _ArrayTemplate:
     elements: tuple[Expression, ...]
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: EvaluationScope) -> Json:
         values = (part.evaluate(scope) for part in self.elements)
         return [value for value in values if value is not UNDEFINED]
 

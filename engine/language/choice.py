@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.data.expression import ABSENT, Json, Scope
+from engine.data.expression import ABSENT, EvaluationScope, Json
 from engine.errors import InterpreterError, QueryEvaluationError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ChoiceCondition(Protocol):
     """A compiled rule."""
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Tell whether the rule holds; raise ``InterpreterError`` if its Variable is missing."""
         ...
 
@@ -34,7 +34,7 @@ class And:
 
     rules: tuple[ChoiceCondition, ...]
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Stop at the first that does not."""
         return all(rule.holds(scope) for rule in self.rules)
 
@@ -45,7 +45,7 @@ class Or:
 
     rules: tuple[ChoiceCondition, ...]
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Stop at the first that does."""
         return any(rule.holds(scope) for rule in self.rules)
 
@@ -56,7 +56,7 @@ class Not:
 
     rule: ChoiceCondition
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Turn it around."""
         return not self.rule.holds(scope)
 
@@ -70,7 +70,7 @@ class Comparison:
     value: Expression
     path: str
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Compare."""
         found = _look_up(self.variable, scope)
         if found is ABSENT:
@@ -86,7 +86,7 @@ class Presence:
     variable: Expression
     wanted: bool
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """An explicit null is present; an element beyond an array is not."""
         return (_look_up(self.variable, scope, presence=True) is not ABSENT) is self.wanted
 
@@ -97,7 +97,7 @@ class Jsonata:
 
     expression: Expression
 
-    def holds(self, scope: Scope) -> bool:
+    def holds(self, scope: EvaluationScope) -> bool:
         """Evaluate; anything but a boolean is an error."""
         value = self.expression.evaluate(scope)
         if not isinstance(value, bool):
@@ -111,7 +111,7 @@ class Jsonata:
         return value
 
 
-def _look_up(variable: Expression, scope: Scope, *, presence: bool = False) -> Json:
+def _look_up(variable: Expression, scope: EvaluationScope, *, presence: bool = False) -> Json:
     find = getattr(variable, "found", None)
     if find is None:
         return variable.evaluate(scope)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.data.expression import ABSENT, ROOT, Scope
+from engine.data.expression import ABSENT, ROOT, EvaluationScope
 from engine.language.model import QueryLanguage
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 _READY = FramePhase.READY
 
 
-def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
+def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> EvaluationScope:
     """Return what an expression of the frame's state sees, with ``value`` as its input.
 
     ``more``: ``result`` or ``error_output``, where the expression may read ``$states`` of it.
     """
     # Context and random source are made when an expression first asks for them: most never do, and
     # a context object parses the whole input of the execution.
-    return Scope(
+    return EvaluationScope(
         input=value,
         context=lambda: context_object(turn, frame),
         variables=turn.variables.visible(frame),

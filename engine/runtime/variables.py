@@ -17,7 +17,7 @@ from engine.limits import MAX_BYTES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from engine.data.expression import Json, Scope
+    from engine.data.expression import EvaluationScope, Json
     from engine.language.model import Assign
     from engine.runtime.run import Frame, Group
 
@@ -65,7 +65,7 @@ class Variables:
         outer = self.visible(owner)
         return {**outer, **own} if own else outer
 
-    def evaluate(self, assign: Assign, scope: Scope) -> dict[str, Json]:
+    def evaluate(self, assign: Assign, scope: EvaluationScope) -> dict[str, Json]:
         """Return name -> value of an Assign; every expression sees the values at entry.
 
         So ``{"a": "$b", "b": "$a"}`` swaps two variables.

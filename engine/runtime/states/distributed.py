@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from engine.data.expression import Json, Scope
+from engine.data.expression import EvaluationScope, Json
 from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
 from engine.language.model import QueryLanguage, TaskKind
 from engine.runtime import commands, flow, messages
@@ -139,7 +139,7 @@ def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict
     return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
 
 
-def _evaluate_arguments(part: Any, seen: Scope) -> Any:
+def _evaluate_arguments(part: Any, seen: EvaluationScope) -> Any:
     template = part.get("Arguments") or part.get("Parameters")
     return {} if template is None else template.evaluate(seen)
 
@@ -195,9 +195,9 @@ def apply_item_batcher(
     return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
 
-def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> Scope:
+def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> EvaluationScope:
     entry = {"Index": index, "Value": item, "Source": "STATE_DATA"}
-    return Scope(
+    return EvaluationScope(
         input=value,
         context=lambda: context_object(turn, frame) | {"Map": {"Item": entry}},
         variables=turn.variables.visible(frame),
@@ -229,7 +229,7 @@ def _make_batches(
         yield {**head, "Items": batch}
 
 
-def _batch_limit(batcher: Any, name: str, seen: Scope) -> int:
+def _batch_limit(batcher: Any, name: str, seen: EvaluationScope) -> int:
     """Return a limit of the batcher, given literally or by a path; 0 for none."""
     value = batcher.get(name, 0)
     if f"{name}Path" in batcher:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.data.expression import Scope
+from engine.data.expression import EvaluationScope
 from engine.runtime import flow, groups
 from engine.runtime.context import context_object
 from engine.runtime.payload import Payload, ensure_within_limit
@@ -38,7 +38,7 @@ def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
     item = turn.item(turn.groups[frame.group], frame.index)
     if state.selector is None:
         return Payload.of(item)
-    seen = Scope(
+    seen = EvaluationScope(
         input=flow.apply_input_path(turn, owner, state.data).value,
         context=lambda: (
             context_object(turn, owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}

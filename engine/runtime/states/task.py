@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
-from engine.data.expression import Scope
+from engine.data.expression import EvaluationScope
 from engine.errors import (
     HEARTBEAT_TIMEOUT,
     TIMEOUT,
@@ -181,7 +181,7 @@ def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
         raise InterpreterError(msg)
 
 
-def _token_scope(turn: Turn, frame: Frame, state: Task) -> Scope:
+def _token_scope(turn: Turn, frame: Frame, state: Task) -> EvaluationScope:
     """Return what Parameters or Arguments see; with the token if the task calls back."""
     # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
     # is recorded between here and there.
@@ -189,7 +189,7 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> Scope:
     if state.resource.pattern is IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         arn = turn.about["execution_arn"]
         token = task_token(turn.moment.token_key, arn, turn.next_event)
-    return Scope(
+    return EvaluationScope(
         input=flow.apply_input_path(turn, frame, state.data).value,
         context=lambda: context_object(turn, frame, token),
         variables=turn.variables.visible(frame),
@@ -198,7 +198,7 @@ def _token_scope(turn: Turn, frame: Frame, state: Task) -> Scope:
 
 
 def _evaluate_seconds(
-    state: Task, field: str, expression: Expression | None, seen: Scope
+    state: Task, field: str, expression: Expression | None, seen: EvaluationScope
 ) -> int | None:
     if expression is None:
         return None

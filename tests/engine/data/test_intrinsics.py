@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.data.expression import Scope
+from engine.data.expression import EvaluationScope
 from engine.data.intrinsics import compile_intrinsic
 from engine.data.paths import PathSyntaxError
 from engine.errors import InterpreterError
@@ -17,7 +17,7 @@ DATA = {"a": [1, 2, 2, 3], "s": "x,y;z", "o": {"k": 1}, "p": {"k": 2, "m": 3}, "
 
 def call(text: str) -> Any:
     """Evaluate a call over the data above."""
-    scope = Scope(DATA, dict, {}, lambda: random.Random(7))
+    scope = EvaluationScope(DATA, dict, {}, lambda: random.Random(7))
     return compile_intrinsic(text).evaluate(scope)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.data.expression import Scope
+from engine.data.expression import EvaluationScope
 from engine.data.jsonata import UNDEFINED, Expression_, compile_jsonata, is_jsonata
 from engine.data.paths import PathSyntaxError
 from engine.errors import QueryEvaluationError
@@ -19,7 +19,9 @@ INPUT = {"a": 3, "list": [1, 2, 3], "none": None}
 def evaluate(text: str, **variables: Any) -> Any:
     """Evaluate an expression over the input above."""
     expression = compile_jsonata(f"{{% {text} %}}", field="Output/x")
-    scope = Scope(INPUT, lambda: {"Execution": {"Id": "arn"}}, variables, lambda: random.Random(1))
+    scope = EvaluationScope(
+        INPUT, lambda: {"Execution": {"Id": "arn"}}, variables, lambda: random.Random(1)
+    )
     return expression.evaluate(scope)
 
 

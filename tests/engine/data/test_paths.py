@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.data.expression import ABSENT, ROOT, Scope
+from engine.data.expression import ABSENT, ROOT, EvaluationScope
 from engine.data.paths import (
     REPLACE,
     PathSyntaxError,
@@ -30,10 +30,10 @@ DATA = {
 }
 
 
-def scope(value: Any = DATA) -> Scope:
+def scope(value: Any = DATA) -> EvaluationScope:
     """Return a scope with a context object and a variable."""
     context = {"Execution": {"Id": "arn"}}
-    return Scope(value, lambda: context, {"v": {"a": [1, 2]}}, lambda: random.Random(0))
+    return EvaluationScope(value, lambda: context, {"v": {"a": [1, 2]}}, lambda: random.Random(0))
 
 
 @pytest.mark.parametrize(
