@@ -53,7 +53,7 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     if text.startswith("{"):
         if not text.endswith("}"):
             raise InvalidPattern("Invalid filter pattern: a JSON pattern ends with }")
-        wanted = _Parser(text[1:-1]).whole()
+        wanted = _PatternParser(text[1:-1]).whole()
         return lambda line: wanted(json.loads(line))
     return _terms(text)
 
@@ -83,7 +83,7 @@ def _unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-class _Parser:
+class _PatternParser:
     """The inside of a JSON pattern: comparisons, ``&&`` before ``||``, parentheses."""
 
     def __init__(self, text: str) -> None:

@@ -93,7 +93,7 @@ def from_millis(millis: Any, picture: Any = None, timezone: Any = None) -> Any:
     return _pictured(Functions.datetime_from_millis, picture, millis, picture, timezone)
 
 
-def now(picture: Any = None, timezone: Any = None) -> Any:
+def current_date(picture: Any = None, timezone: Any = None) -> Any:
     """``$now`` by a picture."""
     return from_millis(Functions.millis(), picture, timezone)
 

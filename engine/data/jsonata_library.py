@@ -14,7 +14,13 @@ from jsonata.functions import Functions
 from jsonata.jexception import JException
 from jsonata.utils import Utils
 
-from engine.data.jsonata_dates import format_integer, from_millis, now, parse_integer, to_millis
+from engine.data.jsonata_dates import (
+    current_date,
+    format_integer,
+    from_millis,
+    parse_integer,
+    to_millis,
+)
 from engine.data.jsonata_picture import format_number
 from engine.data.jsonata_regex import Found, expand_replacement, find_matches
 from engine.data.jsonata_text import is_function, value_text
@@ -372,7 +378,7 @@ FUNCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
     "keys": ("<x-:a<s>>", keys_of),
     "toMillis": ("<s-s?:n>", to_millis),
     "fromMillis": ("<n-s?s?:s>", from_millis),
-    "now": ("<s?s?:s>", now),
+    "now": ("<s?s?:s>", current_date),
     "formatNumber": ("<n-so?:s>", picture_number),
     "formatInteger": ("<n-s:s>", format_integer),
     "parseInteger": ("<s-s:n>", parse_integer),

@@ -128,12 +128,12 @@ def error_text(error: JException) -> str:
 
     def insert(match: re.Match[str]) -> str:
         value = next(remaining, None)
-        return _raw(value) if match[1] else _shown(value)
+        return _as_text(value) if match[1] else _shown(value)
 
     return _PLACEHOLDER.sub(insert, template)
 
 
-def _raw(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else _shown(value)
 
 

@@ -21,7 +21,7 @@ import pytest
 from botocore.exceptions import ClientError
 from jsonata.jexception import JException
 
-from engine.data import jsonata_eval
+from engine.data import jsonata_eval, jsonata_service
 from engine.data.jsonata_names import mentions_root, top_level_names
 from tests.acceptance.server import Server
 
@@ -113,7 +113,7 @@ def as_wanted(case: dict[str, Any], kind: str, value: Any) -> bool:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_the_evaluator_alone(case: dict[str, Any]) -> None:
     """The value, nothing, or the code that the suite wants, or the named rest."""
-    root = jsonata_eval.json_value(case["data"]) if "data" in case else None
+    root = jsonata_service.json_value(case["data"]) if "data" in case else None
     try:
         expression = jsonata_eval.compiled(case["text"])
     except JException as error:
