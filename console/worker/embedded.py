@@ -92,7 +92,6 @@ class Embedded:
             signals.subscribe(("map",), self._upkeep.map_scheduled),
             signals.subscribe(("map-run",), self._upkeep.map_run_changed),
             signals.subscribe(("event",), self._events),
-            signals.subscribe(("long",), self._upkeep.history_grew),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)

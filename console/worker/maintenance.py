@@ -24,7 +24,6 @@ from console.store.events import deliveries
 from console.store.executions import bulk, children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
-from console.store.state import history_digest
 from console.store.tasks import expiry
 from console.worker import map_data
 from console.worker.call_pool import Pool
@@ -44,7 +43,6 @@ RETENTION_EVERY_S = 3600.0
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
 RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
-_MOST_LONG = 1_000  # who is not among them is read as rows
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -60,7 +58,6 @@ class Maintenance:
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
-        self._long: set[int] = set()
         self._moving: set[int] = set()
         self._jobs: set[int] = set()
         self._cleaning_at = 0.0
@@ -77,8 +74,6 @@ class Maintenance:
                 self.map_scheduled(execution_id, task)
         for number in filter(share.has, map_runs.running()):
             self.map_run_changed(number)
-        for number in self._grown():
-            self._once(("gist", number), partial(history_digest.keep, number))
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end_child, number))
         if share.leads:
@@ -129,19 +124,6 @@ class Maintenance:
     def events(self) -> None:
         """Take events to their targets."""
         self._couriers.look()
-
-    # -- long histories ----------------------------------------------------------------------------
-
-    def history_grew(self, execution_id: int) -> None:
-        """Keep the gist of a long history at the next sweep: who grows or reads it goes first."""
-        with self._lock:
-            if len(self._long) < _MOST_LONG:
-                self._long.add(execution_id)
-
-    def _grown(self) -> set[int]:
-        with self._lock:
-            found, self._long = self._long, set()
-        return found
 
     # -- bulk jobs ---------------------------------------------------------------------------------
 

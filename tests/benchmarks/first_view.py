@@ -114,19 +114,9 @@ def forget() -> None:
 
 
 def looks(client: Client, address: str, made: Execution) -> dict[str, float]:
-    """Return what looks at an execution cost.
-
-    At once: before upkeep has kept the gist of its history; then for the first time, and again.
-    """
-    from console.models import Gist
-    from console.store.state import history_digest
-
-    Gist.objects.filter(pk=made.pk).delete()
+    """Return what the first and the second look at an execution cost."""
     forget()
-    found = {"at once": spent(client, address)}
-    history_digest.keep(made.pk)  # as upkeep does within seconds
-    forget()
-    return {**found, "first": spent(client, address), "again": spent(client, address)}
+    return {"first": spent(client, address), "again": spent(client, address)}
 
 
 def measure(shape: str, rounds: int, client: Client, project: Any) -> dict[str, dict[str, float]]:

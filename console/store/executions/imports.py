@@ -17,11 +17,11 @@ from console import clock
 from console.errors import ValidationException
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.db import audit, signals
+from console.store.db import audit
 from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.machines import definitions
-from console.store.state import history, history_digest
+from console.store.state import history
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -93,8 +93,6 @@ def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) 
         execution.save(force_insert=True)
         history.append(execution.pk, printed.events)
         audit.record(project, actor, "ImportExecution", execution.arn)
-        if history_digest.is_due(1, last.id, running=False):
-            signals.publish(("long",), execution.pk)
 
     write(store)
     return execution

@@ -25,7 +25,7 @@ from console.statuses import ExecutionStatus, MachineStatus
 from console.store.db import epoch, signals, sql
 from console.store.db.writer import hand_in, is_outage
 from console.store.executions.commands import Fenced, apply_commands
-from console.store.state import history, history_digest, inbox, timers, transition_rate
+from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
 from console.store.state.values import StoredValues, save_values
 
@@ -341,9 +341,6 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     if ready:
         signals.publish_runnable(number)
     signals.publish(("execution", number))
-    first = run.next_event - sum(len(one.events) for one in made)
-    if history_digest.is_due(first, run.next_event, running=run.status == ExecutionStatus.RUNNING):
-        signals.publish(("long",), number)
 
 
 __all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]
