@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from console.access import Principal
     from console.store.db.audit import Actor
     from console.store.db.pending import Pending
-    from console.store.db.signals import Topic
+    from console.store.db.signals import Channel
     from console.store.executions.insert import Parent
 
 
@@ -41,7 +41,7 @@ class Wait(Protocol):
         """Return what looks for the answer and returns it, or None if it is not there yet."""
 
     @property
-    def topic(self) -> Topic:
+    def topic(self) -> Channel:
         """Return what tells that a look may find the answer; it may be lost."""
 
     @property

@@ -4,10 +4,12 @@ The table stays, empty: a process of the previous release that still runs during
 and writes it. A later release drops it.
 """
 
+from typing import Any
+
 from django.db import migrations
 
 
-def empty(apps, schema_editor):
+def empty(apps: Any, schema_editor: Any) -> None:
     """Remove the summaries: nothing reads them any more."""
     apps.get_model("console", "Gist").objects.all().delete()
 

@@ -68,7 +68,7 @@ class Waits:
         with self._lock:
             self._kept[key] = kept
         told = partial(self._told, kept)
-        kept.end = signals.subscribe(waiting.topic, lambda *_: told(), alone=waiting.one_each)
+        kept.end = signals.subscribe(waiting.topic, lambda *_: told(), in_turn=waiting.one_each)
         self._ask(kept)  # the answer may have come before we listened
 
     def _told(self, kept: _Kept) -> None:

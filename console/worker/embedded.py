@@ -18,7 +18,7 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.statuses import ExecutionStatus, TaskKind, TaskStatus
+from console.statuses import ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
@@ -83,15 +83,15 @@ class Embedded:
         step.watch_by(JOURNAL.of)
         self._take_over()
         self._listeners = [
-            signals.subscribe(("wake",), self.wake),
-            signals.subscribe(("born",), self.wake),
-            signals.subscribe(("task",), self._offer),
-            signals.subscribe(("offered",), self._activity_offered),
-            signals.subscribe(("due",), self._near),
-            signals.subscribe(("cancel",), self._cancel),
-            signals.subscribe(("map",), self._upkeep.map_scheduled),
-            signals.subscribe(("map-run",), self._upkeep.map_run_changed),
-            signals.subscribe(("event",), self._events),
+            signals.subscribe((Topic.RUNNABLE,), self.wake),
+            signals.subscribe((Topic.CREATED,), self.wake),
+            signals.subscribe((Topic.TASK,), self._offer),
+            signals.subscribe((Topic.OFFERED,), self._activity_offered),
+            signals.subscribe((Topic.DUE,), self._near),
+            signals.subscribe((Topic.CANCEL,), self._cancel),
+            signals.subscribe((Topic.MAP,), self._upkeep.map_scheduled),
+            signals.subscribe((Topic.MAP_RUN,), self._upkeep.map_run_changed),
+            signals.subscribe((Topic.EVENT,), self._events),
         ]
         self._threads = [
             threading.Thread(target=closing(target), name=name, daemon=True)

@@ -213,7 +213,7 @@ class Waiting:
         """What came of it, once it is over; None if its task had ended before."""
 
     @property
-    def topic(self) -> signals.Topic:
+    def topic(self) -> signals.Channel:
         """Return what tells that a look may find the answer."""
         return self._wait.topic
 

@@ -22,7 +22,7 @@ from pgqueuer.queries import Queries
 
 from console import postgres
 from console.store.db import outages, signals
-from console.worker.pg_signals import HINT, STEP
+from console.worker.pg_signals import SIGNAL, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -232,7 +232,7 @@ class Consumer:
             number = int((job.payload or b"0").decode())
             await loop.run_in_executor(self._pool, self._step, number)
 
-        @manager.entrypoint(HINT)
+        @manager.entrypoint(SIGNAL)
         async def hint(job: Job) -> None:
             topic, what = json.loads((job.payload or b"[[],[]]").decode())
             signals.deliver(tuple(topic), *what)

@@ -15,6 +15,7 @@ import structlog
 from django.conf import settings
 
 from console import clock
+from console.statuses import Topic
 from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _LEAVE_S = 3.0  # a process manager waits for fifteen at most
 _FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
-FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
+FROM_OUTSIDE = (
+    Topic.RUNNABLE,
+    Topic.CREATED,
+    Topic.TASK,
+    Topic.MAP,
+    Topic.MAP_RUN,
+    Topic.CANCEL,
+    Topic.OFFERED,
+    Topic.DUE,
+)
 """Topics that a process without a worker hands to the workers."""
 
 
@@ -64,7 +74,7 @@ class Team(Embedded):
 
     def start(self) -> None:
         """Take a lease and work beside the others."""
-        signals.use_transport(PgTransport("born"))
+        signals.use_transport(PgTransport(Topic.CREATED))
         super().start()
         self._consumer.start()
 

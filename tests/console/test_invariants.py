@@ -15,9 +15,10 @@ from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
+from console.statuses import TaskClock
 from console.store.machines import tags
 from console.store.state import history
-from console.store.tasks import activities, claim, complete, expiry, timeouts
+from console.store.tasks import activities, claim, complete, expiry
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -92,7 +93,7 @@ def answered(project: Project) -> tuple[Execution, str, str]:
 
 @pytest.mark.parametrize(
     ("clock", "column"),
-    [(timeouts.SCHEDULE_TO_START, "started_ms"), (timeouts.SCHEDULE_TO_CLOSE, "close_due_ms")],
+    [(TaskClock.SCHEDULE_TO_START, "started_ms"), (TaskClock.SCHEDULE_TO_CLOSE, "close_due_ms")],
 )
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""

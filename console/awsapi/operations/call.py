@@ -66,7 +66,7 @@ class Later:
     """
 
     look: Callable[[], Found | Pending[Found]]
-    topic: signals.Topic
+    topic: signals.Channel
     seconds: float
     otherwise: dict[str, Any]
     undo: Callable[[], object] | None = None
@@ -104,7 +104,7 @@ class Later:
         While the database is out there is no answer yet.
         """
         told = threading.Event()
-        end = signals.subscribe(self.topic, lambda *_: told.set(), alone=self.one_each)
+        end = signals.subscribe(self.topic, lambda *_: told.set(), in_turn=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -143,7 +143,7 @@ class Later:
         def tell(*_: object) -> None:
             loop.call_soon_threadsafe(arrive)
 
-        end = signals.subscribe(self.topic, tell, alone=self.one_each)
+        end = signals.subscribe(self.topic, tell, in_turn=self.one_each)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline and not gone.done():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import StateMachineTypeNotSupported
 from console.models import Execution
+from console.statuses import Topic
 from console.store.executions import executions
 from console.store.executions.insert import EXPRESS_S
 from console.store.machines import versions
@@ -49,7 +50,7 @@ def start_sync(call: Call) -> Later:
         return None if row.status == "RUNNING" else _answer(row, with_data=with_data)
 
     timed_out = {**_about(execution), "status": "TIMED_OUT"}
-    return Later(look, ("answered", execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
+    return Later(look, (Topic.ANSWERED, execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
 
 
 def _express_only(machine: StateMachine) -> None:

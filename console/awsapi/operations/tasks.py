@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console import quotas
 from console.awsapi.operations.call import Call, Later
 from console.errors import ActivityWorkerLimitExceeded
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.tasks import activities, claim, complete, handover
 
@@ -21,7 +22,7 @@ def get_activity_task(call: Call) -> Later:
     activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
     most = quotas.quotas_of(call.project.name).activity_pollers
-    if signals.subscribers(("activity", activity.arn)) >= most:
+    if signals.subscribers((Topic.ACTIVITY, activity.arn)) >= most:
         raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
     taken: list[claim.Work] = []
 
@@ -38,7 +39,7 @@ def get_activity_task(call: Call) -> Later:
     def undo() -> None:
         claim.put_back(taken[-1])
 
-    topic = ("activity", activity.arn)
+    topic = (Topic.ACTIVITY, activity.arn)
     return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
 
 

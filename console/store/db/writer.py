@@ -150,7 +150,7 @@ def _write_here(fn: Callable[[], T]) -> T:
 
 def _with_hints(fn: Callable[[], T]) -> T:
     """Run ``fn``, and let what it hints to other processes be committed with it."""
-    carrier = signals.transport()
+    carrier = signals.get_transport()
     if carrier is None:
         return fn()
     carrier.drop()

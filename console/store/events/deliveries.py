@@ -12,7 +12,7 @@ from console import clock
 from console.errors import ResourceNotFound
 from console.events import body
 from console.models import Delivery, EventRule, OutboxEvent
-from console.statuses import DeliveryStatus, RuleState
+from console.statuses import DeliveryStatus, RuleState, Topic
 from console.store.db import audit, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -117,7 +117,7 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
             ended_ms=None,
         )
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
-        signals.publish(("event",))
+        signals.publish((Topic.EVENT,))
         return row
 
     return write(store)

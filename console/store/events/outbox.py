@@ -17,7 +17,7 @@ from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, loads, parse
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
-from console.statuses import RuleState
+from console.statuses import RuleState, Topic
 from console.store.db import rows, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -103,7 +103,7 @@ def put_event(project_id: int, event_id: str, text: str, *, region: str, about: 
     texts = [storable(about[:_ABOUT]), storable(text)]
     with connection.cursor() as cursor:
         cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
-    signals.publish(("event",))
+    signals.publish((Topic.EVENT,))
 
 
 # -- routing ---------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _store(matched: dict[int, list[int]]) -> None:
     events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
     for event in events.defer("body"):
         if deliver(event, matched[event.pk]):
-            signals.publish(("event",))
+            signals.publish((Topic.EVENT,))
         else:
             event.delete()
 

@@ -9,6 +9,7 @@ from django.db.models import F
 import engine
 from console import arns, clock
 from console.models import MapRun
+from console.statuses import DueKind, Topic
 from console.store.db import signals, sql
 from console.store.db.texts import storable
 from console.store.events import outbox
@@ -49,7 +50,7 @@ def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Comman
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
                 if arns.is_express(arn):  # somebody may wait for it
-                    signals.publish(("answered", execution_id))
+                    signals.publish((Topic.ANSWERED, execution_id))
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
@@ -67,15 +68,15 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         cursor.execute(_BELONGS, [execution_id])
         map_run, project, parent, task = cursor.fetchone()
     outbox.ended(execution_id, project)
-    signals.publish(("ended",), execution_id)
+    signals.publish((Topic.ENDED,), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)
     if task is not None:  # of an execution that waits for this one: it looks now, not at its time
-        signals.publish_due(now_ms, "look", parent, task)
+        signals.publish_due(now_ms, DueKind.LOOK, parent, task)
 
 
 def _count_child(map_run_id: int, status: str) -> None:
     """Count the end of a child execution of a Map Run, in the transaction that ends it."""
     column = status.lower()
     MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
-    signals.publish(("map-run",), map_run_id)
+    signals.publish((Topic.MAP_RUN,), map_run_id)

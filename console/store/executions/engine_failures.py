@@ -6,7 +6,7 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import ExecutionStatus
+from console.statuses import ExecutionStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import is_outage, write
 from console.store.executions import commands, step
@@ -125,4 +125,4 @@ def _by_hand(execution_id: int, cause: str) -> None:
     history.append(execution_id, events)
     end = engine.Finish(ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms)
     commands.apply_commands(execution_id, arn, [end])
-    signals.publish(("execution", execution_id))
+    signals.publish((Topic.EXECUTION, execution_id))

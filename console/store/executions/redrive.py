@@ -13,7 +13,14 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ExecutionNotRedrivable
 from console.models import Execution, MapRun, RunRow, TaskRow
-from console.statuses import UNSUCCESSFUL, ExecutionStatus, MachineStatus, RedriveStatus, TaskStatus
+from console.statuses import (
+    UNSUCCESSFUL,
+    ExecutionStatus,
+    MachineStatus,
+    RedriveStatus,
+    TaskStatus,
+    Topic,
+)
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.events import outbox
@@ -189,7 +196,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         dispatches=int(begun),
     )
     if not begun:
-        signals.publish(("map",), execution_id, task)
+        signals.publish((Topic.MAP,), execution_id, task)
         return
     found.update(
         status=ExecutionStatus.RUNNING,
@@ -201,7 +208,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         timed_out=0,
         aborted=0,
     )
-    signals.publish(("map-run",), number)
+    signals.publish((Topic.MAP_RUN,), number)
 
 
 def children(run: MapRun, room: int) -> int:

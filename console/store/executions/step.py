@@ -21,7 +21,7 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import clock
 from console.integrations import parameters
-from console.statuses import ExecutionStatus, MachineStatus
+from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals, sql
 from console.store.db.writer import hand_in, is_outage
 from console.store.executions.commands import Fenced, apply_commands
@@ -340,7 +340,7 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     apply_commands(number, loaded.arn, [command for one in made for command in one.commands])
     if ready:
         signals.publish_runnable(number)
-    signals.publish(("execution", number))
+    signals.publish((Topic.EXECUTION, number))
 
 
 __all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]

@@ -9,8 +9,7 @@ from console.errors import ResourceNotFound, TooManyTags, ValidationException
 from console.models import Activity, StateMachine, Tag
 from console.store.db import audit
 from console.store.db.writer import write
-from console.store.machines import machine_options
-from console.store.tasks import timeouts
+from console.store.machines import activity_limits, machine_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ def check(tags: Mapping[str, str]) -> None:
     for key, value in tags.items():
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
-        timeouts.check_tag(key, value)
+        activity_limits.check_tag(key, value)
         machine_options.check_tag(key, value)
 
 

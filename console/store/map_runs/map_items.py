@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 
 from console.models import Execution, MapItem, MapRun, TaskRow
-from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus, Topic
 from console.store.db import rows, signals
 from console.store.db.writer import write
 
@@ -79,7 +79,7 @@ def store(map_run_id: int, texts: Iterable[str]) -> None:
     while batch := list(itertools.islice(source, AT_ONCE)):
         total += write(lambda batch=batch, total=total: add_items(map_run_id, total, batch))  # type: ignore[misc]
     write(lambda: complete(map_run_id, total))
-    signals.publish(("map-run",), map_run_id)
+    signals.publish((Topic.MAP_RUN,), map_run_id)
 
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:

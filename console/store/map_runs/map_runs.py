@@ -17,7 +17,7 @@ import engine
 from console import arns, clock
 from console.errors import ResourceNotFound, ValidationException
 from console.models import Execution, MapRun
-from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus
+from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions import redrive, step
@@ -331,7 +331,7 @@ def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) ->
             )
         told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
         audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
-        signals.publish(("map-run",), run.pk)
+        signals.publish((Topic.MAP_RUN,), run.pk)
 
     write(store)
 

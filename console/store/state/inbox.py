@@ -9,7 +9,7 @@ from typing import Any
 import engine
 from console import clock
 from console.models import InboxMessage
-from console.statuses import ExecutionStatus
+from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals, sql
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -51,7 +51,7 @@ def post(
             [execution_id, type(message).__name__, json.dumps(body), created_ms],
         )
     if soon:
-        signals.publish_due(clock.now_ms() + _SOON_MS, "timer", execution_id)
+        signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
     else:
         signals.publish_runnable(execution_id)
 

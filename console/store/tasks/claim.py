@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 import engine
 from console import clock
 from console.models import TaskRow
-from console.statuses import TaskKind, TaskStatus
+from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals, sql
 from console.store.db.pending import Pending
 from console.store.db.texts import storable
@@ -212,8 +212,8 @@ def _started(work: Work, now_ms: int) -> list[Any]:
         timeouts.due_ms(now_ms, work.timeout_s),
         timeouts.due_ms(now_ms, work.heartbeat_s),
     )
-    begun = timeouts.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
-    return [*timeouts.first(*begun), heartbeat_ms]
+    begun = TaskClock.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
+    return [*timeouts.first_due(*begun), heartbeat_ms]
 
 
 def invocations_before(work: Work) -> int:
@@ -282,8 +282,8 @@ def put_back(work: Work) -> bool:
         )
         if not taken.update(status=TaskStatus.SCHEDULED):
             return False
-        signals.publish(("offered",), work.execution_id, work.task, work.resource)
-        signals.publish(("activity", work.resource))
+        signals.publish((Topic.OFFERED,), work.execution_id, work.task, work.resource)
+        signals.publish((Topic.ACTIVITY, work.resource))
         return True
 
     return write(again)

@@ -18,7 +18,7 @@ from console.errors import (
     ValidationException,
 )
 from console.models import TaskRow
-from console.statuses import TaskStatus
+from console.statuses import DueKind, TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
@@ -84,7 +84,7 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         ):
             raise _too_late()
         if due_ms:
-            signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
+            signals.publish_due(due_ms, DueKind.HEARTBEAT, row.execution_id, row.task)
 
     return Pending(beat)
 

@@ -8,10 +8,10 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import TaskStatus
+from console.statuses import TaskClock, TaskStatus
 from console.store.db.writer import write
 from console.store.state import inbox
-from console.store.tasks import jobs, timeouts
+from console.store.tasks import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ _LATE = (
     " AND {column} <= %s"
 )
 _TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
-_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{timeouts.HEARTBEAT}'")
+_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{TaskClock.HEARTBEAT}'")
 
 
 def expire(late: Iterable[tuple[int, int]]) -> int:

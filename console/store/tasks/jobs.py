@@ -12,7 +12,7 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import TaskStatus
+from console.statuses import DueKind, TaskStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import write
 from console.store.state import inbox
@@ -46,7 +46,7 @@ def submit(execution_id: int, task: int, output: str, job: str, look_s: float) -
                 return False
         inbox.post(execution_id, engine.TaskSubmitted(task, output))
         if due_ms is not None:
-            signals.publish_due(due_ms, "look", execution_id, task)
+            signals.publish_due(due_ms, DueKind.LOOK, execution_id, task)
         return True
 
     return write(store)
@@ -69,7 +69,7 @@ def later(execution_id: int, task: int, look_s: float) -> None:
     def store() -> None:
         with connection.cursor() as cursor:
             cursor.execute(_LATER, [due_ms, execution_id, task])
-        signals.publish_due(due_ms, "look", execution_id, task)
+        signals.publish_due(due_ms, DueKind.LOOK, execution_id, task)
 
     write(store)
 
@@ -80,7 +80,7 @@ def tell_cancelled(execution_id: int, task: int) -> None:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
     if found is not None:
-        signals.publish(("cancel",), execution_id, task)
+        signals.publish((Topic.CANCEL,), execution_id, task)
 
 
 def cancelled(execution_id: int, task: int) -> tuple[Work, str] | None:

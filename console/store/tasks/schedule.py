@@ -13,10 +13,10 @@ from django.conf import settings
 
 import engine
 from console.models import RunRow, TaskRow
-from console.statuses import TaskKind, TaskStatus
+from console.statuses import DueKind, TaskKind, TaskStatus, Topic
 from console.store.db import rows, signals, sql
 from console.store.db.texts import storable
-from console.store.machines import machine_options
+from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
     if not wanted:
         return
     activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
-    limits = timeouts.limits_of(activities) if activities else {}
+    limits = activity_limits.limits_of(activities) if activities else {}
     made = [
-        _row(execution_id, arn, one, now_ms, limits.get(one.resource, timeouts.NONE))
+        _row(execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS))
         for one in wanted
     ]
     rows.insert_rows(TaskRow, made)
@@ -54,7 +54,7 @@ def _mark_parent(execution_id: int) -> None:
 
 
 def _row(
-    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: timeouts.Limits
+    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""
     called = wanted.kind in CALLED
@@ -88,7 +88,7 @@ def _row(
 
 
 def _first_clock(
-    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: timeouts.Limits
+    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: activity_limits.Limits
 ) -> tuple[int | None, str]:
     """Return when the first clock of a new task runs out, and which it is.
 
@@ -99,30 +99,30 @@ def _first_clock(
         return None, ""
     last_ms = timeouts.close_due(now_ms, limits)
     if wanted.kind in CALLED:
-        begun = timeouts.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
+        begun = TaskClock.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
     else:
-        begun = timeouts.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
-    return timeouts.first(*begun, now_ms, last_ms)
+        begun = TaskClock.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
+    return timeouts.first_due(*begun, now_ms, last_ms)
 
 
 def _offer(execution_id: int, wanted: engine.RunTask) -> None:
     """Tell whoever does this kind of work that there is some."""
     if wanted.kind in CALLED:
-        signals.publish(("task",), execution_id, wanted.task)
+        signals.publish((Topic.TASK,), execution_id, wanted.task)
     elif wanted.kind == TaskKind.MAP:
-        signals.publish(("map",), execution_id, wanted.task)
+        signals.publish((Topic.MAP,), execution_id, wanted.task)
     else:
-        signals.publish(("offered",), execution_id, wanted.task, wanted.resource)
-        signals.publish(("activity", wanted.resource))
+        signals.publish((Topic.OFFERED,), execution_id, wanted.task, wanted.resource)
+        signals.publish((Topic.ACTIVITY, wanted.resource))
 
 
 def announce(
     execution_id: int, task: int, timeout_ms: int | None, heartbeat_ms: int | None
 ) -> None:
-    """Let the clockwork know when the task will be late."""
-    for what, due_ms in (("timeout", timeout_ms), ("heartbeat", heartbeat_ms)):
+    """Signal when the task will be late, for the timer queue."""
+    for kind, due_ms in ((DueKind.TIMEOUT, timeout_ms), (DueKind.HEARTBEAT, heartbeat_ms)):
         if due_ms is not None:
-            signals.publish_due(due_ms, what, execution_id, task)
+            signals.publish_due(due_ms, kind, execution_id, task)
 
 
 def close(execution_id: int, task: int, now_ms: int) -> bool:

@@ -9,7 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from console.store.db import health
+from console.store.state import health
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

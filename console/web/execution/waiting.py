@@ -9,8 +9,8 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
+from console.statuses import TaskClock
 from console.store.state import transition_rate
-from console.store.tasks import timeouts
 from console.store.tasks.manual import answerable
 from console.web.core import formatting
 from console.web.history import task_timeouts
@@ -123,8 +123,8 @@ def _status(row: TaskRow) -> formatting.Status:
 
 def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
-    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
-    told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
+    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, TaskClock.HEARTBEAT)]
+    told = [Deadline(at, clock) for at, clock in due if at and clock != TaskClock.YEAR]
     return min(told, key=lambda one: one.at_ms, default=None)
 
 

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
@@ -72,7 +73,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
 def _waited(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
-    stop = signals.subscribe(("execution", execution.pk), lambda *_: ended.set())
+    stop = signals.subscribe((Topic.EXECUTION, execution.pk), lambda *_: ended.set())
     try:
         left = LONGEST_S
         while True:

@@ -8,8 +8,9 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, TaskRow
+from console.statuses import TaskClock
 from console.store.machines import tags
-from console.store.tasks import activities, claim, expiry, timeouts
+from console.store.tasks import activities, claim, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -110,7 +111,7 @@ def test_a_task_that_nobody_took_times_out(project: Project) -> None:
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.Timeout")
     assert types(execution)[2:4] == ["ActivityScheduled", "ActivityTimedOut"]
-    assert TaskRow.objects.get().clock == timeouts.SCHEDULE_TO_START
+    assert TaskRow.objects.get().clock == TaskClock.SCHEDULE_TO_START
     assert_nothing_wrong()
 
 
@@ -118,9 +119,9 @@ def test_a_missed_heartbeat_is_named(project: Project) -> None:
     """The row says heartbeat though another clock was running."""
     execution, _ = task(project, {"heartbeat": "5", "startToClose": "50"})
     row = taken()
-    assert row.clock == timeouts.START_TO_CLOSE
+    assert row.clock == TaskClock.START_TO_CLOSE
     late(execution, "heartbeat_due_ms")
-    assert TaskRow.objects.get().clock == timeouts.HEARTBEAT
+    assert TaskRow.objects.get().clock == TaskClock.HEARTBEAT
     assert drain(execution).status == "FAILED"
 
 

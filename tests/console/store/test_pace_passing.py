@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Timer, TokenBucket
-from console.store.db import health
 from console.store.executions import executions
+from console.store.state import health
 from console.store.tasks import activities, claim, complete, workers
 from console.web.execution import waiting
 from console.worker.embedded import runnable

@@ -20,6 +20,7 @@ from console import clock, errors
 from console.awsapi.operations.call import Later
 from console.awsapi.threads import Threads
 from console.models import Execution, Project, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import write
 from console.store.executions import executions
@@ -261,7 +262,7 @@ def poll(seconds: float) -> dict[str, Any]:
         await asyncio.sleep(seconds)
         return {"type": "http.disconnect"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: claim.put_back(taken[0]))
+    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, lambda: claim.put_back(taken[0]))
     threads = Threads(1, "poll")
 
     async def answer() -> dict[str, Any]:
@@ -301,7 +302,7 @@ def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
     def look() -> dict[str, Any]:
         return {"taskToken": "t"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, undo)
+    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, undo)
     assert looped(lambda: later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
     assert undone == [True]
 
@@ -327,7 +328,7 @@ def test_one_poller_is_told_of_one_task() -> None:
     async def polls() -> list[dict[str, Any]]:
         threads = Threads(1, "poll")
         laters = [
-            Later(partial(look, number), ("activity", "x"), 10, {}, one_each=True)
+            Later(partial(look, number), (Topic.ACTIVITY, "x"), 10, {}, one_each=True)
             for number in range(4)
         ]
         waiting = [asyncio.create_task(one.wait(threads)) for one in laters]
@@ -335,7 +336,7 @@ def test_one_poller_is_told_of_one_task() -> None:
         assert looked == [0, 1, 2, 3]
         for _ in range(4):
             offered[0] += 1
-            signals.deliver(("activity", "x"))
+            signals.deliver((Topic.ACTIVITY, "x"))
         return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
 
     assert [one["poller"] for one in looped(polls)] == [0, 1, 2, 3]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
+from console.statuses import Topic
 from console.store.db import epoch, signals
 from console.store.executions import step
 from console.store.tasks import claim, workers
@@ -146,48 +147,48 @@ def test_no_epoch_comes_twice(project: Project) -> None:
     assert epoch.begin() not in (first, "0", "1")
 
 
-class Kept:
-    """A carrier that remembers."""
+class RecordingTransport:
+    """A transport that keeps the signals it is given."""
 
     def __init__(self) -> None:
-        self.taken: list[tuple[object, ...]] = []
+        self.added: list[tuple[object, ...]] = []
         self.written: list[tuple[object, ...]] = []
 
-    def takes(self, topic: signals.Topic) -> bool:
-        """Take births."""
-        return topic == ("born",)
+    def takes(self, channel: signals.Channel) -> bool:
+        """Take the signals of new executions."""
+        return channel == (Topic.CREATED,)
 
-    def keeps(self, topic: signals.Topic) -> bool:
-        """Keep none here."""
-        del topic
+    def keeps(self, channel: signals.Channel) -> bool:
+        """Keep none in this process."""
+        del channel
         return False
 
-    def carry(self, topic: signals.Topic, what: tuple[object, ...]) -> None:
-        """Remember."""
-        self.taken.append((*topic, *what))
+    def send(self, channel: signals.Channel, values: tuple[object, ...]) -> None:
+        """Remember the signal."""
+        self.added.append((*channel, *values))
 
     def flush(self) -> None:
         """Write."""
-        self.written += self.taken
-        self.taken = []
+        self.written += self.added
+        self.added = []
 
     def drop(self) -> None:
         """Forget."""
-        self.taken = []
+        self.added = []
 
 
-def test_hints_travel_with_their_transaction(project: Project) -> None:
-    """A carried hint is written once, and not told in this process."""
+def test_signals_are_sent_with_their_transaction(project: Project) -> None:
+    """A signal for other processes is written once, and not delivered in this one."""
     from django.db import connection
 
-    carrier, here = Kept(), []
-    signals.use_transport(carrier)
-    end = signals.subscribe(("born",), here.append)
+    transport, delivered = RecordingTransport(), []
+    signals.use_transport(transport)
+    end = signals.subscribe((Topic.CREATED,), delivered.append)
     try:
         execution = start(create(project, PASS))
     finally:
         signals.use_transport(None)
         end()
-    assert here == []
-    got = carrier.written if connection.vendor == "postgresql" else carrier.taken
-    assert got == [("born", execution.pk)]
+    assert delivered == []
+    got = transport.written if connection.vendor == "postgresql" else transport.added
+    assert got == [("created", execution.pk)]

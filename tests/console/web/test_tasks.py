@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.executions import executions
 from console.store.machines import tags
@@ -190,7 +191,7 @@ def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> No
     waiting(project)
     assert "No worker polls this activity now" in text(client.get(PAGE))
     assert "Nobody polls" in text(client.get("/activities/"))
-    end = signals.subscribe(("activity", Activity.objects.get().arn), lambda: None)
+    end = signals.subscribe((Topic.ACTIVITY, Activity.objects.get().arn), lambda: None)
     assert "Nobody polls" not in text(client.get("/activities/"))
     assert "No worker polls" not in text(client.get(PAGE))
     end()

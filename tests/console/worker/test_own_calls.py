@@ -11,6 +11,7 @@ from django.db import OperationalError
 
 from console import own_api, quotas
 from console.models import Execution, HistoryEvent, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.executions import executions, redrive
 from console.store.tasks import claim
@@ -136,7 +137,7 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     ((task, status),) = open_tasks(parent)
     assert status == "waiting"
     due: list[Any] = []
-    stop = signals.subscribe(("due",), lambda _, *what: due.append(what))
+    stop = signals.subscribe((Topic.DUE,), lambda _, *what: due.append(what))
     try:
         executions.stop(children()[0], error="E", cause="c")
     finally:

@@ -16,6 +16,7 @@ from console import integrations
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.executions import executions, redrive
@@ -139,7 +140,7 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
     poller = executions.start(machine, input=text)
-    until(lambda: signals.subscribers(("activity", ACTIVITY)) == 2 * THREADS)
+    until(lambda: signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
     assert ended(executions.start(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
@@ -148,7 +149,7 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
-    assert signals.subscribers(("activity", ACTIVITY)) == 0
+    assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
 
 
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
@@ -160,7 +161,7 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
     until(lambda: len(few._waits) == 1)
     executions.stop(parent)
     until(lambda: not len(few._waits))
-    assert signals.subscribers(("activity", ACTIVITY)) == 0
+    assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
     assert not few._offered
 
 
