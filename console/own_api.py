@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from console.store.db.audit import Actor
     from console.store.db.pending import Pending
     from console.store.db.signals import Channel
-    from console.store.executions.insert import Parent
+    from console.store.executions.start import Parent
 
 
 @dataclass(frozen=True, slots=True)

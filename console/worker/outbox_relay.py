@@ -15,7 +15,7 @@ from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import Execution
 from console.store.db.audit import Actor
 from console.store.events import deliveries, outbox
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import Pool
 from console.worker.retrying import log_errors
@@ -169,7 +169,7 @@ def _start(delivery: Delivery, text: str) -> None:
         of_machine = Execution.objects.filter(state_machine=found.machine, name=name)
         if of_machine.exists():  # also of an Express machine, where a name may come twice
             return
-        executions.start(
+        start_execution(
             found.machine,
             version=found.version,
             alias_arn=found.alias.arn if found.alias else "",

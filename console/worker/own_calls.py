@@ -35,8 +35,8 @@ from console.models import Execution, Role
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending
 from console.store.db.writer import is_outage, release_connection
-from console.store.executions import executions
-from console.store.executions.insert import Parent
+from console.store.executions.find import with_project
+from console.store.executions.start import Parent
 from console.store.tasks import claim, complete, jobs, schedule
 from console.worker.retrying import retry_during_outage
 
@@ -86,7 +86,7 @@ class Own:
     def _caller(self, action: str) -> own_api.Caller:
         """Return the execution as who calls; raise AccessDeniedException if it has no rights."""
         work = self.work
-        execution = executions.with_project(work.execution_id)
+        execution = with_project(work.execution_id)
         try:
             principal = self._principal(execution, action)
         except Denied as error:

@@ -70,11 +70,12 @@ _STEP_MS = 200  # between two events of a slow one: 25,000 take more than an hou
 def run(machine: Any, events: int, name: str) -> Execution:
     """Let the engine make an execution of about so many events, to its end or its Wait."""
     from console.models import Execution
-    from console.store.executions import executions, step
+    from console.store.executions import step
+    from console.store.executions.start import start_execution
 
     turns = (events - 4) // 4
     given = {"n": 0, "turns": turns, "items": [0] * turns if "each" in machine.name else []}
-    execution = executions.start(machine, name=name, input=json.dumps(given))
+    execution = start_execution(machine, name=name, input=json.dumps(given))
     while step.step(execution.pk):
         pass
     if machine.name == "slow":

@@ -17,10 +17,11 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import logging_setup
 from console.awsapi.asgi import _Told, answer_call
+from console.awsapi.operations import executions
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.db.pending import Pending
-from console.store.executions import executions, step
+from console.store.executions import step
 from console.store.machines import machines
 from console.web.people import login_views
 from console.worker import task_delivery
@@ -161,7 +162,7 @@ def provoke_api(settings: Any, execution: Execution, monkeypatch: pytest.MonkeyP
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr(executions, "stop", broken)
+    monkeypatch.setattr(executions, "stop_execution", broken)
     with pytest.raises(_Told):
         call(
             "StopExecution",

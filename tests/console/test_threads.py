@@ -19,7 +19,7 @@ from console.awsapi.threads import Threads, at_once, written
 from console.models import Activity, Execution
 from console.store.db import writer
 from console.store.db.pending import Pending
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
@@ -55,7 +55,7 @@ def test_a_row_is_read_in_the_loops_own_thread(project: Project) -> None:
         with pytest.raises(LookupError):
             at_once(lambda: {}["x"])
         where = at_once(threading.get_ident)
-        found = at_once(executions.get_execution, project, execution.arn)
+        found = at_once(get_execution, project, execution.arn)
         await asyncio.sleep(0)
         return found.arn, where == threading.get_ident()
 

@@ -18,7 +18,9 @@ import engine
 from console import clock, errors
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
 from console.store.db import writer
-from console.store.executions import engine_failures, executions, insert, redrive, step
+from console.store.executions import engine_failures, redrive, step
+from console.store.executions import start as start_module
+from console.store.executions.start import start_execution
 from console.store.map_runs import map_runs, map_tasks
 from console.store.state import caches, inbox
 from console.store.tasks import claim, complete, expiry, jobs, schedule
@@ -95,7 +97,7 @@ class World:
     def start(self, shape: str, *, ahead: bool) -> Execution:
         """Start an execution, and once more as a client that had no answer would."""
         name = f"e{next(self._names)}"
-        again = partial(executions.start, self.machines[shape], name=name, input=INPUT, ahead=ahead)
+        again = partial(start_execution, self.machines[shape], name=name, input=INPUT, ahead=ahead)
         first = again()
         if Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
             assert again().pk == first.pk
@@ -275,7 +277,7 @@ def prepare(project: Project, patch: pytest.MonkeyPatch) -> dict[str, StateMachi
     """Make the machines, and let a step be short, for the sake of many steps."""
     patch.setattr(engine, "BUDGET", 3)
     patch.setattr(step, "_STEP_S", 1e9)
-    patch.setattr(insert, "_AHEAD_S", 1e9)
+    patch.setattr(start_module, "_AHEAD_S", 1e9)
     return {name: create(project, text, name) for name, text in SHAPES.items()}
 
 

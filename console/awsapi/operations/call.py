@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from console.awsapi.threads import Threads
     from console.models import Project
     from console.store.db.audit import Actor
-    from console.store.executions.insert import Parent
+    from console.store.executions.start import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 

@@ -10,8 +10,10 @@ from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
 from console.integrations import mocks
 from console.store.db.writer import is_embedded
-from console.store.executions import executions
 from console.store.executions import redrive as redriving
+from console.store.executions.find import get_execution, list_executions
+from console.store.executions.start import pending_start
+from console.store.executions.stop import stop_execution
 from console.store.machines import versions
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
@@ -33,7 +35,7 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     if case and case not in mocks.cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
-    starting = executions.starting(
+    starting = pending_start(
         target.machine,
         version=target.version,
         alias_arn=target.alias.arn if target.alias else "",
@@ -54,8 +56,8 @@ def _started(execution: Execution) -> dict[str, Any]:
 
 def stop(call: Call) -> dict[str, Any]:
     """StopExecution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
-    stop_ms = executions.stop(
+    execution = get_execution(call.project, call.params["executionArn"])
+    stop_ms = stop_execution(
         execution,
         error=call.params.get("error"),
         cause=call.params.get("cause"),
@@ -74,7 +76,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = executions.get_execution(call.project, call.params["executionArn"])
+    found = get_execution(call.project, call.params["executionArn"])
     execution = masking.read(call, found)
     answer = {
         "executionArn": execution.arn,
@@ -114,7 +116,7 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     token = call.params.get("clientToken") or ""
     moment = redriving.redrive(execution, token=token, actor=call.actor)
     return {"redriveDate": seconds(moment)}
@@ -129,7 +131,7 @@ def list_page(call: Call) -> dict[str, Any]:
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
     after = paging.position(call, params)
-    rows = executions.list_page(
+    rows = list_executions(
         owner,
         status=params.get("statusFilter"),
         redriven=_REDRIVEN.get(params.get("redriveFilter") or ""),
@@ -176,7 +178,7 @@ def _item(row: Execution) -> dict[str, Any]:
 def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
-    execution = executions.get_execution(call.project, params["executionArn"])
+    execution = get_execution(call.project, params["executionArn"])
     after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1

@@ -9,8 +9,7 @@ from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import StateMachineTypeNotSupported
 from console.models import Execution
 from console.statuses import Topic
-from console.store.executions import executions
-from console.store.executions.insert import EXPRESS_S
+from console.store.executions.start import EXPRESS_S, start_execution
 from console.store.machines import versions
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def start_sync(call: Call) -> Later:
     target = versions.resolve(call.project, params["stateMachineArn"])
     _express_only(target.machine)
     text = params.get("input")
-    execution = executions.start(
+    execution = start_execution(
         target.machine,
         version=target.version,
         alias_arn=target.alias.arn if target.alias else "",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.map_runs import map_counts, map_runs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _counts(counts: map_counts.Counts) -> dict[str, int]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     after = paging.position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.size(call.params) + 1])

@@ -15,7 +15,7 @@ from console.errors import (
     StateMachineTypeNotSupported,
     ValidationException,
 )
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
 
 def describe_for_execution(call: Call) -> dict[str, Any]:
     """DescribeStateMachineForExecution: as it was when the execution started."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     settings = _described(machine) if machine is not None else {}

@@ -29,7 +29,9 @@ from console.statuses import (
 )
 from console.store.db import audit, rows
 from console.store.db.writer import is_outage, write
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -250,7 +252,7 @@ def _start(execution: Execution, actor: audit.Actor) -> str:
     if machine is None or execution.map_run_id is not None:
         raise ServiceError(_refusal(BulkAction.START, execution))
     case = execution.test_case
-    return executions.start(machine, input=execution.input, test_case=case, actor=actor).arn
+    return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
 
 _DEEDS: dict[str, Callable[[Execution, audit.Actor], str]] = {
@@ -278,7 +280,7 @@ def _stop(job: BulkJob, place: int) -> bool:
     execution = write(begin_it)
     if execution is None:
         return _goes_on(job)
-    executions.stop(execution, actor=_actor(job))
+    stop_execution(execution, actor=_actor(job))
     execution.refresh_from_db(fields=["status"])
     words = (
         "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)

@@ -14,7 +14,7 @@ from console import clock
 from console.models import Execution, RunRow, TaskRow
 from console.statuses import ExecutionStatus
 from console.store.db.writer import write
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import machine_options
 from console.store.tasks import claim, schedule
 
@@ -60,7 +60,7 @@ def end_child(number: int) -> None:
 
 
 def _stop(parent: Execution, child: Execution) -> None:
-    executions.stop(child, cause=f"The execution that started it ended: {parent.arn}")
+    stop_execution(child, cause=f"The execution that started it ended: {parent.arn}")
 
 
 def _is_over(call: TaskRow) -> bool:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import engine
 from console.errors import InvalidExecutionInput, ValidationException
 from console.store.db import audit
-from console.store.executions import executions
-from console.store.executions.insert import Replay
+from console.store.executions.start import Replay, start_execution
 
 if TYPE_CHECKING:
     from console.models import Execution
@@ -49,7 +48,7 @@ def start(
 
     ``variables``: a JSON object, or "". ``changed``: with the machine's definition as it is now
     instead of the one the origin had. Raises ValidationException if there is no such state or
-    machine, InvalidExecutionInput, and what ``executions.start`` raises.
+    machine, InvalidExecutionInput, and what ``start_execution`` raises.
     """
     machine = origin.state_machine
     if machine is None or origin.imported_ms is not None or origin.map_run_id is not None:
@@ -59,7 +58,7 @@ def start(
     _check_variables(variables)
     edited_by = machine.edited_by if changed else origin.edited_by
     replay = Replay(origin.arn, state, variables, definition.pk, edited_by)
-    return executions.start(
+    return start_execution(
         machine, name=name, input=input, replay=replay, test_case=origin.test_case, actor=actor
     )
 

@@ -22,7 +22,7 @@ from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions import redrive, step
 from console.store.executions.engine_failures import MAX_FAILURES
-from console.store.executions.insert import insert_execution
+from console.store.executions.start import insert_execution
 from console.store.machines import definitions
 from console.store.map_runs import map_items, map_tasks
 from console.store.state import inbox

@@ -13,7 +13,7 @@ from django.conf import settings
 
 import engine
 from console.models import RunRow, TaskRow
-from console.statuses import DueKind, TaskKind, TaskStatus, Topic
+from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import rows, signals, sql
 from console.store.db.texts import storable
 from console.store.machines import activity_limits, machine_options

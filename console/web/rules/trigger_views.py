@@ -23,7 +23,7 @@ from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.web.core.scope import actor, render, require, scope_of
 from console.web.machines.machine_views import about
 
@@ -60,7 +60,7 @@ def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
 
 
 def _started(link: StartLink, text: str, name: str | None) -> Execution:
-    return executions.start(
+    return start_execution(
         link.machine,
         name=name or None,
         input=text if text.strip() else "{}",

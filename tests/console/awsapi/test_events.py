@@ -200,7 +200,7 @@ def test_a_rule_that_is_deleted_while_it_is_switched_does_not_exist(
         EventRule.objects.filter(pk=rule.pk).delete()
         return rule
 
-    monkeypatch.setattr(rules, "get", gone)
+    monkeypatch.setattr(rules, "get_rule", gone)
     assert code(project, "EnableRule", Name="r") == "ResourceNotFoundException"
 
 

@@ -10,7 +10,7 @@ from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -65,7 +65,7 @@ def some(project: Project) -> None:
     for machine, times in ((good, 3), (bad, 2)):
         for _ in range(times):
             drain(start(machine))
-    executions.stop(drain(start(wait)))
+    stop_execution(drain(start(wait)))
     drain(start(wait))
 
 

@@ -16,7 +16,8 @@ from console.models import (
     Project,
     StateMachine,
 )
-from console.store.executions import executions, step
+from console.store.executions import step
+from console.store.executions.start import start_execution
 from console.store.machines import machines
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def create(project: Project, definition: dict[str, Any], name: str = "machine") 
 def start(machine: StateMachine, data: Any = None, name: str | None = None) -> Execution:
     """Start an execution."""
     text = "{}" if data is None else json.dumps(data)
-    return executions.start(machine, name=name, input=text)
+    return start_execution(machine, name=name, input=text)
 
 
 def drain(execution: Execution) -> Execution:

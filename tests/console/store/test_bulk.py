@@ -9,7 +9,9 @@ import pytest
 from console import clock
 from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
 from console.store.db.audit import Actor
-from console.store.executions import bulk, executions, redrive
+from console.store.executions import bulk, redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> Non
     failed = []
     for number in range(40):
         actor = Actor("mallory" if number < 11 else "operator")
-        failed.append(drain(executions.start(machine, actor=actor)))
+        failed.append(drain(start_execution(machine, actor=actor)))
     old = [one.pk for one in failed[-2:]]
     Execution.objects.filter(pk__in=old).update(stop_ms=clock.now_ms() - redrive.PERIOD_MS - 1000)
     planned = bulk.plan(project, "redrive", [one.pk for one in failed])
@@ -97,7 +99,7 @@ def test_each_is_stopped(project: Project) -> None:
     machine = create(project, WAIT)
     chosen = [start(machine) for _ in range(3)]
     job = begin(project, "stop", chosen)
-    executions.stop(chosen[0])
+    stop_execution(chosen[0])
     assert [one for one, _ in finish(job)] == ["refused", "done", "done"]
     assert set(Execution.objects.values_list("status", flat=True)) == {"ABORTED"}
 

@@ -10,7 +10,8 @@ import engine
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
 from console.store.db.texts import storable
 from console.store.db.writer import write
-from console.store.executions import engine_failures, executions, redrive, step
+from console.store.executions import engine_failures, redrive, step
+from console.store.executions.stop import stop_execution
 from console.store.state import inbox
 from tests.console.store.helpers import (
     PASS,
@@ -102,7 +103,7 @@ def test_what_was_to_be_redriven_says_so_before_it_is_ended(
 ) -> None:
     """Nothing but ExecutionRedriven follows an end, also where the redrive itself cannot be."""
     execution = start(create(project, WAIT))
-    executions.stop(execution)
+    stop_execution(execution)
     redrive.redrive(execution)
     if broken:
         RunRow.objects.update(snapshot="broken")
@@ -119,7 +120,7 @@ def test_stopping_what_cannot_be_read_still_ends_it(project: Project) -> None:
     """StopExecution returns a stop date, whatever is the matter."""
     execution = start(create(project, WAIT))
     RunRow.objects.update(snapshot="broken")
-    stop_ms = executions.stop(execution)
+    stop_ms = stop_execution(execution)
     execution.refresh_from_db()
     assert (execution.stop_ms, execution.status) == (stop_ms, "FAILED")
 
@@ -127,7 +128,7 @@ def test_stopping_what_cannot_be_read_still_ends_it(project: Project) -> None:
 def test_characters_no_database_stores_are_replaced(project: Project) -> None:
     """U+0000 and lone surrogates in error and cause poison nothing."""
     execution = start(create(project, WAIT))
-    executions.stop(execution, error="a\x00", cause="b\x00\ud800é")
+    stop_execution(execution, error="a\x00", cause="b\x00\ud800é")
     execution.refresh_from_db()
     assert (execution.error, execution.cause) == ("a\ufffd", "b\ufffd\ufffdé")
     assert storable("plain") == "plain"

@@ -12,7 +12,7 @@ import pytest
 
 from console import clock, errors
 from console.models import AuditEntry, Execution, Project, StateMachine
-from console.store.executions import executions, insert
+from console.store.executions import start as start_module
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start
 
@@ -143,21 +143,22 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
 ) -> None:
     """Start comes before the deletion, and is seen by it, or after it, and is refused."""
     machine = create(project, WAIT)
-    born = threading.Event()
+    inserting = threading.Event()
+    insert_execution = start_module.insert_execution
 
     def slowly(*arguments: Any, **more: Any) -> None:
-        born.set()
+        inserting.set()
         time.sleep(0.3)
-        insert.insert_execution(*arguments, **more)
+        insert_execution(*arguments, **more)
 
     def act(number: int) -> None:
         if number:
             start(machine)
         else:
-            born.wait(5)
+            inserting.wait(5)
             machines.delete(project, machine.arn)
 
-    monkeypatch.setattr(executions, "insert_execution", slowly)
+    monkeypatch.setattr(start_module, "insert_execution", slowly)
     assert crowd(2, act) == [None, None]
     assert drain(Execution.objects.get()).status == "ABORTED"
     machines.finish_deletions()

@@ -9,7 +9,9 @@ import pytest
 
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.store.events import outbox
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def test_start_and_end_are_told(project: Project) -> None:
     listen(project)
     drain(start(create(project, PASS), {"a": 1}, name="good"))
     drain(start(create(project, FAIL, "failing"), name="bad"))
-    executions.stop(start(create(project, WAIT, "waiting"), name="stopped"), error="no")
+    stop_execution(start(create(project, WAIT, "waiting"), name="stopped"), error="no")
     assert told() == [
         ("good", "RUNNING"),
         ("good", "SUCCEEDED"),
@@ -83,7 +85,7 @@ def test_start_and_end_are_told(project: Project) -> None:
 def test_an_execution_that_ends_where_it_is_born_is_told_twice(project: Project) -> None:
     """First RUNNING, then its end, though both are one transaction."""
     listen(project)
-    executions.start(create(project, PASS), name="quick", ahead=True)
+    start_execution(create(project, PASS), name="quick", ahead=True)
     assert told() == [("quick", "RUNNING"), ("quick", "SUCCEEDED")]
 
 

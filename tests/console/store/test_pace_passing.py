@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Timer, TokenBucket
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.state import health
 from console.store.tasks import activities, claim, complete, workers
 from console.web.execution import waiting
@@ -38,7 +38,7 @@ def test_a_stop_is_not_held_back(project: Project, limit: Any, now: Clock) -> No
     execution = start(create(project, chain(3)))
     drain(execution)
     assert left(project) == pytest.approx(-1)
-    executions.stop(execution, error="enough")
+    stop_execution(execution, error="enough")
     assert types(execution)[-1] == "ExecutionAborted"
     assert left(project) == pytest.approx(0)
     assert not Timer.objects.exists()
@@ -53,7 +53,7 @@ def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock
     complete.succeed(taken.token, '"done"')
     drain(execution)
     assert "ActivitySucceeded" not in types(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     assert "ActivitySucceeded" in types(execution)
 
 
@@ -111,7 +111,7 @@ def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, no
         assert taken is not None
         complete.succeed(taken.token, "1")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
-    executions.stop(execution)
+    stop_execution(execution)
     assert types(execution).count("ActivitySucceeded") == 219
     assert types(execution)[-1] == "ExecutionAborted"
 

@@ -11,7 +11,9 @@ import pytest
 from console.errors import ServiceError, TaskTimedOut
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.db import audit, rows
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry, manual
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -126,7 +128,7 @@ def test_f13_a_stop_and_the_answers_leave_one_end(
 
         def act(number: int, execution: Execution = execution, work: claim.Work = work) -> str:
             if number == 0:
-                executions.stop(execution, cause="race")
+                stop_execution(execution, cause="race")
                 return "stopped"
             complete.succeed(work.token, str(number))
             return "answered"
@@ -148,7 +150,7 @@ def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
 ) -> None:
     """The redriven task has a token of its own, and only that one opens it."""
     execution, work = open_task("x")
-    executions.stop(execution)
+    stop_execution(execution)
     redrive.redrive(Execution.objects.get(pk=execution.pk))
     drain(execution)
     again = claim.take_activity_task(ACTIVITY, "w")
@@ -180,7 +182,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
         return found
 
     monkeypatch.setattr(rows, "fetch_one", slowly)
-    found = crowd(8, lambda _: executions.start(machine, name="same", input="{}").pk)
+    found = crowd(8, lambda _: start_execution(machine, name="same", input="{}").pk)
     assert Execution.objects.filter(name="same").count() == 1
     assert found == [Execution.objects.get(name="same").pk] * 8
 

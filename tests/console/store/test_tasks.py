@@ -23,7 +23,7 @@ from console.models import Execution, Project, TaskRow
 from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import write
-from console.store.executions import executions
+from console.store.executions.stop import _post_stop, stop_execution
 from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -145,7 +145,7 @@ def test_eight_senders_have_one_winner(execution: Execution) -> None:
 def test_stopping_closes_the_token(execution: Execution) -> None:
     """A worker whose execution was stopped learns it at its next call."""
     work = taken()
-    executions.stop(execution)
+    stop_execution(execution)
     with pytest.raises(errors.TaskTimedOut):
         complete.heartbeat(work.token)
 
@@ -155,7 +155,7 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
     work = taken()
     drain(execution)
     before = types(execution)
-    assert write(lambda: executions._post_stop(execution.pk, engine.Stop()))
+    assert write(lambda: _post_stop(execution.pk, engine.Stop()))
     with pytest.raises(errors.TaskTimedOut):
         complete.succeed(work.token, "1")
     assert expiry.expire([(execution.pk, work.task)]) == 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import errors
-from console.store.executions import executions
+from console.store.executions.find import list_executions
+from console.store.executions.start import start_execution
 from console.store.machines import machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
 
@@ -37,10 +38,10 @@ def test_a_version_runs_its_own_text(project: Project, machine: StateMachine) ->
     version = versions.publish(machine)
     machines.update(machine, definition=json.dumps(OTHER))
     target = versions.resolve(project, version.arn)
-    execution = executions.start(target.machine, version=target.version, input="1")
+    execution = start_execution(target.machine, version=target.version, input="1")
     assert drain(execution).output == "1"
     assert (
-        drain(executions.start(versions.resolve(project, machine.arn).machine)).output == '"other"'
+        drain(start_execution(versions.resolve(project, machine.arn).machine)).output == '"other"'
     )
 
 
@@ -70,12 +71,12 @@ def test_an_alias_picks_by_weight(project: Project, machine: StateMachine) -> No
     versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
     alias = versions.create_alias(project, "live", routing(machine, 0, 100))
     target = versions.resolve(project, alias.arn)
-    execution = executions.start(
+    execution = start_execution(
         target.machine, version=target.version, alias_arn=alias.arn, input="1"
     )
     assert drain(execution).output == '"other"'
     assert (execution.version_arn, execution.alias_arn) == (f"{machine.arn}:2", alias.arn)
-    assert [row.pk for row in executions.list_page(alias)] == [execution.pk]
+    assert [row.pk for row in list_executions(alias)] == [execution.pk]
     picked = [versions._pick([[1, 50], [2, 50]]) for _ in range(200)]
     assert set(picked) == {1, 2}
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.web.execution import steps, time_machine
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, start
@@ -75,7 +75,7 @@ def test_the_page_of_a_long_history_goes_on(client: Client, made: dict[str, Exec
     one = made["long"]
     context, _ = look(client, page(one))
     assert context["cursor"] == LONG - 2
-    executions.stop(one)
+    stop_execution(one)
     answer = text(client.get(page(one, f"_delta?after={LONG - 2}&follow=1")))
     assert "The execution has ended: Aborted." in answer
     assert json.dumps({"tone": "aborted"})[1:-1] in answer

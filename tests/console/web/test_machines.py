@@ -10,7 +10,7 @@ import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
 from console.store.db import audit
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.web.machines import definition_source
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
@@ -194,7 +194,7 @@ def test_a_machine_is_deleted_after_one_question(project: Project, client: Clien
     """The page names what happens to running executions; past ones stay readable."""
     execution = start(create(project, WAIT), name="runs")
     assert "1 execution is running" in text(client.get("/machines/machine/delete/"))
-    executions.stop(execution)
+    stop_execution(execution)
     assert client.post("/machines/machine/delete/")["Location"] == "/machines/"
     assert "machine was deleted" in text(client.get("/machines/"))
     assert "(deleted)" in text(client.get(page(execution)))

@@ -17,7 +17,7 @@ import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
 from console.statuses import Topic
 from console.store.db import signals
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import tags
 from console.store.tasks import activities, claim, complete, lost_calls
 from tests.console.store.helpers import (
@@ -146,7 +146,7 @@ def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, clien
     machine = create(project, one("M", Type="Map", ItemProcessor=WORK))
 
     def count(items: int, query: str) -> int:
-        execution = drain(executions.start(machine, input=json.dumps([1] * items)))
+        execution = drain(start_execution(machine, input=json.dumps([1] * items)))
         assert TaskRow.objects.filter(execution=execution).count() == items
         text(client.get(page(execution, query)))  # the trace is remembered from here on
         with CaptureQueriesContext(connection) as seen:

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 
 from console.models import Execution, Membership, StateMachine, TaskRow
 from console.store.db.audit import NOBODY, Actor
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import machines
 from console.worker import task_delivery
 from tests.console.store.helpers import REGION, ROLE, drain, one
@@ -56,7 +56,7 @@ def starting(child: StateMachine, suffix: str = "", **more: Any) -> dict[str, An
 def started(machine: StateMachine, starter: str = "") -> Execution:
     """Start an execution as a person, up to where it waits."""
     actor = Actor(starter) if starter else NOBODY
-    return drain(executions.start(machine, input="{}", actor=actor))
+    return drain(start_execution(machine, input="{}", actor=actor))
 
 
 def worked(execution: Execution) -> Execution:

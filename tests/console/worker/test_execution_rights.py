@@ -24,7 +24,9 @@ from console.models import (
 )
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
-from console.store.executions import bulk, executions, redrive, replay
+from console.store.executions import bulk, redrive, replay
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions
 from console.store.map_runs import map_runs
 from console.web.rules import trigger_views
@@ -169,7 +171,7 @@ def test_the_children_of_a_map_run_inherit(project: Project) -> None:
         },
     )
     machine = machine_of(project, "ed", definition)
-    parent = executions.start(machine, input='{"items":[1]}', actor=Actor("ana"))
+    parent = start_execution(machine, input='{"items":[1]}', actor=Actor("ana"))
     drain(parent)
     number = map_runs.begin(parent.pk, parent.taskrow_set.get().task)
     assert number is not None
@@ -191,7 +193,7 @@ def test_who_redrives_counts_as_a_starter(project: Project, prey: StateMachine) 
     """An operator redrives what the owner started, and it may no more what it might."""
     machine = machine_of(project, "ana", deleting(prey))
     parent = started(machine, "ana")
-    executions.stop(parent)
+    stop_execution(parent)
     redrive.redrive(Execution.objects.get(pk=parent.pk), actor=Actor("olga"))
     drain(parent)
     assert refused(worked(parent), "DeleteStateMachine")
@@ -218,7 +220,7 @@ def test_only_who_saves_a_text_becomes_its_editor(project: Project) -> None:
     assert version.edited_by == '["ed"]'
     changed = machines.update(machine, definition=json.dumps(PASS), actor=Actor("ana"))
     assert changed.edited_by == '["ana"]'
-    execution = executions.start(changed, version=version, input="{}", actor=Actor("ana"))
+    execution = start_execution(changed, version=version, input="{}", actor=Actor("ana"))
     assert execution.edited_by == '["ed"]'
 
 

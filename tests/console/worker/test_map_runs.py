@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from console.models import Execution, MapRun, Project, StateMachine, TaskRow
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import definitions, machines
 from console.store.map_runs import map_runs
 from console.worker import Embedded
@@ -118,7 +118,7 @@ def test_stopping_the_parent_stops_the_children(project: Project, worker: Embedd
     execution = start(create(project, distributed(inner)), [1, 2])
     while Execution.objects.filter(map_run__isnull=False).count() < 2:
         pass
-    executions.stop(execution)
+    stop_execution(execution)
     for child in Execution.objects.filter(map_run__isnull=False):
         assert ended(child).status == "ABORTED"
 

@@ -13,7 +13,9 @@ from console import own_api, quotas
 from console.models import Execution, HistoryEvent, TaskRow
 from console.statuses import Topic
 from console.store.db import signals
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.tasks import claim
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import PASS, WAIT, create, drain, ended, types
@@ -51,7 +53,7 @@ def test_no_address_is_called(
     settings.STEPYARD_URL = "http://127.0.0.1:9"
     child = create(project, PASS, "child")
     machine = create(project, starting(child, suffix, Input={"a": 1}), "parent")
-    parent = ended(executions.start(machine, input="{}"))
+    parent = ended(start_execution(machine, input="{}"))
     assert (parent.status, parent.cause) == ("SUCCEEDED", None)
     (one_child,) = children()
     output = json.loads(parent.output or "")
@@ -69,7 +71,7 @@ def test_an_express_child_is_waited_for(project: Project, worker: Embedded) -> N
     type(child).objects.update(type="EXPRESS")
     given = {"StateMachineArn": child.arn, "Input": {"a": 1}}
     machine = create(project, calling("startSyncExecution", **given), "parent")
-    parent = ended(executions.start(machine, input="{}"))
+    parent = ended(start_execution(machine, input="{}"))
     assert parent.status == "SUCCEEDED", parent.cause
     assert json.loads(parent.output or "")["Output"] == '{"a":1}'
 
@@ -111,7 +113,7 @@ def test_a_task_that_has_ended_starts_nothing(parent: Execution) -> None:
     ((task, _),) = open_tasks(parent)
     work = claim.claim(parent.pk, task)
     assert work is not None
-    executions.stop(parent)
+    stop_execution(parent)
     assert own_calls.deliver(work, task_delivery._task(work)) is None
     assert children() == []
 
@@ -139,7 +141,7 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     due: list[Any] = []
     stop = signals.subscribe((Topic.DUE,), lambda _, *what: due.append(what))
     try:
-        executions.stop(children()[0], error="E", cause="c")
+        stop_execution(children()[0], error="E", cause="c")
     finally:
         stop()
     assert ("look", parent.pk, task) in due
@@ -163,7 +165,7 @@ def test_a_machine_that_starts_itself_ends(
         "Deep": {"Type": "Pass", "End": True},
     }
     machine = create(project, {"StartAt": "Again", "States": states}, "again")
-    executions.start(machine, input="{}")
+    start_execution(machine, input="{}")
     try:
         deepest = _until_deep(3)
         assert "Deep" in (
@@ -189,7 +191,7 @@ def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
     """Without any right of a person: it belongs to the start that was allowed."""
     worked(parent)
     ((task, _),) = open_tasks(parent)
-    executions.stop(parent)
+    stop_execution(parent)
     task_delivery.cancel(parent.pk, task)
     assert children()[0].status == "ABORTED"
 
@@ -239,7 +241,7 @@ def test_a_remote_target_is_called_there(parent: Execution, settings: Any) -> No
 def test_refusals_are_named_as_by_the_service(project: Project, name: str, error: str) -> None:
     """The names that a Catch of a state machine for AWS has."""
     child: StateMachine = create(project, WAIT, "child")
-    executions.start(child, name="same", input='{"other":1}')
+    start_execution(child, name="same", input='{"other":1}')
     parent = worked(started(create(project, starting(child, Name=name), "parent")))
     assert (parent.status, (parent.error or "").endswith(error)) == ("FAILED", True)
     assert "Service: AWSStepFunctions; Status Code: 400" in (parent.cause or "")

@@ -14,7 +14,8 @@ import pytest
 
 from console import errors
 from console.models import Execution, MapRun
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.stop import stop_execution
 from console.store.state import history
 from console.worker import Embedded
 from tests.console.store.helpers import (
@@ -100,7 +101,7 @@ def end_badly(execution: Execution, way: str) -> Execution:
         while CALLS["good"] == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.1)
-        executions.stop(Execution.objects.get(pk=execution.pk))
+        stop_execution(Execution.objects.get(pk=execution.pk))
     row = ended(execution)
     deadline = time.monotonic() + 10
     while redrive.refusal(row).endswith("stopped") and time.monotonic() < deadline:
@@ -215,7 +216,7 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
     done = ended(start(create(project, one("P", Type="Pass"), "done")))
     with pytest.raises(errors.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
         redrive.redrive(done)
-    executions.stop(waits)
+    stop_execution(waits)
     Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)
     waits.refresh_from_db()
     assert redrive.refusal(waits) == "Execution redrivable period exceeded"
@@ -224,7 +225,7 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
 def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
     """The others are told that it runs; the history has one ExecutionRedriven."""
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
-    executions.stop(execution)
+    stop_execution(execution)
     outcomes = crowd(6, lambda _: redrive.redrive(Execution.objects.get(pk=execution.pk)))
     won = [one for one in outcomes if isinstance(one, int)]
     assert len(won) == 1
@@ -238,7 +239,7 @@ def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
 def test_the_same_client_token_gives_the_same_answer(project: Project) -> None:
     """Asked again within 15 minutes nothing more is done."""
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
-    executions.stop(execution)
+    stop_execution(execution)
     first = redrive.redrive(execution, token="t")
     assert redrive.redrive(execution, token="t") == first
     execution.refresh_from_db()
@@ -263,7 +264,7 @@ def test_a_map_run_that_had_not_begun(project: Project) -> None:
     """A Map stopped before anybody began its Map Run is redriven like any other."""
     execution = start(create(project, definition("task", "Map Run")), {"items": [1, 2]})
     drain(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     assert not MapRun.objects.exists()
     redrive.redrive(execution)
     worker = Embedded()

@@ -19,7 +19,9 @@ from console.models import AuditEntry, Execution, StateMachine, TaskRow
 from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.people import masks
 from console.store.tasks import activities
@@ -125,7 +127,7 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
     each = call_of(SYNC, **{"StateMachineArn": outer.arn, "Input.$": "$"})
     machine = create(project, many({**each, "OutputPath": "$.Output"}))
     text = json.dumps({"items": [{"n": number} for number in range(4 * THREADS)]})
-    parent = ended(executions.start(machine, input=text), seconds=60)
+    parent = ended(start_execution(machine, input=text), seconds=60)
     assert parent.status == "SUCCEEDED", parent.cause
     answers = [json.loads(json.loads(one)["Output"]) for one in json.loads(parent.output or "")]
     assert answers == [2 * number for number in range(4 * THREADS)]
@@ -139,13 +141,13 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     each = call_of("getActivityTask", ActivityArn=ACTIVITY)
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
-    poller = executions.start(machine, input=text)
+    poller = start_execution(machine, input=text)
     until(lambda: signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
-    assert ended(executions.start(called, input='{"n":1}')).output == "2"
+    assert ended(start_execution(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
     for number in range(2 * THREADS):
-        executions.start(work, input=str(number))
+        start_execution(work, input=str(number))
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
@@ -155,11 +157,11 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
     """Its parent was stopped: nothing of it is kept, and its listener is gone."""
     activities.create_activity(project, REGION, "work")
-    parent = executions.start(
+    parent = start_execution(
         create(project, calling("getActivityTask", ActivityArn=ACTIVITY)), input="{}"
     )
     until(lambda: len(few._waits) == 1)
-    executions.stop(parent)
+    stop_execution(parent)
     until(lambda: not len(few._waits))
     assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
     assert not few._offered
@@ -194,7 +196,7 @@ def test_an_outage_does_not_start_a_second_express_execution(
     waiting = deliver(parent)
     assert waiting is not None
     (child,) = Execution.objects.filter(state_machine=machine)
-    executions.stop(child)
+    stop_execution(child)
     with outage(monkeypatch):
         with pytest.raises(OperationalError):
             waiting.look()
@@ -263,7 +265,7 @@ def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
-    executions.stop(parent)
+    stop_execution(parent)
     given = started(create(project, WORK, "given"))
     assert waiting.look()
     assert waiting.outcome is None
@@ -343,7 +345,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     """The deletion comes when the redrive has seen that the machine is active."""
     machine = create(project, WAIT)
     execution = started(machine)
-    executions.stop(execution)
+    stop_execution(execution)
     refusal, threads = redrive.refusal, []
 
     def slowly(found: Execution) -> str:
@@ -358,7 +360,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     redrive.redrive(Execution.objects.get(pk=execution.pk))
     threads[0].join()
     assert StateMachine.objects.get(pk=machine.pk).status == "DELETING"
-    executions.stop(execution)
+    stop_execution(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
     with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):
@@ -430,9 +432,9 @@ def test_looks_in_an_outage_are_no_lines_each(
 
     monkeypatch.setattr(integrations, "look", look)
     with capture_logs() as lines:
-        parent = executions.start(create(project, starting(child, ".sync"), "parent"), input="{}")
+        parent = start_execution(create(project, starting(child, ".sync"), "parent"), input="{}")
         until(lambda: not left[0])
-        executions.stop(Execution.objects.get(state_machine=child))
+        stop_execution(Execution.objects.get(state_machine=child))
         assert ended(parent).status == "FAILED"
     assert not [line for line in lines if line.get("exc_info")]
     assert not TaskRow.objects.exclude(status="closed").exists()
