@@ -9,7 +9,7 @@ import random
 from typing import TYPE_CHECKING
 
 from console import clock
-from console.errors import ResourceNotFound
+from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.models import Delivery, EventRule, OutboxEvent
 from console.statuses import DeliveryStatus, RuleState, Topic
@@ -107,7 +107,9 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
         rows = Delivery.objects.select_for_update(of=("self",)).select_related("target__rule")
         row = rows.filter(pk=number, project=project, status=DeliveryStatus.DEAD).first()
         if row is None:
-            raise ResourceNotFound("This delivery is not among the dead letters any more")
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, "This delivery is not among the dead letters any more"
+            )
         now_ms = clock.now_ms()
         Delivery.objects.filter(pk=number).update(
             status=DeliveryStatus.WAITING,

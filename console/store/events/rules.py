@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 from console import clock, execution_rights
-from console.errors import (
-    ConflictException,
-    InvalidEventPatternException,
-    LimitExceededException,
-    ResourceNotFoundException,
-    ValidationException,
-)
+from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
 from console.models import EventRule, EventTarget, StateMachine
 from console.statuses import RuleState
@@ -81,7 +75,9 @@ def put_rule(
         rule = of_project.filter(name=name).first()
         if rule is None:
             if of_project.count() >= MOST_RULES:
-                raise LimitExceededException(f"There are {MOST_RULES} rules already")
+                raise ServiceError(
+                    ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
+                )
             rule = EventRule(
                 project=project,
                 region=region,
@@ -174,7 +170,7 @@ def check_pattern(text: str) -> patterns.Pattern:
         return patterns.parse(text)
     except patterns.PatternError as error:
         msg = f"Event pattern is not valid. Reason: {error}"
-        raise InvalidEventPatternException(msg) from None
+        raise ServiceError(ErrorCode.InvalidEventPatternException, msg) from None
 
 
 def get_rule(project: Project, region: str, name: str) -> EventRule:
@@ -185,8 +181,10 @@ def get_rule(project: Project, region: str, name: str) -> EventRule:
     return rule
 
 
-def _missing(name: str) -> ResourceNotFoundException:
-    return ResourceNotFoundException(f"Rule {name} does not exist on EventBus default.")
+def _missing(name: str) -> ServiceError:
+    return ServiceError(
+        ErrorCode.ResourceNotFoundException, f"Rule {name} does not exist on EventBus default."
+    )
 
 
 def listed(
@@ -264,7 +262,7 @@ def put_targets(
         others = rule.targets.exclude(target_id__in=ids).count()
         if others + len(ids) > MOST_TARGETS:
             msg = f"The requested resource exceeds the maximum number allowed: {MOST_TARGETS}"
-            raise LimitExceededException(msg)
+            raise ServiceError(ErrorCode.LimitExceededException, msg)
         for one in good:
             more = {key: value for key, value in one.items() if key not in ("Id", "Arn")}
             EventTarget.objects.update_or_create(

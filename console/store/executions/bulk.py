@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count
 
 from console import access, clock
-from console.errors import (
-    AccessDeniedException,
-    ExecutionDoesNotExist,
-    ServiceError,
-    ThrottlingException,
-)
+from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
 from console.models import BulkItem, BulkJob, Execution
 from console.statuses import (
     BulkAction,
@@ -205,7 +200,7 @@ def _deny(job: BulkJob, places: Sequence[int]) -> None:
     """Refuse what its asker may no longer do: they lost their role since."""
     words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
     for place in places:
-        _close(job, place, error=AccessDeniedException.code, words=words)
+        _close(job, place, error=ErrorCode.AccessDeniedException, words=words)
 
 
 def _finish(number: int) -> None:
@@ -250,7 +245,7 @@ def _redrive(execution: Execution, actor: audit.Actor) -> str:
 def _start(execution: Execution, actor: audit.Actor) -> str:
     machine = execution.state_machine
     if machine is None or execution.map_run_id is not None:
-        raise ServiceError(_refusal(BulkAction.START, execution))
+        raise ValidationException(_refusal(BulkAction.START, execution))
     case = execution.test_case
     return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
@@ -306,7 +301,9 @@ def _execution(job: BulkJob, item: BulkItem) -> Execution:
     found = Execution.objects.select_related("project", "state_machine")
     execution = found.filter(project=job.project_id, pk=item.number).first()
     if execution is None:
-        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{item.arn}'")
+        raise ServiceError(
+            ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{item.arn}'"
+        )
     return execution
 
 

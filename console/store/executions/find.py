@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 from console import arns
-from console.errors import (
-    ExecutionDoesNotExist,
-)
+from console.errors import ErrorCode, ServiceError
 from console.models import Alias, Execution, MapRun, StateMachine, Version
 from console.store.db import rows
 
@@ -22,7 +20,7 @@ def get_execution(project: Project, arn: str) -> Execution:
     parsed = arns.parse_arn(arn, "execution")
     execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
-        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
+        raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
     execution.project = project
     if execution.map_run_id is not None:
         execution.map_run = MapRun.objects.get(pk=execution.map_run_id)

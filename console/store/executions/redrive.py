@@ -11,7 +11,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 import engine
 from console import arns, clock, execution_rights, quotas
-from console.errors import ExecutionNotRedrivable
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, MapRun, RunRow, TaskRow
 from console.statuses import (
     UNSUCCESSFUL,
@@ -120,10 +120,12 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         if token and token == row.redrive_token and recent and row.redrive_ms is not None:
             return row.redrive_ms
         if row.map_run_id is not None:
-            raise ExecutionNotRedrivable("A child of a Map Run is redriven by its parent")
+            raise ServiceError(
+                ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
+            )
         reason = refusal(row) or (_DELETING if deleted else "")
         if reason:
-            raise ExecutionNotRedrivable(reason)
+            raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
         people = {*execution_rights.starters_of(row), *actor.people}
         row.acting_for = execution_rights.as_text(people)
         moment = _reopen(row, token)

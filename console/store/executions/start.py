@@ -15,12 +15,7 @@ from django.db import transaction
 
 import engine
 from console import arns, clock, execution_rights, quotas
-from console.errors import (
-    ExecutionAlreadyExists,
-    ExecutionLimitExceeded,
-    InvalidExecutionInput,
-    StateMachineDeleting,
-)
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, RunRow, StateMachine, Version
 from console.statuses import ExecutionStatus, MachineType
 from console.store.db import audit, rows, signals
@@ -132,7 +127,9 @@ def pending_start(
 
     def store() -> Execution:
         if not machines.is_active(machine.pk):
-            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
         existing = _find_same_start(arn, None if replay else input) if is_idempotent else None
         if existing is not None:
             return existing
@@ -158,7 +155,7 @@ def _find_same_start(arn: str, text: str | None) -> Execution | None:
     existing = rows.fetch_one(Execution, "arn = %s", [arn])
     if existing is None or (existing.status == ExecutionStatus.RUNNING and existing.input == text):
         return existing
-    raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+    raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
 
 def _arn(machine: StateMachine, name: str) -> str:
@@ -175,9 +172,10 @@ def _audit_reason(replay: Replay | None) -> str:
 def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     limits = quotas.quotas_of(machine.project.name)
     if parent is not None and parent.depth >= limits.nesting_depth:
-        raise ExecutionLimitExceeded(
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
             f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
-            f"{limits.nesting_depth} (the quota nesting_depth)"
+            f"{limits.nesting_depth} (the quota nesting_depth)",
         )
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
@@ -189,14 +187,16 @@ def _check_input(text: str) -> None:
     if engine.too_long(text):
         limit = engine.limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():
         msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid State Machine Execution Input: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
 
 
 def _new(

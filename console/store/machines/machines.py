@@ -15,12 +15,10 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import (
     ConflictException,
+    ErrorCode,
     InvalidDefinition,
-    MissingRequiredParameter,
-    StateMachineAlreadyExists,
-    StateMachineDeleting,
+    ServiceError,
     StateMachineDoesNotExist,
-    StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
 from console.statuses import ExecutionStatus, MachineStatus, MachineType
@@ -69,7 +67,7 @@ def create(
         limit = quotas.quotas_of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
-            raise StateMachineLimitExceeded(msg)
+            raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
         now_ms = clock.now_ms()
         machine = StateMachine(
             project=project,
@@ -96,10 +94,14 @@ def create(
 
 def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachine:
     if found.status == MachineStatus.DELETING:
-        raise StateMachineDeleting(f"State Machine is being deleted: '{found.arn}'")
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{found.arn}'"
+        )
     there = (found.type, found.logging, found.tracing, found.encryption, found.definition_id)
     if there != wanted:
-        raise StateMachineAlreadyExists(f"State Machine Already Exists: '{found.arn}'")
+        raise ServiceError(
+            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{found.arn}'"
+        )
     return found
 
 
@@ -122,7 +124,7 @@ def update(
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
     if definition is None and role_arn is None and logging is None and tracing is None:
-        raise MissingRequiredParameter(_MISSING)
+        raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
     if definition is not None:
         check_definition(definition, machine.type)
     if role_arn is not None:
@@ -177,7 +179,9 @@ def _current(machine: StateMachine) -> StateMachine:
     if row is None:
         raise _missing(machine.arn)
     if row.status == MachineStatus.DELETING:
-        raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{row.arn}'"
+        )
     return row
 
 

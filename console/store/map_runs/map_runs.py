@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import arns, clock
-from console.errors import ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Execution, MapRun
 from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
 from console.store.db import audit, signals
@@ -317,7 +317,7 @@ def get_map_run(project: Project, arn: str) -> MapRun:
     rows = MapRun.objects.select_related("parent")
     run = rows.filter(arn=arn, parent__project=project).first()
     if run is None:
-        raise ResourceNotFound(f"Resource not found: '{arn}'")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
     return run
 
 

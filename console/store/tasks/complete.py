@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import clock
-from console.errors import (
-    InvalidOutput,
-    InvalidToken,
-    TaskDoesNotExist,
-    TaskTimedOut,
-    ValidationException,
-)
+from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.models import TaskRow
 from console.statuses import DueKind, TaskStatus
 from console.store.db import rows, signals, sql
@@ -57,7 +51,7 @@ def succeeding(token: str, output: str, project: Project | None = None) -> Pendi
     try:
         engine.loads(output)
     except engine.JsonTextError as error:
-        raise InvalidOutput(f"Invalid Output: '{error}'") from None
+        raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{error}'") from None
     return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
 
 
@@ -109,7 +103,10 @@ def _open(token: str, project: Project | None) -> TaskRow:
         raise InvalidToken("Invalid Token: 'Invalid token'")
     row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
     if row is None or (project is not None and _owner(row) != project.pk):
-        raise TaskDoesNotExist("Task does not exist: 'Provided task does not exist anymore'")
+        raise ServiceError(
+            ErrorCode.TaskDoesNotExist,
+            "Task does not exist: 'Provided task does not exist anymore'",
+        )
     if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
@@ -123,5 +120,7 @@ def _owner(row: TaskRow) -> int:
     return int(project)
 
 
-def _too_late() -> TaskTimedOut:
-    return TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
+def _too_late() -> ServiceError:
+    return ServiceError(
+        ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 import engine
-from console.errors import TaskTimedOut, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import TaskRow
 from console.statuses import TaskKind, TaskStatus
 from console.store.db import audit, rows
@@ -82,7 +82,9 @@ def _answer(
     def record() -> None:
         row = find(execution, task)
         if row is None or not answerable(row):
-            raise TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
+            raise ServiceError(
+                ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+            )
         if take and row.kind == TaskKind.ACTIVITY:
             claim.claim_by_hand(execution.pk, task, actor.name)
         act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))

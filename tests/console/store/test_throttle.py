@@ -9,7 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import errors, quotas
+from console import clock, errors, quotas
+from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
 from console.store.db.writer import write
@@ -18,17 +19,18 @@ from console.store.executions.stop import stop_execution
 from console.store.state import throttle
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 SLOW = {"bucket": 2, "refill": 0.01}
 
 
 @pytest.fixture
-def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None]]:
+def given(settings: Settings) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Return a function that sets the quotas."""
 
     def put(found: dict[str, Any]) -> None:
@@ -62,14 +64,14 @@ def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: An
     given({"activities": 5, "projects": {project.name: {"activities": 1}, "other": {}}})
     assert quotas.quotas_of("other").activities == 5
     activities.create_activity(project, REGION, "one")
-    with pytest.raises(errors.ActivityLimitExceeded):
+    with raises_code(ErrorCode.ActivityLimitExceeded):
         activities.create_activity(project, REGION, "two")
 
 
 def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many a second of the database's clock, never more than the bucket holds."""
     now = 1_000_000
-    monkeypatch.setattr(throttle.clock, "now_ms", lambda: now)
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
     rate = Rate(bucket=10, refill=2)
 
     def take(wanted: int) -> int:
@@ -100,7 +102,7 @@ def test_open_executions_are_limited_where_that_is_set(project: Project, given: 
     given({"open_executions": 2})
     start(machine)
     start(machine)
-    with pytest.raises(errors.ExecutionLimitExceeded):
+    with raises_code(ErrorCode.ExecutionLimitExceeded):
         start(machine)
 
 
@@ -127,7 +129,7 @@ def test_a_full_project_is_counted_as_far_as_the_limit(project: Project, given: 
     start(machine)
     given({"open_executions": 1})
     for _ in range(3):
-        with pytest.raises(errors.ExecutionLimitExceeded, match="open executions is reached: 1"):
+        with raises_code(ErrorCode.ExecutionLimitExceeded, match="open executions is reached: 1"):
             start(machine)
     stop_execution(machine.execution_set.get())
     start(machine)
@@ -139,7 +141,8 @@ def test_nesting_is_limited(project: Project, given: Any) -> None:
     given({"nesting_depth": 3})
     parent = Parent(1, 2)
     assert start_execution(machine, parent=parent).depth == 3
-    with pytest.raises(errors.ExecutionLimitExceeded, match=r"got 4 .* wanted at most 3 .*nesting"):
+    wanted = r"got 4 .* wanted at most 3 .*nesting"
+    with raises_code(ErrorCode.ExecutionLimitExceeded, match=wanted):
         start_execution(machine, parent=Parent(1, 3))
 
 

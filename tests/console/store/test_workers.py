@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -181,7 +181,8 @@ def test_signals_are_sent_with_their_transaction(project: Project) -> None:
     """A signal for other processes is written once, and not delivered in this one."""
     from django.db import connection
 
-    transport, delivered = RecordingTransport(), []
+    transport = RecordingTransport()
+    delivered: list[Any] = []
     signals.use_transport(transport)
     end = signals.subscribe((Topic.CREATED,), delivered.append)
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import errors
+from console.errors import ErrorCode
 from console.models import Execution, MapRun
 from console.store.executions import redrive
 from console.store.executions.stop import stop_execution
@@ -29,6 +29,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -191,7 +192,7 @@ def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
     BROKEN.add("3")
     last = function("work", End=True)
     held = {"Type": "Wait", "Seconds": NAP_S, "Next": "C"}
-    which = {"Type": "Choice", "Default": "C"}
+    which: dict[str, Any] = {"Type": "Choice", "Default": "C"}
     which["Choices"] = [{"Variable": "$", "NumericGreaterThan": 2, "Next": "W"}]
     line = {"StartAt": "Q", "States": {"Q": which, "W": held, "C": last}}
     state = {"Type": "Map", "ItemProcessor": line, "MaxConcurrency": limit}
@@ -214,7 +215,7 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
     waits = start(create(project, one("W", Type="Wait", Seconds=600), "waits"))
     assert redrive.refusal(waits) == "Execution is RUNNING and cannot be redriven"
     done = ended(start(create(project, one("P", Type="Pass"), "done")))
-    with pytest.raises(errors.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
         redrive.redrive(done)
     stop_execution(waits)
     Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)
