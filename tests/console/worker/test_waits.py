@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from console import integrations
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
+from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
 from console.statuses import Topic
 from console.store.db import signals
@@ -49,6 +50,7 @@ from tests.console.worker.nesting import (
     starting,
     worked,
 )
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -364,7 +366,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     stop_execution(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
-    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):  # type: ignore[attr-defined]
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="DELETING"):
         redrive.redrive(Execution.objects.get(pk=execution.pk))
 
 
