@@ -16,7 +16,7 @@ from django.db.models import F, Q, QuerySet
 
 import engine
 from console.masking.mask import OPEN, Mask
-from console.masking.token_display import hidden
+from console.masking.token_display import hide_tokens
 from console.models import Execution, HistoryEvent
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class MaskedExecution:
 
     def event(self, number: int, text: str) -> str:
         """Return the details of an event, read from the database, as they may be read."""
-        return self._after(number).details(hidden(text, self.execution.arn, number))
+        return self._after(number).details(hide_tokens(text, self.execution.arn, number))
 
     def of_task(self, number: int, text: str) -> str:
         """Return the input of a task as it may be read."""
-        return self._after(number).payload(hidden(text, self.execution.arn, number))
+        return self._after(number).payload(hide_tokens(text, self.execution.arn, number))
 
     def variables(self, told: Mapping[str, str]) -> dict[str, str]:
         """Return variables, which came from another execution, as they may be read."""
@@ -100,7 +100,7 @@ def masked_execution(execution: Execution) -> MaskedExecution:
     return cover
 
 
-def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
+def masked_executions(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
     """Return by number what hides the events of a project's executions, read by few queries."""
     made = {}
     family = _family([one.pk for one in found]) if project.masked else {}
@@ -114,24 +114,24 @@ def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedEx
     return made
 
 
-def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
+def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Execution:
     """Prepare an execution for a page: its texts are as they may be read. It is never saved."""
     cover = execution.__dict__["cover"] = MaskedExecution(execution, until_ms)
     if not cover.revealed and execution.project.masked:
-        hide(execution, cover.veil)
+        mask_columns(execution, cover.veil)
         if hasattr(execution, "remark"):  # people quote what they see
             execution.remark.note = cover.veil.words(execution.remark.note)
     return execution
 
 
-def whole(execution: Execution) -> Execution:
+def unmask_execution(execution: Execution) -> Execution:
     """Return an execution whose texts are as they were: to go on with, not to be shown."""
     found = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
     found.__dict__["cover"] = MaskedExecution(found, _END)
     return found
 
 
-def every(project: Project, found: list[Execution]) -> list[Execution]:
+def mask_list(project: Project, found: list[Execution]) -> list[Execution]:
     """Do the same to executions of a list that were read whole, none a child, by one query."""
     failed = [one for one in found if one.error] if project.masked else []
     if failed:
@@ -139,11 +139,11 @@ def every(project: Project, found: list[Execution]) -> list[Execution]:
         texts = [(one.pk, *(getattr(one, name) for name in _FIELDS)) for one in failed]
         values = _values(places, texts, dict.fromkeys([one.pk for one in failed]))
         for one in failed:
-            hide(one, Mask(places, frozenset(values[one.pk])))
+            mask_columns(one, Mask(places, frozenset(values[one.pk])))
     return found
 
 
-def hide(execution: Execution, veil: Mask) -> None:
+def mask_columns(execution: Execution, veil: Mask) -> None:
     """Hide what is to be hidden in the fields that were read."""
     unread = execution.get_deferred_fields()
     for name in _FIELDS:
@@ -158,7 +158,7 @@ def places_of(masked: str) -> engine.Places:
     return engine.places(masked.splitlines())
 
 
-def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
+def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
     """Return by execution what hides its texts."""
     if not project.masked:
         return dict.fromkeys(numbers, OPEN)
@@ -225,10 +225,10 @@ _memory = _Memory()
 
 def _joined(places: engine.Places, known: Iterable[_Read]) -> Mask:
     values = [one.values for one in known if one.values]
-    return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
+    return _get_mask(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
 
-class _Veils:
+class _Masks:
     """Veils used last, which are slow to make of thousands of values.
 
     Bounded by their values, because a running execution whose values grow makes a new one each time
@@ -253,8 +253,8 @@ class _Veils:
             return self._made[key]
 
 
-_veils = _Veils()
-_veil = _veils.of
+_MASKS = _Masks()
+_get_mask = _MASKS.of
 
 
 def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:

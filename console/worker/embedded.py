@@ -77,10 +77,10 @@ class Embedded:
 
         Raises ``WrongSecret`` or ``NotAlone`` if this process must not work on the database.
         """
-        identity.claim()
-        epoch.forget()
+        identity.claim_database()
+        epoch.forget_epoch()
         JOURNAL.begin()
-        step.watch_by(JOURNAL.of)
+        step.set_crash_watch(JOURNAL.of)
         self._take_over()
         self._listeners = [
             signals.subscribe((Topic.RUNNABLE,), self.wake),
@@ -94,7 +94,7 @@ class Embedded:
             signals.subscribe((Topic.EVENT,), self._events),
         ]
         self._threads = [
-            threading.Thread(target=closing(target), name=name, daemon=True)
+            threading.Thread(target=closing_connections(target), name=name, daemon=True)
             for name, target in [
                 *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
                 ("clock", self._clockwork.run),
@@ -107,7 +107,7 @@ class Embedded:
     def _take_over(self) -> None:
         """Take the database, and what a process that is gone had in hand."""
         self._alone.take()
-        self._steps.suspects.watch(runnable(_ALL))
+        self._steps.suspects.watch(runnable_executions(_ALL))
         for execution_id, task in JOURNAL.dead():
             claim.count_loss(execution_id, task)
         failed, released = lost_calls.recover_all()
@@ -145,7 +145,7 @@ class Embedded:
     # -- tasks -------------------------------------------------------------------------------------
 
     def _offer(
-        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver_task
     ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
@@ -194,7 +194,7 @@ class Embedded:
         """
         with self._lock:
             self._looking[key] = False
-        log_errors("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
+        log_errors("looking at a job failed", partial(task_delivery.look_at_job, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -204,7 +204,7 @@ class Embedded:
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
-        job = partial(task_delivery.cancel, execution_id, task)
+        job = partial(task_delivery.cancel_job, execution_id, task)
         self._calls.submit(partial(log_errors, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
@@ -256,16 +256,16 @@ class Embedded:
         return _ALL
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        for number in runnable(share):
+        for number in runnable_executions(share):
             self.wake(number)
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in claim.held_here():
+        for execution_id, task in claim.claimed_tasks():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = lost_calls.recover(execution_id, task)
+                again = lost_calls.recover_call(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if task_delivery.works_activity(arn)]
@@ -292,7 +292,7 @@ class Embedded:
             self._calls.replace(key)
 
 
-def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
+def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     """Return executions that have something to do, and have had it for so long."""
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
@@ -316,7 +316,7 @@ def _task_of(key: Any) -> tuple[int, int]:
     return execution_id, task
 
 
-def closing(target: Callable[[], None]) -> Callable[[], None]:
+def closing_connections(target: Callable[[], None]) -> Callable[[], None]:
     """Return a thread's target that closes the thread's database connection afterwards."""
 
     def run() -> None:

@@ -69,10 +69,10 @@ class Maintenance:
 
     def sweep(self, share: Share) -> None:
         """Find in the rows of a share what there is to do; who leads does what one does for all."""
-        for execution_id, task in map_tasks.scheduled():
+        for execution_id, task in map_tasks.scheduled_maps():
             if share.has(execution_id):
                 self.map_scheduled(execution_id, task)
-        for number in filter(share.has, map_runs.running()):
+        for number in filter(share.has, map_runs.running_map_runs()):
             self.map_run_changed(number)
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end_child, number))
@@ -81,12 +81,12 @@ class Maintenance:
 
     def _lead(self) -> None:
         """Do what one does for all."""
-        for number in bulk.running():
+        for number in bulk.running_jobs():
             self._bulk_job(number)
         self._once("deletions", machines.finish_deletions)
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
-            self._once("events", deliveries.clean)
+            self._once("events", deliveries.remove_old_events)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.keep)
@@ -138,7 +138,7 @@ class Maintenance:
     def _work(self, number: int) -> None:
         with patient():
             # what fails here the sweeper comes back to
-            goes_on = log_errors("a bulk job failed", partial(bulk.work, number), False)
+            goes_on = log_errors("a bulk job failed", partial(bulk.work_on_job, number), False)
         if goes_on:
             self._bulk.submit(partial(self._work, number))
             return
@@ -153,7 +153,7 @@ class Maintenance:
 
     def _begin(self, execution_id: int, task: int) -> None:
         try:
-            number = map_runs.begin(execution_id, task)
+            number = map_runs.begin_map_run(execution_id, task)
         except Exception as error:
             _note(error, execution_id, task)
             raise
@@ -166,7 +166,7 @@ class Maintenance:
 
     def _progress(self, number: int) -> None:
         try:
-            while map_runs.progress(number):
+            while map_runs.advance_map_run(number):
                 pass
             self._move(number)
         except Exception as error:
@@ -180,7 +180,7 @@ class Maintenance:
                 return
             self._moving.add(number)
         try:
-            map_data.move(number)
+            map_data.move_items(number)
         finally:
             with self._lock:
                 self._moving.discard(number)
@@ -224,7 +224,7 @@ class Maintenance:
     def _expire(self) -> None:
         while batch := self._some_late():
             # what fails here is still in its rows, which the clock reads again
-            log_errors("a deadline failed", partial(expiry.expire, batch), 0)
+            log_errors("a deadline failed", partial(expiry.expire_tasks, batch), 0)
 
     def _some_late(self) -> list[tuple[int, int]]:
         with self._lock:
@@ -237,4 +237,4 @@ def _note(error: Exception, execution_id: int, task: int) -> None:
     """Count a failure of a Map Run, unless it is the database's."""
     drop_broken_connection()
     if not is_outage(error) and not isinstance(error, engine.NewerFormat):
-        map_runs.note(execution_id, task, error)
+        map_runs.note_error(execution_id, task, error)

@@ -62,25 +62,25 @@ class OutboxRelay:
     def _sort(self) -> None:
         with self._lock:
             carried = set(self._carried)
-        deliveries.release(carried)
+        deliveries.release_deliveries(carried)
         deliveries.fire_due()
-        while outbox.route():
+        while outbox.route_events():
             pass
-        for number in deliveries.claim(THREADS - len(carried)):
+        for number in deliveries.claim_due(THREADS - len(carried)):
             with self._lock:
                 self._carried.add(number)
             self._pool.submit(partial(self._carry, number))
 
     def _carry(self, number: int) -> None:
-        log_errors("a delivery failed", partial(relay, number), None)
+        log_errors("a delivery failed", partial(relay_delivery, number), None)
         with self._lock:
             self._carried.discard(number)
         self.look()
 
 
-def relay(number: int) -> None:
+def relay_delivery(number: int) -> None:
     """Take one delivery to its target and note how it went."""
-    delivery = deliveries.load(number)
+    delivery = deliveries.load_delivery(number)
     if delivery is None:
         return
     settings = json.loads(delivery.target.settings)
@@ -93,7 +93,7 @@ def relay(number: int) -> None:
         _failed(delivery, settings, said, final=False)
         raise
     else:
-        deliveries.arrived(delivery)
+        deliveries.mark_delivered(delivery)
 
 
 def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
@@ -107,7 +107,7 @@ def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final
     queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
     if dead and queue:  # before it is noted: whoever dies in between sends it again
         problem = _buried(delivery, queue, problem, settings)
-    deliveries.failed(delivery, problem, dead=dead)
+    deliveries.mark_failed(delivery, problem, dead=dead)
 
 
 def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
@@ -163,7 +163,7 @@ def _start(delivery: Delivery, text: str) -> None:
     rule = delivery.target.rule
     name = execution_name(delivery)
     try:
-        found = versions.resolve(rule.project, delivery.target.address)
+        found = versions.resolve_target(rule.project, delivery.target.address)
         if _goes_round(delivery, found.machine.pk):
             raise notices.Undelivered(_ROUND, final=True)
         of_machine = Execution.objects.filter(state_machine=found.machine, name=name)

@@ -21,7 +21,7 @@ from psycopg.rows import dict_row
 from console import clock, postgres
 from console.statuses import Topic
 from console.store.db import outages, signals
-from console.worker.worker_lock import server
+from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
     from console.store.db.signals import Channel
@@ -140,11 +140,11 @@ class NotifyListener:
     def _listen(self) -> None:
         while not self._ended.is_set():
             try:
-                with postgres.Connection.connect(**server(), autocommit=True) as own:
+                with postgres.Connection.connect(**server_parameters(), autocommit=True) as own:
                     own.execute(f"LISTEN {CHANNEL}")
                     self._pass_on(own)
             except psycopg.Error as error:
-                outages.note("notifications", error)
+                outages.note_outage("notifications", error)
                 self._ended.wait(_RETRY_S)
 
     def _pass_on(self, own: psycopg.Connection[Any]) -> None:

@@ -57,7 +57,7 @@ class PoisonGuard:
 
     def _step(self, number: int) -> bool:
         try:
-            more = step.step(number)
+            more = step.step_execution(number)
         except Exception as error:
             if not is_outage(error):  # it counts as a failure of its own
                 self._counted.discard(number)

@@ -94,7 +94,9 @@ its history.
 async def connect() -> asyncpg.Connection[Any]:
     """Connect for PgQueuer, with the same measures against silence as libpq has."""
     about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
-    own = await asyncpg.connect(**address(), timeout=postgres.CONNECT_S, server_settings=about)
+    own = await asyncpg.connect(
+        **database_address(), timeout=postgres.CONNECT_S, server_settings=about
+    )
     given = own._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
     if given is not None and given.family != socket.AF_UNIX:
         given.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -104,7 +106,7 @@ async def connect() -> asyncpg.Connection[Any]:
     return own
 
 
-def address() -> dict[str, Any]:
+def database_address() -> dict[str, Any]:
     """Return the database's address as asyncpg wants it."""
     settings = connection.settings_dict
     found = {
@@ -117,7 +119,7 @@ def address() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def install() -> None:
+def install_queue() -> None:
     """Make PgQueuer's tables, or bring them up to date; several may call this at once."""
 
     async def work() -> None:
@@ -154,7 +156,7 @@ class _Once(logging.Filter):
         """Tell whether a line is worth writing."""
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and _is_outage(error):
-            outages.note("the queue", error)
+            outages.note_outage("the queue", error)
             return False
         return not record.getMessage().startswith("Shutdown flush failed")  # follows such a line
 
@@ -218,7 +220,7 @@ class Consumer:
                 if self._ended.is_set():
                     return
                 if _is_outage(error):
-                    outages.note("the queue", error)
+                    outages.note_outage("the queue", error)
                 else:  # the sweeper works on
                     log.exception("the queue failed")
                 await asyncio.sleep(_RETRY_S)

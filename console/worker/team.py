@@ -20,7 +20,12 @@ from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
 from console.worker.crash_journal import JOURNAL
-from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
+from console.worker.embedded import (
+    ENGINE_THREADS,
+    Embedded,
+    closing_connections,
+    runnable_executions,
+)
 from console.worker.pg_signals import NEAR_MS, PgTransport
 from console.worker.queue_consumer import Consumer
 from console.worker.retrying import log_errors, retry_during_outage
@@ -87,7 +92,9 @@ class Team(Embedded):
         self._consumer.stop(0.3)
         super().stop(seconds)
         # on a thread of its own, whose connection is a fresh one: this thread's may have been reset
-        leaving = threading.Thread(target=closing(self._leave), name="leave", daemon=True)
+        leaving = threading.Thread(
+            target=closing_connections(self._leave), name="leave", daemon=True
+        )
         leaving.start()
         leaving.join(_LEAVE_S)
         if self._holds_lease:
@@ -124,7 +131,7 @@ class Team(Embedded):
     def _enter(self) -> None:
         self._name = workers.register()
         self._holds_lease = True
-        claim.work_as(self._name)
+        claim.set_worker_name(self._name)
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
@@ -137,7 +144,7 @@ class Team(Embedded):
                 return True
             done = (self._steps.steps, self._steps.fenced)
             news = (done[0] - self._told[0], done[1] - self._told[1])
-            if workers.renew(self._name, *news):
+            if workers.renew_lease(self._name, *news):
                 self._told = done
                 if self._part.leads:
                     self._bury([])
@@ -165,7 +172,7 @@ class Team(Embedded):
 
     def _sweep_runs(self, share: workers.Share) -> None:
         """Wake what has waited for a while: what is new, somebody has just been told of."""
-        for number in runnable(share, _FORGOTTEN_MS):
+        for number in runnable_executions(share, _FORGOTTEN_MS):
             self.wake(number)
 
 
@@ -173,4 +180,4 @@ def _blame(execution_id: int, task: int) -> None:
     if task:
         claim.count_loss(execution_id, task)
     else:
-        engine_failures.blame(execution_id)
+        engine_failures.record_crash(execution_id)

@@ -59,7 +59,7 @@ class WorkerLock:
                     self._connection.execute("SELECT 1")
                     return True
             except psycopg.Error as error:
-                outages.note("the worker's lock, which is taken again", error)
+                outages.note_outage("the worker's lock, which is taken again", error)
                 self.leave()
             return self._locked()
 
@@ -77,14 +77,14 @@ class WorkerLock:
     def _locked(self) -> bool:
         """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
         with self._use, connection.wrap_database_errors:
-            self._connection = postgres.Connection.connect(**server(), autocommit=True)
+            self._connection = postgres.Connection.connect(**server_parameters(), autocommit=True)
             ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
             if not got:
                 self.leave()
         return bool(got)
 
 
-def server() -> dict[str, Any]:
+def server_parameters() -> dict[str, Any]:
     """Return the parameters of a connection beside those that the threads share."""
     parameters = connection.get_connection_params()
     names = ("dbname", "user", "password", "host", "port")

@@ -77,7 +77,7 @@ def run(machine: Any, events: int, name: str) -> Execution:
     turns = (events - 4) // 4
     given = {"n": 0, "turns": turns, "items": [0] * turns if "each" in machine.name else []}
     execution = start_execution(machine, name=name, input=json.dumps(given))
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
     if machine.name == "slow":
         _stretch(execution)
@@ -128,7 +128,9 @@ def measure(shape: str, rounds: int, client: Client, project: Any) -> dict[str, 
     definition, step = SHAPES[shape]
     name = f"{shape}-each" if shape == "map" else shape
     text = json.dumps(definition)
-    machine = machines.create(project, "us-east-1", name=name, definition=text, role_arn=ROLE)
+    machine = machines.create_machine(
+        project, "us-east-1", name=name, definition=text, role_arn=ROLE
+    )
     samples: dict[str, dict[str, list[float]]] = {view: {} for view in VIEWS}
     for number in range(-1, rounds):  # the first round only warms up
         for size in (SHORT, LONG):

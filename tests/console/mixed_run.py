@@ -150,8 +150,8 @@ def run_all(project: Project) -> dict[str, Execution]:
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.refusal(made[name]))
-        redrive.redrive(made[name])
+        until(lambda name=name: not redrive.redrive_refusal(made[name]))
+        redrive.redrive_execution(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])
     return made

@@ -57,7 +57,7 @@ def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch
             wrong[name] = (wanted, found)
     assert wrong == {}
     assert {one for wanted, _ in harm.HARMS.values() for one in wanted} >= harm.IN_ROWS
-    monkeypatch.setattr(history, "page", forgetful(history.page))
+    monkeypatch.setattr(history, "list_events", forgetful(history.list_events))
     assert {one.id for one in check()} == {"I14"}
 
 
@@ -102,7 +102,7 @@ def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, c
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     deadline = time.monotonic() + 20
-    while not expiry.expire([(execution.pk, row.task)]):
+    while not expiry.expire_tasks([(execution.pk, row.task)]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert drain(execution).status == "FAILED"

@@ -115,7 +115,7 @@ class Simulation(RuleBasedStateMachine):
         """A worker takes an execution some steps further."""
         number = self.pick(which).pk
         for _ in range(most):
-            if not self.act(lambda: step.step(number)):
+            if not self.act(lambda: step.step_execution(number)):
                 return
 
     @precondition(lambda self: self.started)

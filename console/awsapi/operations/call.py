@@ -115,7 +115,7 @@ class Later:
                 except Exception as error:
                     if not is_outage(error):
                         raise
-                    outages.note("looking for an answer", error)
+                    outages.note_outage("looking for an answer", error)
                     drop_broken_connection()
                     answer = None
                 if answer is not None:

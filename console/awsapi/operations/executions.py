@@ -31,7 +31,7 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
-    target = versions.resolve(call.project, arn)
+    target = versions.resolve_target(call.project, arn)
     if case and case not in mocks.cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
@@ -105,7 +105,7 @@ def _describe(call: Call) -> dict[str, Any]:
 
 
 def _redrive(execution: Execution) -> dict[str, Any]:
-    status, reason = redriving.status(execution)
+    status, reason = redriving.redrive_status(execution)
     moment = execution.redrive_ms
     return {
         **present(redriveDate=None if moment is None else seconds(moment)),
@@ -118,7 +118,7 @@ def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
     execution = get_execution(call.project, call.params["executionArn"])
     token = call.params.get("clientToken") or ""
-    moment = redriving.redrive(execution, token=token, actor=call.actor)
+    moment = redriving.redrive_execution(execution, token=token, actor=call.actor)
     return {"redriveDate": seconds(moment)}
 
 
@@ -152,7 +152,7 @@ def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
     """Return whose executions are asked for."""
     if call.params.get("mapRunArn"):
         return map_runs.get_map_run(call.project, call.params["mapRunArn"])
-    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    target = versions.resolve_target(call.project, call.params["stateMachineArn"])
     standard_only(target.machine)
     return target.alias or target.version or target.machine
 
@@ -182,7 +182,7 @@ def history(call: Call) -> dict[str, Any]:
     after = paging.position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.size(params) + 1
-    rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)
+    rows = events.list_events(execution.pk, after=after, limit=limit, reverse=reverse)
     with_data = params.get("includeExecutionData") is not False
     hide = masking.events(call, execution)
 

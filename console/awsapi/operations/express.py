@@ -27,7 +27,7 @@ def start_sync(call: Call) -> Later:
     If the caller goes away, the execution goes on.
     """
     params = call.params
-    target = versions.resolve(call.project, params["stateMachineArn"])
+    target = versions.resolve_target(call.project, params["stateMachineArn"])
     _express_only(target.machine)
     text = params.get("input")
     execution = start_execution(

@@ -58,7 +58,7 @@ def _note(failure: BaseException | None) -> None:
     global _refused  # noqa: PLW0603 - one a process
     if failure is None:
         _refused = None
-        outages.over()
+        outages.note_success()
     elif isinstance(failure, Error) and is_outage(failure):
         _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
 

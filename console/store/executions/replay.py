@@ -34,7 +34,7 @@ class Origin:
         return parts[7] if len(parts) > 7 else self.arn  # noqa: PLR2004 - arn:...:machine:name
 
 
-def start(
+def start_replay(
     origin: Execution,
     state: str,
     *,
@@ -54,7 +54,7 @@ def start(
     if machine is None or origin.imported_ms is not None or origin.map_run_id is not None:
         raise ValidationException("Its state machine is not here, so nothing can be started")
     definition = machine.definition if changed else origin.definition
-    check(definition.text, state)
+    check_state(definition.text, state)
     _check_variables(variables)
     edited_by = machine.edited_by if changed else origin.edited_by
     replay = Replay(origin.arn, state, variables, definition.pk, edited_by)
@@ -63,7 +63,7 @@ def start(
     )
 
 
-def check(text: str, state: str) -> None:
+def check_state(text: str, state: str) -> None:
     """Raise ValidationException if an execution cannot begin in a state of this definition."""
     try:
         known = engine.parse(text).block.states

@@ -284,7 +284,7 @@ def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Ste
             machine,
             engine.NEW_RUN,
             message,
-            step.moment(machine, message.start_ms),
+            step.current_moment(machine, message.start_ms),
             enough=lambda: time.monotonic() > until,
         )
     except Exception:  # noqa: BLE001 - it fails again where failures are counted
@@ -305,8 +305,8 @@ def insert_execution(
         "ready": bool(run.ready),
     }
     rows.insert_rows(RunRow, [fields])
-    outbox.changed(execution)
-    history.append(execution.pk, [event for made in prepared.steps for event in made.events])
+    outbox.put_status_change(execution)
+    history.append_events(execution.pk, [event for made in prepared.steps for event in made.events])
     values = StoredValues(execution.pk)
     for made in prepared.steps:
         values.apply(made)

@@ -46,8 +46,8 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
     running = execution.values_list("status", flat=True).first() == ExecutionStatus.RUNNING
     if running:
-        schedule.close_all(number, clock.now_ms())
-        inbox.post(number, message)
+        schedule.close_tasks(number, clock.now_ms())
+        inbox.post_message(number, message)
     return running
 
 
@@ -58,12 +58,12 @@ def _drive_to_end(number: int) -> int:
         if stop_ms is not None:
             return stop_ms
         try:
-            step.step(number)
+            step.step_execution(number)
         except (step.Fenced, engine.NewerFormat):  # somebody else does it
             time.sleep(min(0.001 * attempt, 0.05))
         except Exception as error:
             if is_outage(error):
                 raise
-            engine_failures.note(number, error)
+            engine_failures.record_failure(number, error)
     msg = f"execution {number} did not take its Stop message in {_STOP_TRIES} tries"
     raise engine.EngineBug(msg)

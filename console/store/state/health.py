@@ -53,7 +53,7 @@ class Health:
         return {"ready": self.ready, **asdict(self)}
 
 
-def look() -> Health:
+def check_health() -> Health:
     """Look at database, workers, clock and disk; say so if the database takes its time."""
     if writer.is_embedded():
         return _look()

@@ -37,7 +37,7 @@ _ROWS = f"SELECT event_id, previous, at_ms, type, state, {_LENGTH}{_FROM} ORDER 
 LAST = 1 << 30
 
 
-def read(execution_id: int, after: int = 0, upto: int = LAST) -> EventBatch | None:
+def read_batch(execution_id: int, after: int = 0, upto: int = LAST) -> EventBatch | None:
     """Return the events whose ids are above ``after`` and at most ``upto``; None without any."""
     parameters = [execution_id, after, upto]
     with connection.cursor() as cursor:

@@ -31,7 +31,7 @@ _KINDS = {
 _SOON_MS = 50
 
 
-def post(
+def post_message(
     execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
 ) -> None:
     """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
@@ -62,7 +62,7 @@ def _said(message: engine.Message) -> dict[str, Any]:
     return {one.name: value for one, value in said if value != one.default}
 
 
-def message(kind: str, body: str) -> engine.Message:
+def load_message(kind: str, body: str) -> engine.Message:
     """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
     known = _KINDS.get(kind)
     fields = json.loads(body)

@@ -22,7 +22,7 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
         signals.publish_due(one.due_ms, DueKind.TIMER, execution_id)
 
 
-def drop(execution_id: int, names: Sequence[str]) -> None:
+def drop_timers(execution_id: int, names: Sequence[str]) -> None:
     """Forget timers (inside a transaction)."""
     if names:
         with sql.cursor() as cursor:

@@ -80,7 +80,7 @@ def is_limited(project: str, arn: str) -> bool:
     )
 
 
-def is_token(timer: str) -> bool:
+def is_token_timer(timer: str) -> bool:
     """Tell whether a timer says that tokens are there."""
     return timer.startswith(_TIMER)
 
@@ -125,7 +125,7 @@ def _sum(tokens: Iterable[str]) -> int:
     return sum(int(one.removeprefix(_TIMER)) for one in tokens)
 
 
-def exempt(
+def take_exempt(
     pace: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
     """Return those rows of the inbox and due timers that need no token; the others wait.
@@ -147,12 +147,12 @@ def held_back() -> QuerySet[Timer, int]:
     return coming.values_list("execution_id", flat=True)
 
 
-def entered(made: engine.Step) -> int:
+def count_entered(made: engine.Step) -> int:
     """Return how many states a step entered."""
     return sum(event.type in event_types.STATE_ENTRIES for event in made.events)
 
 
-def retried(run: engine.Run, message: engine.Message) -> int:
+def count_retried(run: engine.Run, message: engine.Message) -> int:
     """Return 1 for a message that lets a state be tried again."""
     if not isinstance(message, engine.TimerFired):
         return 0
@@ -160,7 +160,7 @@ def retried(run: engine.Run, message: engine.Message) -> int:
     return int(any(one.phase == "backoff" and one.timer == message.timer for one in frames))
 
 
-def reserve(pace: TransitionBudget, left: int, *, running: bool) -> bool:
+def reserve_tokens(pace: TransitionBudget, left: int, *, running: bool) -> bool:
     """Pay for a step, and take tokens for what it could not do (inside its transaction).
 
     ``left``: how many lines of control and messages the step left. Return whether they can go on

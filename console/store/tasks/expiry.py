@@ -28,7 +28,7 @@ _TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
 _HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{TaskClock.HEARTBEAT}'")
 
 
-def expire(late: Iterable[tuple[int, int]]) -> int:
+def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
     """Time out those of the tasks (execution, task) that are late, in one transaction.
 
     Return how many.
@@ -45,7 +45,7 @@ def _expire(execution_id: int, task: int) -> bool:
             cursor.execute(sql, [now_ms, execution_id, task, now_ms])
             closed = cursor.rowcount == 1
         if closed:
-            jobs.tell_cancelled(execution_id, task)
-            inbox.post(execution_id, engine.TaskTimedOut(task, heartbeat=sql is _HEARTBEAT))
+            jobs.publish_cancelled(execution_id, task)
+            inbox.post_message(execution_id, engine.TaskTimedOut(task, heartbeat=sql is _HEARTBEAT))
             return True
     return False

@@ -28,7 +28,9 @@ NESTED = ("states", "aws-sdk:sfn")
 """Services whose startExecution starts a child."""
 
 
-def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int) -> None:
+def schedule_tasks(
+    execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int
+) -> None:
     """Write the rows of tasks."""
     if not wanted:
         return
@@ -43,7 +45,7 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
         _mark_parent(execution_id)
     for one, row in zip(wanted, made, strict=True):
         _offer(execution_id, one)
-        announce(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
+        publish_deadlines(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
 
 
 def _mark_parent(execution_id: int) -> None:
@@ -116,7 +118,7 @@ def _offer(execution_id: int, wanted: engine.RunTask) -> None:
         signals.publish((Topic.ACTIVITY, wanted.resource))
 
 
-def announce(
+def publish_deadlines(
     execution_id: int, task: int, timeout_ms: int | None, heartbeat_ms: int | None
 ) -> None:
     """Signal when the task will be late, for the timer queue."""
@@ -125,7 +127,7 @@ def announce(
             signals.publish_due(due_ms, kind, execution_id, task)
 
 
-def close(execution_id: int, task: int, now_ms: int) -> bool:
+def close_task(execution_id: int, task: int, now_ms: int) -> bool:
     """Close a task; return whether it was open."""
     with sql.cursor() as cursor:
         cursor.execute(
@@ -138,7 +140,7 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
         return bool(cursor.rowcount == 1)
 
 
-def close_all(execution_id: int, now_ms: int) -> None:
+def close_tasks(execution_id: int, now_ms: int) -> None:
     """Close every open task of an execution."""
     with sql.cursor() as cursor:
         cursor.execute(

@@ -28,5 +28,5 @@ def alive(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def ready(_request: HttpRequest) -> HttpResponse:
     """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
-    found = health.look()
+    found = health.check_health()
     return JsonResponse(found.facts(), status=200 if found.ready else 503)

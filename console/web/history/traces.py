@@ -72,7 +72,7 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
 
 def _grow(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
-    batch = history_columns.read(execution_id, trace.last, upto)
+    batch = history_columns.read_batch(execution_id, trace.last, upto)
     if batch is not None:
         trace.take(batch)
 

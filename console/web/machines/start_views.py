@@ -79,7 +79,7 @@ def _whole(here: Scope, one: StateMachine, origin: str, text: str) -> str:
     if earlier is None:
         return text
     true = earlier.input
-    return mask.filled(text, here.shown(earlier).input, true)
+    return mask.fill_mask(text, here.shown(earlier).input, true)
 
 
 def _form(

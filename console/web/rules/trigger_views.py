@@ -42,7 +42,7 @@ LONGEST_S = 29.0
 @require_POST
 def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
     """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
-    link = start_links.find(machine, secret)
+    link = start_links.find_link(machine, secret)
     if link is None:
         return _answer({"message": "Not Found"}, 404)
     try:
@@ -120,7 +120,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method == "POST":
         require(here, "CreateStartLink")
         try:
-            _, secret = start_links.make(one, request.POST.get("name", ""), actor(here))
+            _, secret = start_links.create_link(one, request.POST.get("name", ""), actor(here))
             made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
         except ServiceError as refused:
             problem = refused.message
@@ -142,7 +142,7 @@ def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     require(here, "RevokeStartLink")
     one = here.machine(machine)
     try:
-        link = start_links.revoke(one, number, actor(here))
+        link = start_links.revoke_link(one, number, actor(here))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:

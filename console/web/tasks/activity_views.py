@@ -73,7 +73,7 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         require(here, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
         try:
-            tags.put_own(here.project, one.activity.arn, limits, actor(here))
+            tags.put_own_tags(here.project, one.activity.arn, limits, actor(here))
         except ServiceError as refused:
             problem = refused.message
         else:

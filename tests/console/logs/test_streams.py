@@ -39,7 +39,7 @@ def machine(project: Project, definition: str, name: str = "logging") -> StateMa
         "includeExecutionData": True,
         "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}],
     }
-    return machines.create(
+    return machines.create_machine(
         project,
         REGION,
         name=name,
@@ -79,7 +79,7 @@ def said_of(here: LogGroup) -> list[dict[str, Any]]:
 def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     """The first run says 0, what follows a redrive 1."""
     execution = drain(start_execution(machine(project, FAILS), input="{}"))
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     drain(execution)
     counts = [(one["type"], one["redrive_count"]) for one in said(project)]
     redriven = next(place for place, one in enumerate(counts) if one[0] == "ExecutionRedriven")

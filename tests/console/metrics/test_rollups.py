@@ -205,7 +205,7 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
     assert taken is not None
     drain(execution)
     TaskRow.objects.update(**{column: 1})
-    assert expiry.expire([(execution.pk, taken.task)]) == 1
+    assert expiry.expire_tasks([(execution.pk, taken.task)]) == 1
     drain(execution)
     names = ("ActivitiesHeartbeatTimedOut", "ActivitiesTimedOut", "ActivitiesFailed")
     got = sums(project, *names, resource=ACTIVITY)

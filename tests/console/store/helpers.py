@@ -47,7 +47,7 @@ def function(name: str, **more: Any) -> dict[str, Any]:
 
 def create(project: Project, definition: dict[str, Any], name: str = "machine") -> StateMachine:
     """Create a state machine."""
-    return machines.create(
+    return machines.create_machine(
         project, REGION, name=name, definition=json.dumps(definition), role_arn=ROLE
     )
 
@@ -60,7 +60,7 @@ def start(machine: StateMachine, data: Any = None, name: str | None = None) -> E
 
 def drain(execution: Execution) -> Execution:
     """Step an execution, in this thread, until it can go no further; return it anew."""
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
     return Execution.objects.get(pk=execution.pk)
 

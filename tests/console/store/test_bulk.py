@@ -33,13 +33,13 @@ def operator(project: Project, django_user_model: Any) -> Membership:
 
 def begin(project: Project, action: str, chosen: Sequence[Execution]) -> BulkJob:
     """Begin a job for these executions."""
-    planned = bulk.plan(project, action, [one.pk for one in chosen])
-    return bulk.begin(planned, project, WHO)
+    planned = bulk.plan_job(project, action, [one.pk for one in chosen])
+    return bulk.create_job(planned, project, WHO)
 
 
 def finish(job: BulkJob) -> list[tuple[str, str]]:
     """Work a job off in this thread; return status and error of each item."""
-    while bulk.work(job.pk):
+    while bulk.work_on_job(job.pk):
         pass
     job.refresh_from_db()
     items = BulkItem.objects.filter(job=job).order_by("-position")  # as they were started
@@ -55,7 +55,7 @@ def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> Non
         failed.append(drain(start_execution(machine, actor=actor)))
     old = [one.pk for one in failed[-2:]]
     Execution.objects.filter(pk__in=old).update(stop_ms=clock.now_ms() - redrive.PERIOD_MS - 1000)
-    planned = bulk.plan(project, "redrive", [one.pk for one in failed])
+    planned = bulk.plan_job(project, "redrive", [one.pk for one in failed])
     assert len(planned.eligible) == 38
     assert planned.reasons == [("Execution redrivable period exceeded", 2)]
     assert dict(planned.owners) == {"operator": 27, "mallory": 11}
@@ -71,8 +71,8 @@ def test_a_plan_knows_every_refusal_that_one_redrive_knows(project: Project) -> 
     RunRow.objects.filter(pk=chosen[2].pk).update(next_event=25_001)
     RunRow.objects.filter(pk=chosen[3].pk).update(snapshot='{"frames":[]}')
     rows = list(Execution.objects.all())
-    together = redrive.refusals(rows)
-    assert together == {one.pk: redrive.refusal(one) for one in rows}
+    together = redrive.redrive_refusals(rows)
+    assert together == {one.pk: redrive.redrive_refusal(one) for one in rows}
     assert len(set(together.values())) == 5
 
 
@@ -80,7 +80,7 @@ def test_each_is_redriven_once_and_refusals_are_told(project: Project) -> None:
     """What could not be redriven has a name and words; the audit has a row for each that was."""
     machine = create(project, FAIL)
     chosen = [drain(start(machine)) for _ in range(3)]
-    redrive.redrive(chosen[1])
+    redrive.redrive_execution(chosen[1])
     job = begin(project, "redrive", chosen)
     assert finish(job) == [("done", ""), ("refused", "ExecutionNotRedrivable"), ("done", "")]
     assert job.status == "DONE"
@@ -120,10 +120,10 @@ def test_a_paused_job_waits(project: Project) -> None:
     """Nothing is done until it is resumed; then the rest is, once."""
     chosen = [drain(start(create(project, FAIL, f"m{number}"))) for number in range(3)]
     job = begin(project, "redrive", chosen)
-    assert bulk.switch(job, on=False, actor=WHO)
-    assert not bulk.switch(job, on=False, actor=WHO)
+    assert bulk.pause_or_resume(job, on=False, actor=WHO)
+    assert not bulk.pause_or_resume(job, on=False, actor=WHO)
     assert {one for one, _ in finish(job)} == {"waiting"}
-    assert bulk.switch(job, on=True, actor=WHO)
+    assert bulk.pause_or_resume(job, on=True, actor=WHO)
     assert {one for one, _ in finish(job)} == {"done"}
 
 
@@ -153,7 +153,7 @@ def test_a_crash_at_any_commit_repeats_nothing(
     monkeypatch.setattr(bulk, "write", dying)
     for _ in range(12):
         try:
-            if not bulk.work(job.pk):
+            if not bulk.work_on_job(job.pk):
                 break
         except Killed:
             continue
@@ -183,7 +183,7 @@ def test_another_projects_executions_cannot_be_chosen(project: Project) -> None:
     theirs = Project.objects.create(name="theirs", account_id="999999999999")
     foreign = start(create(theirs, WAIT, "secret"))
     own = start(create(project, WAIT))
-    assert bulk.plan(project, "stop", [foreign.pk, own.pk]).chosen == (own,)
+    assert bulk.plan_job(project, "stop", [foreign.pk, own.pk]).chosen == (own,)
 
 
 def test_the_worker_does_it(project: Project, worker: Embedded) -> None:

@@ -35,7 +35,7 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
 
 def called(parent: Execution) -> claim.Work:
     """Take the parent's call, as the worker does before it makes it."""
-    work = claim.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
+    work = claim.claim_call(parent.pk, TaskRow.objects.get(execution=parent).task)
     assert work is not None
     return work
 
@@ -138,10 +138,10 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
     parent = start(parent_of(project, policy, suffix=".sync"))
     drain(parent)
     work = called(parent)
-    jobs.submit(parent.pk, work.task, "{}", '{"ask": {}}', 10)
+    jobs.submit_job(parent.pk, work.task, "{}", '{"ask": {}}', 10)
     drain(parent)
     stop_execution(parent)
-    task_delivery.cancel(parent.pk, work.task)
+    task_delivery.cancel_job(parent.pk, work.task)
     assert len(asks) == asked
 
 

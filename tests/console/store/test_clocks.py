@@ -100,7 +100,7 @@ def test_a_tag_that_says_no_time_is_refused(project: Project, value: str) -> Non
     activities.create_activity(project, REGION, "work")
     with pytest.raises(ValidationException, match="wanted a number of seconds"):
         tags.put_tags(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
-    assert tags.tags_of(ACTIVITY) == {}
+    assert tags.get_tags(ACTIVITY) == {}
 
 
 def test_a_task_that_nobody_took_times_out(project: Project) -> None:
@@ -142,9 +142,9 @@ def test_a_new_attempt_has_new_clocks(project: Project) -> None:
 def late(execution: Execution, column: str = "timeout_due_ms") -> None:
     """Let a clock of the open task run out."""
     row = TaskRow.objects.get(execution=execution)
-    assert expiry.expire([(execution.pk, row.task)]) == 0
+    assert expiry.expire_tasks([(execution.pk, row.task)]) == 0
     TaskRow.objects.filter(task=row.task).update(**{column: 1})
-    assert expiry.expire([(execution.pk, row.task)]) == 1
+    assert expiry.expire_tasks([(execution.pk, row.task)]) == 1
 
 
 def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None:

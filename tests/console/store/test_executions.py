@@ -98,13 +98,13 @@ def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
 def test_a_late_step_writes_nothing(project: Project) -> None:
     """Whoever loaded an older version of a run is fenced off, and no event is doubled."""
     execution = start(create(project, PASS))
-    loaded = step.take(execution.pk)
+    loaded = step.load_step(execution.pk)
     assert loaded is not None
     drain(execution)
     before = types(execution)
-    made = step.advance(loaded)
+    made = step.advance_run(loaded)
     with pytest.raises(step.Fenced):
-        write(lambda: step.commit(loaded, made))
+        write(lambda: step.commit_step(loaded, made))
     assert types(execution) == before
 
 
@@ -119,7 +119,7 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
 
         for _ in range(200):
             try:
-                step.step(execution.pk)
+                step.step_execution(execution.pk)
             except step.Fenced:
                 continue
             if Execution.objects.get(pk=execution.pk).status != "RUNNING":
@@ -149,7 +149,7 @@ def test_values_of_a_map_are_written_once_and_removed(project: Project) -> None:
     assert RunValue.objects.filter(execution_id=execution.pk).count() == 3
     stop_execution(execution)
     assert RunValue.objects.filter(execution_id=execution.pk).count() == 3  # for a redrive
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     drain(execution)
     for _ in range(2):
         Timer.objects.filter(execution_id=execution.pk).update(due_ms=0)
@@ -164,11 +164,11 @@ def test_history_pages_and_reverses(project: Project) -> None:
     states["S10"] = {"Type": "Succeed"}
     execution = start(create(project, {"StartAt": "S0", "States": states}))
     drain(execution)
-    whole = [row.event_id for row in history.page(execution.pk, limit=1000)]
+    whole = [row.event_id for row in history.list_events(execution.pk, limit=1000)]
     stitched: list[int] = []
-    while page := history.page(execution.pk, after=stitched[-1] if stitched else 0, limit=7):
+    while page := history.list_events(execution.pk, after=stitched[-1] if stitched else 0, limit=7):
         stitched += [row.event_id for row in page]
-    mirrored = [row.event_id for row in history.page(execution.pk, limit=1000, reverse=True)]
+    mirrored = [row.event_id for row in history.list_events(execution.pk, limit=1000, reverse=True)]
     assert stitched == whole == mirrored[::-1]
 
 

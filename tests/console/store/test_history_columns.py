@@ -81,7 +81,7 @@ def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
 
 def read(execution: Execution, *bounds: int) -> list[tuple[Any, ...]]:
     """Read events as columns and write them out."""
-    return listed(filter(None, [history_columns.read(execution.pk, *bounds)]))
+    return listed(filter(None, [history_columns.read_batch(execution.pk, *bounds)]))
 
 
 def test_columns_say_what_the_rows_say(looped: Execution) -> None:
@@ -118,10 +118,13 @@ def test_names_may_have_the_mark_in_them(looped: Execution) -> None:
 def test_what_came_later_is_read_alone(looped: Execution) -> None:
     """A redrive goes on after the events read before; a trace fed in parts equals a whole one."""
     before = len(types(looped))
-    first = history_columns.read(looped.pk)
-    redrive.redrive(looped)
+    first = history_columns.read_batch(looped.pk)
+    redrive.redrive_execution(looped)
     drain(looped)
-    later, whole = history_columns.read(looped.pk, before), history_columns.read(looped.pk)
+    later, whole = (
+        history_columns.read_batch(looped.pk, before),
+        history_columns.read_batch(looped.pk),
+    )
     assert first is not None
     assert later is not None
     assert whole is not None

@@ -102,7 +102,7 @@ def test_a_redrive_starts_the_year_anew(project: Project, now: Clock) -> None:
     stop_execution(execution)
     drain(execution)
     now.later(3600)
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     execution = drain(execution)
     now.later(DAY_S)
     assert max_duration.arm_ends() == 0
@@ -125,7 +125,7 @@ def test_express_ends_after_five_minutes(project: Project, now: Clock) -> None:
     """Without TimeoutSeconds, and with more of them."""
     for name, more in (("bare", {}), ("more", {"TimeoutSeconds": 4000})):
         definition = json.dumps(one("W", Type="Wait", Seconds=3600) | more)
-        machine = machines.create(
+        machine = machines.create_machine(
             project,
             REGION,
             name=name,

@@ -38,7 +38,7 @@ def listen(
     )
     EventTarget.objects.create(rule=rule, target_id="1", address="https://example.com/hook")
     if forget:
-        outbox.forget()
+        outbox.forget_rules()
     return rule
 
 
@@ -53,12 +53,12 @@ def test_without_a_rule_nothing_is_written(project: Project) -> None:
     """And whether there is one is not asked again: a rule made behind its back is not seen yet."""
     machine = create(project, PASS)
     drain(start(machine, name="first"))
-    outbox.forget()
-    assert not outbox.wanted(project.pk)
+    outbox.forget_rules()
+    assert not outbox.has_rules(project.pk)
     listen(project, forget=False)
     start(machine, name="second")
     assert told() == []
-    outbox.forget()
+    outbox.forget_rules()
     start(machine, name="third")
     assert told() == [("third", "RUNNING")]
 
@@ -93,7 +93,7 @@ def test_a_redrive_is_told_as_running(project: Project) -> None:
     """With its count and date."""
     listen(project)
     failed = drain(start(create(project, FAIL), name="bad"))
-    redrive.redrive(failed)
+    redrive.redrive_execution(failed)
     assert told()[-1] == ("bad", "RUNNING")
     last = json.loads(OutboxEvent.objects.latest("pk").body)["detail"]
     assert last["redriveStatus"] == "REDRIVE_IN_PROGRESS"
@@ -130,8 +130,8 @@ def test_routing_writes_one_delivery_a_target(project: Project) -> None:
     EventTarget.objects.create(rule=rule, target_id="2", address="mailto:a@example.com")
     listen(project, {"detail": {"status": ["FAILED"]}}, name="other")
     drain(start(create(project, PASS), name="x"))
-    assert not outbox.route()
-    outbox.route()
+    assert not outbox.route_events()
+    outbox.route_events()
     assert told() == [("x", "SUCCEEDED")]
     assert list(Delivery.objects.values_list("target__rule__name", "status")) == [
         ("rule", "waiting"),
@@ -149,6 +149,6 @@ def test_another_projects_rule_and_a_disabled_one_get_nothing(project: Project) 
     start(create(project, PASS), name="x")
     listen(project, {"source": ["my.app"]}, name="on")
     drain(start(create(project, PASS), name="y"))
-    outbox.route()
+    outbox.route_events()
     assert Delivery.objects.count() == 0
     assert told() == []

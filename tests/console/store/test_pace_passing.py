@@ -11,7 +11,7 @@ from console.store.executions.stop import stop_execution
 from console.store.state import health
 from console.store.tasks import activities, claim, complete, workers
 from console.web.execution import waiting
-from console.worker.embedded import runnable
+from console.worker.embedded import runnable_executions
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -86,9 +86,9 @@ def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock
     complete.succeed(taken.token, '"done"')
     drain(execution)
     assert held(execution) == ["transitions/1"]
-    assert execution.pk not in runnable(workers.Share())
+    assert execution.pk not in runnable_executions(workers.Share())
     now.later(500)
-    assert health.look().oldest_runnable_ms == 0
+    assert health.check_health().oldest_runnable_ms == 0
     assert_nothing_wrong()
     now.later(501)
     assert drain(execution).output == '"done"'

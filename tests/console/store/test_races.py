@@ -112,7 +112,7 @@ def test_f13_a_deadline_and_the_answers_have_one_winner(
 
         def act(number: int, execution: Execution = execution, work: claim.Work = work) -> bool:
             if number < 2:
-                return expiry.expire([(execution.pk, work.task)]) == 1
+                return expiry.expire_tasks([(execution.pk, work.task)]) == 1
             complete.succeed(work.token, str(number))
             return True
 
@@ -157,7 +157,7 @@ def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
     """The redriven task has a token of its own, and only that one opens it."""
     execution, work = open_task("x")
     stop_execution(execution)
-    redrive.redrive(Execution.objects.get(pk=execution.pk))
+    redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
     drain(execution)
     again = claim.take_activity_task(ACTIVITY, "w")
     assert again is not None

@@ -168,8 +168,8 @@ def test_a_server_that_cannot_write_says_that_it_is_not_ready(
     assert writer.refusal() == ""
     with pytest.raises(OperationalError):
         write(full)
-    assert not health.look().ready
-    assert "takes no writes: could not extend file" in " ".join(health.look().reasons)
+    assert not health.check_health().ready
+    assert "takes no writes: could not extend file" in " ".join(health.check_health().reasons)
     write(lambda: None)
     assert writer.refusal() == ""
     with pytest.raises(OperationalError):

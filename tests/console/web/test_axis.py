@@ -45,7 +45,7 @@ def later(execution: Execution, milliseconds: int) -> None:
 
 def again(execution: Execution) -> Execution:
     """Redrive an execution."""
-    redrives.redrive(Execution.objects.get(pk=execution.pk))
+    redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
     return drain(execution)
 
 

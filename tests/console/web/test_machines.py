@@ -101,7 +101,7 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     """The page has mine in the editor and theirs beside it, says who saved, and changes nothing."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS, actor=audit.Actor("ann"))
+    machines.update_machine(machine, definition=THEIRS, actor=audit.Actor("ann"))
     form = {"text": OURS, "revision": revision, "role": machine.role_arn}
     shown = text(client.post("/machines/machine/edit/", form), 409)
     assert "saved this state machine after you opened it" in shown
@@ -125,12 +125,12 @@ def test_saving_over_covers_only_what_was_shown(project: Project, client: Client
     """A third save between the page of the conflict and its button is a conflict of its own."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS)
+    machines.update_machine(machine, definition=THEIRS)
     form = {"text": OURS, "revision": revision, "role": machine.role_arn}
     shown = text(client.post("/machines/machine/edit/", form), 409)
     over = re.search(r'name="over" value="([^"]*)"', shown)
     assert over is not None
-    machines.update(machine, definition=json.dumps(CHAIN))
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
     text(client.post("/machines/machine/edit/", form | {"over": over[1]}), 409)
     machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
     assert json.loads(machine.definition.text) == CHAIN
@@ -140,8 +140,8 @@ def test_a_namesake_of_the_machine_is_not_overwritten(project: Project, client: 
     """A machine that was deleted and made again is another one, though neither was ever changed."""
     machine = create(project, PASS)
     form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
-    machines.delete(project, machine.arn)
-    again = machines.create(
+    machines.delete_machine(project, machine.arn)
+    again = machines.create_machine(
         project, machine.region, name="machine", definition=THEIRS, role_arn=machine.role_arn
     )
     text(client.post("/machines/machine/edit/", form), 409)
@@ -161,7 +161,7 @@ def test_both_saving_the_same_is_no_conflict(project: Project, client: Client) -
     """Nothing would be lost."""
     machine = create(project, PASS)
     form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
-    machines.update(machine, definition=OURS)
+    machines.update_machine(machine, definition=OURS)
     assert client.post("/machines/machine/edit/", form).status_code == 302
 
 
@@ -171,7 +171,7 @@ def test_the_revision_survives_a_check_and_a_test_of_a_state(
     """Each page on the way from the editor back to it carries what the text was made from."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS)
+    machines.update_machine(machine, definition=THEIRS)
     form = {"text": OURS, "revision": revision}
     carried = f'name="revision" value="{revision}"'
     tested = text(client.post("/machines/machine/test/", form | {"edited": "1"}))

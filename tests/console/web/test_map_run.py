@@ -142,8 +142,8 @@ def test_e18_items_in_batches_are_counted(project: Project, worker: Embedded) ->
         )
     )
     run = MapRun.objects.select_related("parent__definition").get()
-    children = map_counts.executions(run)
-    items = map_counts.items(run, children)
+    children = map_counts.count_executions(run)
+    items = map_counts.count_items(run, children)
     assert (children.succeeded, children.total) == (3, 3)
     assert (items.succeeded, items.total) == (7, 7)
 

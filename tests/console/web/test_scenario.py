@@ -73,7 +73,7 @@ def answer(execution: Execution, state: str, outcome: Any, nth: int = 0) -> Exec
     message: engine.Message = engine.TaskSucceeded(number, json.dumps(outcome))
     if failed:
         message = engine.TaskFailed(number, *outcome)
-    inbox.post(execution.pk, message)
+    inbox.post_message(execution.pk, message)
     return drain(execution)
 
 
@@ -179,7 +179,7 @@ def test_x11_stops_and_redrives_are_part_of_it(project: Project, client: Client)
     execution = drain(start(create(project, definition), name="x"))
     answer(execution, "First", 1)
     stop_execution(execution, error="No", cause="wrong")
-    redrives.redrive(Execution.objects.get(pk=execution.pk))
+    redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
     drain(execution)
     failed = answer(execution, "Then", ("Bad", "it broke"))
     made = scenario(client, failed)

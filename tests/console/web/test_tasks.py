@@ -176,14 +176,14 @@ def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Cl
     arn = activities.create_activity(project, REGION, "work").arn
     given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
     client.post(PAGE, given)
-    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
-    assert tags.tags_of(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stepyard:startToCloseTimeout"] == "NONE"
     assert 'value="30"' in text(client.get(PAGE))
     assert AuditEntry.objects.get(action="TagResource").target == arn
     wrong = client.post(PAGE, {**given, "stepyard:heartbeatTimeout": "soon"})
     assert "wanted a number of seconds" in text(wrong, 422)
     assert 'value="soon"' in text(wrong, 422)
-    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
@@ -347,8 +347,8 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     execution = drain(start(machine, name="x"))
     row = TaskRow.objects.get()
     for _ in range(2):
-        assert claim.claim(execution.pk, row.task) is not None
-        assert lost_calls.recover(execution.pk, row.task)
+        assert claim.claim_call(execution.pk, row.task) is not None
+        assert lost_calls.recover_call(execution.pk, row.task)
     mark = "re-dispatched: sent 2 times, for its worker was lost"
     assert mark in text(client.get(page(execution)))
     assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))

@@ -32,7 +32,7 @@ def machine_of(
     project: Project, editor: str, definition: dict[str, Any], name: str = "machine"
 ) -> StateMachine:
     """Return a new machine that a person has made."""
-    return machines.create(
+    return machines.create_machine(
         project,
         REGION,
         name=name,
@@ -62,7 +62,9 @@ def started(machine: StateMachine, starter: str = "") -> Execution:
 def worked(execution: Execution) -> Execution:
     """Make the calls of an execution, and look at what it waits for; return it anew."""
     for task, status in open_tasks(execution):
-        (task_delivery.look if status == "waiting" else task_delivery.deliver)(execution.pk, task)
+        (task_delivery.look_at_job if status == "waiting" else task_delivery.deliver_task)(
+            execution.pk, task
+        )
     return drain(execution)
 
 

@@ -86,13 +86,13 @@ def test_the_child_and_its_task_are_one_commit(
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_calls, "record", die)
+        patch.setattr(own_calls, "record_outcome", die)
         with pytest.raises((Died, OperationalError)):
-            task_delivery.deliver(parent.pk, task)
+            task_delivery.deliver_task(parent.pk, task)
     assert children() == []
     assert open_tasks(parent) == [(task, "started")]
-    assert claim.release_called() == 1
-    task_delivery.deliver(parent.pk, task)
+    assert claim.release_all_calls() == 1
+    task_delivery.deliver_task(parent.pk, task)
     assert len(children()) == 1
     assert open_tasks(parent) == [(task, "waiting")]
 
@@ -100,21 +100,21 @@ def test_the_child_and_its_task_are_one_commit(
 def test_a_worker_that_was_overtaken_starts_nothing(parent: Execution) -> None:
     """Its task was called again by another one, whose child is the only one."""
     ((task, _),) = open_tasks(parent)
-    late = claim.claim(parent.pk, task)
+    late = claim.claim_call(parent.pk, task)
     assert late is not None
-    claim.release_called()
-    task_delivery.deliver(parent.pk, task)
-    assert own_calls.deliver(late, task_delivery._task(late)) is None
+    claim.release_all_calls()
+    task_delivery.deliver_task(parent.pk, task)
+    assert own_calls.begin_call(late, task_delivery._task(late)) is None
     assert len(children()) == 1
 
 
 def test_a_task_that_has_ended_starts_nothing(parent: Execution) -> None:
     """The parent was stopped after a worker had taken the task, and before it called."""
     ((task, _),) = open_tasks(parent)
-    work = claim.claim(parent.pk, task)
+    work = claim.claim_call(parent.pk, task)
     assert work is not None
     stop_execution(parent)
-    assert own_calls.deliver(work, task_delivery._task(work)) is None
+    assert own_calls.begin_call(work, task_delivery._task(work)) is None
     assert children() == []
 
 
@@ -192,7 +192,7 @@ def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
     worked(parent)
     ((task, _),) = open_tasks(parent)
     stop_execution(parent)
-    task_delivery.cancel(parent.pk, task)
+    task_delivery.cancel_job(parent.pk, task)
     assert children()[0].status == "ABORTED"
 
 
@@ -203,7 +203,7 @@ def test_a_redriven_parent_starts_a_child_of_its_own(project: Project) -> None:
     worked(parent)
     drain(children()[0])
     assert worked(parent).status == "FAILED"
-    redrive.redrive(Execution.objects.get(pk=parent.pk))
+    redrive.redrive_execution(Execution.objects.get(pk=parent.pk))
     drain(parent)
     worked(parent)
     assert len(children()) == 2

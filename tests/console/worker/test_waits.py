@@ -115,7 +115,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
-    return task_delivery.deliver(execution.pk, task)
+    return task_delivery.deliver_task(execution.pk, task)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
 @contextmanager
 def outage(monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
     """Let the database go away as the outcome of a call is recorded."""
-    record, left = own_calls.record, [times]
+    record, left = own_calls.record_outcome, [times]
 
     def broken(*about: Any) -> bool:
         if left[0]:
@@ -184,7 +184,7 @@ def outage(monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
         return record(*about)
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_calls, "record", broken)
+        patch.setattr(own_calls, "record_outcome", broken)
         yield
     assert left == [0]
 
@@ -321,7 +321,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
     child = create(project, WAIT, "child")
     machine = create(project, starting(child, Name="same"), "parent")
     first, second = started(machine), started(machine)
-    record, written = own_calls.record, threading.Event()
+    record, written = own_calls.record_outcome, threading.Event()
 
     def slowly(work: Any, outcome: Any) -> bool:
         recorded = record(work, outcome)
@@ -331,7 +331,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
                 until(_somebody_waits_for_a_lock)
         return recorded
 
-    monkeypatch.setattr(own_calls, "record", slowly)
+    monkeypatch.setattr(own_calls, "record_outcome", slowly)
     one_thread = _in_thread(lambda: deliver(first))
     assert written.wait(20)
     deliver(second)
@@ -348,26 +348,26 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     machine = create(project, WAIT)
     execution = started(machine)
     stop_execution(execution)
-    refusal = redrive.refusal
+    refusal = redrive.redrive_refusal
     threads: list[threading.Thread] = []
 
     def slowly(found: Execution) -> str:
         reason = refusal(found)
         if not threads:
-            threads.append(_in_thread(lambda: machines.delete(project, machine.arn)))
+            threads.append(_in_thread(lambda: machines.delete_machine(project, machine.arn)))
             if connection.vendor == "postgresql":
                 until(_somebody_waits_for_a_lock)
         return reason
 
-    monkeypatch.setattr(redrive, "refusal", slowly)
-    redrive.redrive(Execution.objects.get(pk=execution.pk))
+    monkeypatch.setattr(redrive, "redrive_refusal", slowly)
+    redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
     threads[0].join()
     assert StateMachine.objects.get(pk=machine.pk).status == "DELETING"
     stop_execution(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
     with raises_code(ErrorCode.ExecutionNotRedrivable, match="DELETING"):
-        redrive.redrive(Execution.objects.get(pk=execution.pk))
+        redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
 
 
 # -- looks at children -----------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
         under_way.set()
         assert go_on.wait(20)
 
-    monkeypatch.setattr(task_delivery, "look", look)
+    monkeypatch.setattr(task_delivery, "look_at_job", look)
     worker._due("look", 7, 1)
     assert under_way.wait(20)
     worker._due("look", 7, 1)
