@@ -1,7 +1,7 @@
-"""How does one process do all the work?  Threads, woken by hints and kept honest by a sweeper.
+"""The worker of a process that does all the work: threads, woken by signals, and a sweeper.
 
-Correctness never rests on a hint: everything that can go on is found again in the rows by the
-sweeper, so a process that is killed at any moment continues where the rows stand.
+Correctness never rests on a signal: the sweeper finds everything that can go on in the rows, so a
+process that is killed at any moment continues where the rows stand.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Embedded:
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
-        self._upkeep = Maintenance()
-        self._alone = WorkerLock()
+        self._maintenance = Maintenance()
+        self._worker_lock = WorkerLock()
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
         self._activities, self._sample_activities = task_delivery.builtin_activities()
-        self._clockwork = TimerQueue(self._due)
+        self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
 
@@ -75,7 +75,7 @@ class Embedded:
     def start(self) -> None:
         """Take up what the rows say, and listen for more.
 
-        Raises ``WrongSecret`` or ``NotAlone`` if this process must not work on the database.
+        Raises ``WrongSecret`` or ``WorkerLockHeld`` if this process must not work on the database.
         """
         identity.claim_database()
         epoch.forget_epoch()
@@ -89,15 +89,15 @@ class Embedded:
             signals.subscribe((Topic.OFFERED,), self._activity_offered),
             signals.subscribe((Topic.DUE,), self._near),
             signals.subscribe((Topic.CANCEL,), self._cancel),
-            signals.subscribe((Topic.MAP,), self._upkeep.map_scheduled),
-            signals.subscribe((Topic.MAP_RUN,), self._upkeep.map_run_changed),
+            signals.subscribe((Topic.MAP,), self._maintenance.map_scheduled),
+            signals.subscribe((Topic.MAP_RUN,), self._maintenance.map_run_changed),
             signals.subscribe((Topic.EVENT,), self._events),
         ]
         self._threads = [
             threading.Thread(target=closing_connections(target), name=name, daemon=True)
             for name, target in [
                 *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
-                ("clock", self._clockwork.run),
+                ("clock", self._timers.run),
                 ("sweeper", self._sweep_loop),
             ]
         ]
@@ -106,8 +106,8 @@ class Embedded:
 
     def _take_over(self) -> None:
         """Take the database, and what a process that is gone had in hand."""
-        self._alone.take()
-        self._steps.suspects.watch(runnable_executions(_ALL))
+        self._worker_lock.acquire()
+        self._steps.poison_guard.watch(runnable_executions(_ALL))
         for execution_id, task in JOURNAL.dead():
             claim.count_loss(execution_id, task)
         failed, released = lost_calls.recover_all()
@@ -131,16 +131,16 @@ class Embedded:
         self._ended.set()
         for end in self._listeners:
             end()
-        self._clockwork.stop()
+        self._timers.stop()
         self._steps.stop(ENGINE_THREADS)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(seconds)
         self._waits.stop()
         self._calls.stop(0.2)
-        self._upkeep.stop(0.2)
+        self._maintenance.stop(0.2)
         JOURNAL.end()
-        self._alone.leave()
+        self._worker_lock.release()
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -187,9 +187,9 @@ class Embedded:
         self._calls.submit(partial(self._look_now, key), key=key)
 
     def _look_now(self, key: tuple[str, int, int]) -> None:
-        """Look at a job, and again if a hint came meanwhile.
+        """Look at a job, and again if a signal came meanwhile.
 
-        1. We ask for the child, which runs.  2. It ends, and its hint comes.  3. We have the
+        1. We ask for the child, which runs.  2. It ends, and its signal comes.  3. We have the
         answer, that it runs: without another look the next one is up to ten seconds away.
         """
         with self._lock:
@@ -211,11 +211,11 @@ class Embedded:
 
     def _events(self) -> None:
         """Hear that there are events to deliver."""
-        self._upkeep.events()
+        self._maintenance.events()
 
     def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
         """Hear that something will be due."""
-        self._clockwork.add(due_ms, what, execution_id, task)
+        self._timers.add(due_ms, what, execution_id, task)
 
     def _due(self, what: str, execution_id: int, task: int) -> None:
         if what == "timer":
@@ -223,7 +223,7 @@ class Embedded:
         elif what == "look":
             self._look(execution_id, task)
         else:
-            self._upkeep.late(execution_id, task)
+            self._maintenance.late(execution_id, task)
 
     def _sweep_loop(self) -> None:
         while True:
@@ -237,7 +237,7 @@ class Embedded:
 
     def _keep(self) -> bool:
         """Stay the one who may work here; return whether this still is."""
-        return self._alone.keep()
+        return self._worker_lock.renew()
 
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
@@ -245,9 +245,9 @@ class Embedded:
         if share.leads:
             inbox.drop_stale()
         self._sweep_runs(share)
-        self._clockwork.refill(share)
+        self._timers.refill(share)
         self._sweep_tasks(share)
-        self._upkeep.sweep(share)
+        self._maintenance.sweep(share)
         self._waits.look()
         self._replace_hung()
 

@@ -51,9 +51,9 @@ class Maintenance:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._pool = Pool(THREADS, "upkeep")
+        self._pool = Pool(THREADS, "maintenance")
         self._expiry = Pool(1, "expiry")
-        self._couriers = OutboxRelay()
+        self._relay = OutboxRelay()
         self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
@@ -103,7 +103,7 @@ class Maintenance:
         """Take no more and wait a little for what is under way."""
         self._stopped.set()
         self._expiry.stop(seconds)
-        self._couriers.stop(seconds)
+        self._relay.stop(seconds)
         self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
@@ -123,7 +123,7 @@ class Maintenance:
 
     def events(self) -> None:
         """Take events to their targets."""
-        self._couriers.look()
+        self._relay.look()
 
     # -- bulk jobs ---------------------------------------------------------------------------------
 

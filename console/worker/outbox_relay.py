@@ -35,11 +35,11 @@ class OutboxRelay:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._desk = Pool(1, "events")
-        self._pool = Pool(THREADS, "courier")
+        self._router = Pool(1, "events")
+        self._pool = Pool(THREADS, "relay")
         self._lock = threading.Lock()
         self._asked = False
-        self._carried: set[int] = set()
+        self._in_flight: set[int] = set()
 
     def look(self) -> None:
         """Find out soon what there is to route and to send."""
@@ -47,11 +47,11 @@ class OutboxRelay:
             if self._asked:
                 return
             self._asked = True
-        self._desk.submit(self._look)
+        self._router.submit(self._look)
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
-        self._desk.stop(seconds)
+        self._router.stop(seconds)
         self._pool.stop(seconds)
 
     def _look(self) -> None:
@@ -61,20 +61,20 @@ class OutboxRelay:
 
     def _sort(self) -> None:
         with self._lock:
-            carried = set(self._carried)
-        deliveries.release_deliveries(carried)
+            in_flight = set(self._in_flight)
+        deliveries.release_deliveries(in_flight)
         deliveries.fire_due()
         while outbox.route_events():
             pass
-        for number in deliveries.claim_due(THREADS - len(carried)):
+        for number in deliveries.claim_due(THREADS - len(in_flight)):
             with self._lock:
-                self._carried.add(number)
-            self._pool.submit(partial(self._carry, number))
+                self._in_flight.add(number)
+            self._pool.submit(partial(self._relay, number))
 
-    def _carry(self, number: int) -> None:
+    def _relay(self, number: int) -> None:
         log_errors("a delivery failed", partial(relay_delivery, number), None)
         with self._lock:
-            self._carried.discard(number)
+            self._in_flight.discard(number)
         self.look()
 
 
@@ -106,21 +106,21 @@ def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final
     )
     queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
     if dead and queue:  # before it is noted: whoever dies in between sends it again
-        problem = _buried(delivery, queue, problem, settings)
+        problem = _dead_letter(delivery, queue, problem, settings)
     deliveries.mark_failed(delivery, problem, dead=dead)
 
 
-def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
+def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
     """Send what is dead to the target's queue for it; return the problem, with a further one."""
     event, target = delivery.event, delivery.target
-    told = {
+    attributes = {
         "RULE_ARN": target.rule.arn,
         "TARGET_ARN": without_secrets(target.address),
         "ERROR_MESSAGE": problem,
         "RETRY_ATTEMPTS": str(delivery.attempts),
     }
     try:
-        notices.bury(queue, _notice(delivery, event.body, settings), told)
+        notices.bury(queue, _notice(delivery, event.body, settings), attributes)
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
     return problem
@@ -187,8 +187,8 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 
     Each start tells of two changes, so that would be twice as many every time.
     """
-    told = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
-    return told.filter(started_by=_actor(delivery).name).exists()
+    started = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
+    return started.filter(started_by=_actor(delivery).name).exists()
 
 
 def _actor(delivery: Delivery) -> Actor:

@@ -235,7 +235,7 @@ class Consumer:
             await loop.run_in_executor(self._pool, self._step, number)
 
         @manager.entrypoint(SIGNAL)
-        async def hint(job: Job) -> None:
+        async def signal(job: Job) -> None:
             topic, what = json.loads((job.payload or b"[[],[]]").decode())
             signals.deliver(tuple(topic), *what)
 

@@ -42,7 +42,7 @@ class Stepping:
 
         ``counting``: nobody else counts what killed a process.
         """
-        self.suspects = PoisonGuard(counting=counting)
+        self.poison_guard = PoisonGuard(counting=counting)
         self._counting = counting
         self.steps = 0
         self.fenced = 0
@@ -107,10 +107,10 @@ class Stepping:
                 self._again.add(number)
                 return None
             self._stepping.add(number)
-        suspected = self.suspects.take(number)
+        suspected = self.poison_guard.take(number)
         self.steps += 1
         if suspected:
-            self._settle(number, lambda: self.suspects.step(number), suspected=True)
+            self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
             return None
         found = self._try(number, lambda: step.begin_step(number))
         if callable(found):

@@ -1,6 +1,6 @@
-"""How do many processes share the work?  By leases, shares of the sweeping, and a queue of hints.
+"""One worker of many: they share the work by leases, shares of the sweeping, and queued signals.
 
-The same threads as in a single process do the work. What differs: hints of other processes
+The same threads as in a single process do the work. What differs: signals of other processes
 come as jobs, each worker sweeps its part of the rows, and others take what a dead one had in hand.
 """
 
@@ -59,11 +59,11 @@ class Team(Embedded):
         """Nothing runs yet. ``on_end``: called if it may work no longer."""
         super().__init__()
         self._on_end = on_end
-        self._alone = WorkerLock(shared=True)
+        self._worker_lock = WorkerLock(shared=True)
         self._name = ""
         self._holds_lease = False
         self._renewed_at = 0.0
-        self._told = (0, 0)  # steps and fenced ones that the row has heard of
+        self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
         self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
 
@@ -113,18 +113,18 @@ class Team(Embedded):
             self._on_end()
 
     def _take_over(self) -> None:
-        self._alone.take()
+        self._worker_lock.acquire()
         self._enter()
-        self._bury([])
+        self._take_over_from([])
 
-    def _bury(self, dead: list[str]) -> None:
+    def _take_over_from(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
         count = workers.remove_dead(dead)
         accused = JOURNAL.dead()
         for number, task in accused:
             with JOURNAL.of(number):
                 log_errors("blaming a step failed", partial(_blame, number, task), None)
-        self._steps.suspects.add(number for number, task in accused if not task)
+        self._steps.poison_guard.add(number for number, task in accused if not task)
         if dead or count:
             log.warning("workers are gone", gone=dead, offered_again=count, were_computing=accused)
 
@@ -143,11 +143,11 @@ class Team(Embedded):
                 self._outdated()
                 return True
             done = (self._steps.steps, self._steps.fenced)
-            news = (done[0] - self._told[0], done[1] - self._told[1])
+            news = (done[0] - self._reported[0], done[1] - self._reported[1])
             if workers.renew_lease(self._name, *news):
-                self._told = done
+                self._reported = done
                 if self._part.leads:
-                    self._bury([])
+                    self._take_over_from([])
             else:
                 log.warning("the lease was lost; others have taken over", worker=self._name)
                 self._enter()
@@ -157,7 +157,7 @@ class Team(Embedded):
     def _share(self) -> workers.Share:
         self._part, dead = workers.team_share(self._name)
         if dead:
-            self._bury(dead)
+            self._take_over_from(dead)
         return self._part
 
     def _events(self) -> None:

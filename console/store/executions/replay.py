@@ -81,8 +81,8 @@ def origin_of(execution: Execution) -> Origin | None:
         return None
     about = json.loads(text)["about"]
     values = json.loads(about.get("variables") or "{}")
-    told = {name: engine.dumps(value) for name, value in values.items()}
-    return Origin(about["origin"], about["start_at"], told) if "origin" in about else None
+    variables = {name: engine.dumps(value) for name, value in values.items()}
+    return Origin(about["origin"], about["start_at"], variables) if "origin" in about else None
 
 
 def _check_variables(text: str) -> None:

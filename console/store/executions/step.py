@@ -74,7 +74,7 @@ class Loaded:
     """A run with what came in for it.
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
-    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend;
+    their place; ``tokens``: timers that say that tokens are there; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted.
     """
 
@@ -89,7 +89,7 @@ class Loaded:
     timers: list[str] = field(default_factory=list)
     came_ms: dict[int, int] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
-    pace: transition_rate.TransitionBudget | None = None
+    budget: transition_rate.TransitionBudget | None = None
     deleting: bool = False
 
     def leave(self, count: int) -> None:
@@ -137,8 +137,8 @@ def begin_step(execution_id: int) -> Callable[[], bool] | None:
             return True
         kept_runs.put(execution_id, loaded.version + 1, loaded.run)
         more = full or len(made) < len(loaded.messages)
-        if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
-            return more and not loaded.pace.allowed  # a Stop is still to come
+        if loaded.budget is not None and (loaded.budget.held or loaded.budget.pending):
+            return more and not loaded.budget.allowed  # a Stop is still to come
         return bool(loaded.run.ready) or more
 
     return end
@@ -172,10 +172,10 @@ def load_step(execution_id: int) -> Loaded | None:
     ready = ready or bool(tokens)
     if not (ready or due or came_in):
         return None
-    pacing = transition_rate.budget_of(execution_id, arn, tokens)
-    if pacing is not None and not pacing.allowed:
-        came_in, due = transition_rate.take_exempt(pacing, came_in, due)
-        if pacing.pending and not (came_in or due):
+    budget = transition_rate.budget_of(execution_id, arn, tokens)
+    if budget is not None and not budget.allowed:
+        came_in, due = transition_rate.take_exempt(budget, came_in, due)
+        if budget.pending and not (came_in or due):
             return None
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
@@ -198,7 +198,7 @@ def load_step(execution_id: int) -> Loaded | None:
         due,
         {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
         tokens,
-        pacing,
+        budget,
         machine_status == MachineStatus.DELETING,
     )
 
@@ -261,19 +261,19 @@ def advance_run(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S
     made: list[engine.Step] = []
-    left = engine.BUDGET if loaded.pace is None else min(engine.BUDGET, loaded.pace.allowed)
+    left = engine.BUDGET if loaded.budget is None else min(engine.BUDGET, loaded.budget.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until
 
-    passing = loaded.pace is not None and not loaded.pace.allowed  # what needs no token, all of it
+    exempt_only = loaded.budget is not None and not loaded.budget.allowed  # all that needs no token
     for place, message in enumerate(loaded.messages):
         now = replace(current_moment(loaded.machine), deleting=loaded.deleting)
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
         made.append(_advance(loaded, message, now, left, enough))
         left = made[-1].left
-        if (left <= 0 and not passing) or enough():
+        if (left <= 0 and not exempt_only) or enough():
             break
     loaded.leave(len(loaded.messages) - len(made))
     return made
@@ -287,8 +287,8 @@ def _advance(
     enough: Callable[[], bool],
 ) -> engine.Step:
     made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
-    if loaded.pace is not None:
-        loaded.pace.used += transition_rate.count_entered(made) + transition_rate.count_retried(
+    if loaded.budget is not None:
+        loaded.budget.used += transition_rate.count_entered(made) + transition_rate.count_retried(
             loaded.run, message
         )
     loaded.run = made.run
@@ -321,11 +321,11 @@ def commit_step(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
     timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
-    if loaded.pace is not None:
+    if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = (
             transition_rate.reserve_tokens(
-                loaded.pace, left, running=run.status == ExecutionStatus.RUNNING
+                loaded.budget, left, running=run.status == ExecutionStatus.RUNNING
             )
             and ready
         )

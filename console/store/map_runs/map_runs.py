@@ -329,8 +329,8 @@ def update_map_run(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes:
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )
-        told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
-        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
+        reason = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, reason)
         signals.publish((Topic.MAP_RUN,), run.pk)
 
     write(store)

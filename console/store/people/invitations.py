@@ -151,8 +151,8 @@ def accept_invitation(token: str, encoded: str, me: User | None, request_id: str
             user.save(update_fields=["password"])
         Membership.objects.create(project=project, user=user, role=invitation.role)
         actor = audit.Actor(invitation.name, request_id=request_id)
-        told = f"role {invitation.role}, invited by {invitation.made_by}"
-        audit.record(project, actor, "AcceptInvitation", invitation.name, told)
+        reason = f"role {invitation.role}, invited by {invitation.made_by}"
+        audit.record(project, actor, "AcceptInvitation", invitation.name, reason)
         signals.publish(people.RIGHTS)
         return user
 

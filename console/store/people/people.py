@@ -42,7 +42,7 @@ _USED_S = 60.0
 _used: dict[str, float] = {}
 log = structlog.get_logger(__name__)
 RIGHTS = (Topic.RIGHTS,)
-"""The topic of the hint that somebody's rights have changed."""
+"""The channel on which changes of rights are published."""
 signals.subscribe(RIGHTS, access.forget_principals)
 
 

@@ -32,9 +32,9 @@ class Closed(Exception):
 def create_share(execution: Execution, hours: int, actor: Actor) -> str:
     """Return a token that opens the picture of an execution for so many hours."""
     until = clock.now_ms() + hours * _HOUR_MS
-    told = f"{hours} h"
+    reason = f"{hours} h"
     project = execution.project
-    write(lambda: audit.record(project, actor, ACTION, execution.arn, told))
+    write(lambda: audit.record(project, actor, ACTION, execution.arn, reason))
     return signing.dumps([execution.pk, until, actor.name], salt=_SALT)
 
 

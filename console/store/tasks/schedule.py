@@ -1,7 +1,7 @@
 """What work is open?  A task is a row from the commit that scheduled it to the one that ends it.
 
-Its side effect starts only after that first commit. Who has it is told in ``claims``, how it ends
-in ``endings``.
+Its side effect starts only after that first commit. Who has it is told in ``claim``, how it ends
+in ``complete``.
 """
 
 from __future__ import annotations

@@ -81,11 +81,11 @@ def renew_lease(name: str, steps: int = 0, fenced: int = 0) -> bool:
 
 def team_share(name: str) -> tuple[Share, list[str]]:
     """Return the part of a worker among those alive, and the names of those that are not."""
-    now_ms, here = clock.now_ms(), host_name()
+    now_ms, this_host = clock.now_ms(), host_name()
     living: list[str] = []
     dead: list[str] = []
     for row in Worker.objects.order_by("name"):
-        gone = row.lease_until_ms <= now_ms or (row.host == here and not is_running(row.pid))
+        gone = row.lease_until_ms <= now_ms or (row.host == this_host and not is_running(row.pid))
         (dead if gone else living).append(row.name)
     part = Share(living.index(name), len(living)) if name in living else Share()
     return part, dead

@@ -148,7 +148,7 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     whole = None if run is None else map_runs.outputs_of(run)
     return (
-        None if whole is None else masked_execution.masked_execution(execution).veil.payload(whole)
+        None if whole is None else masked_execution.masked_execution(execution).mask.payload(whole)
     )
 
 

@@ -419,7 +419,7 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
         for number, one in enumerate(several):
             shown = masked_execution.mask_execution(Execution.objects.get(pk=one.pk))
             assert shown.input == '{"password":"(masked)"}'
-            assert masked_execution.masked_execution(shown).veil.values == {f"canary-{number}"}
+            assert masked_execution.masked_execution(shown).mask.values == {f"canary-{number}"}
     assert len(masked_execution._memory._known) == 1
 
 

@@ -31,7 +31,6 @@ from console.store.machines import machines, versions
 from console.store.map_runs import map_runs
 from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
-from tests.console.worker.courier import carry_all
 from tests.console.worker.nesting import (
     calling,
     machine_of,
@@ -41,6 +40,7 @@ from tests.console.worker.nesting import (
     starting,
     worked,
 )
+from tests.console.worker.relay import carry_all
 
 if TYPE_CHECKING:
     from console.models import Project

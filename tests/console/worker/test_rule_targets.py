@@ -12,7 +12,7 @@ from console.models import Delivery, EventRule, Execution, OutboxEvent
 from console.store.events import deliveries, outbox, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, carry_all, happened, rule_to, until
 
 if TYPE_CHECKING:
     from console.models import Project

@@ -83,12 +83,12 @@ def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -
     """A worker whose session was cut takes the lock again, unless it is too late."""
     del project
     other = worker_lock.WorkerLock()
-    worker._alone.leave()
-    other.take()
+    worker._worker_lock.release()
+    other.acquire()
     try:
         deadline = time.monotonic() + 10
         while any(thread.is_alive() for thread in worker._threads):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     finally:
-        other.leave()
+        other.release()

@@ -22,7 +22,7 @@ from tests.console.store.helpers import (
     function,
     start,
 )
-from tests.console.store.pacing import Clock, chain, entered, held, left
+from tests.console.store.transition_rates import Clock, chain, entered, held, left
 
 if TYPE_CHECKING:
     import pytest

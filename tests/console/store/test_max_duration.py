@@ -30,7 +30,7 @@ from tests.console.store.helpers import (
 
 if TYPE_CHECKING:
     from console.models import Project
-    from tests.console.store.pacing import Clock
+    from tests.console.store.transition_rates import Clock
 
 DAY_S = 24 * 3600
 YEAR_S = 365 * DAY_S

@@ -14,7 +14,7 @@ from console.models import Delivery, EventTarget, OutboxEvent
 from console.store.events import deliveries, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, ended, start
-from tests.console.worker.courier import REGION, Receiver, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, Receiver, carry_all, happened, rule_to, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
-from tests.console.store.pacing import Clock, chain, held, left
+from tests.console.store.transition_rates import Clock, chain, held, left
 
 TASK = {"Type": "Task", "Resource": ACTIVITY}
 
