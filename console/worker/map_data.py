@@ -54,7 +54,7 @@ def _inputs(wanted: Outside) -> Iterator[str]:
     if found is None:
         return
     machine, run = found
-    source = items.read(wanted.part, *_place(wanted.execution_arn))
+    source = items.read_items(wanted.part, *_place(wanted.execution_arn))
     yield from engine.child_inputs(machine, run, wanted.task, source, step.current_moment(machine))
 
 
@@ -71,7 +71,7 @@ def _write(wanted: Outside) -> None:
     }
     place = _place(wanted.execution_arn)
     try:
-        output = results.write(wanted.part, wanted.arn, records, *place)
+        output = results.write_results(wanted.part, wanted.arn, records, *place)
     except results.WriterError as error:
         map_runs.fail_map_run(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:
@@ -89,8 +89,8 @@ def _record(child: Execution) -> dict[str, Any]:
         **{name: text for name, text in texts.items() if text is not None},
         **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
         "RedriveCount": child.redrive_count,
-        "StartDate": engine.iso(child.start_ms),
-        **({"StopDate": engine.iso(child.stop_ms)} if child.stop_ms is not None else {}),
+        "StartDate": engine.iso_text(child.start_ms),
+        **({"StopDate": engine.iso_text(child.stop_ms)} if child.stop_ms is not None else {}),
         "StateMachineArn": child.state_machine_arn,
         "Status": child.status,
     }

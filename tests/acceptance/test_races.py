@@ -1,4 +1,7 @@
-"""F13: eight clients answer the same token at once over HTTP - one 200, no 5xx, and who won?"""
+"""Eight clients answer the same token at once over HTTP.
+
+One gets 200, none a 5xx, all learn who won.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SENDERS, TOKENS = 8, 20
 LATE = {"TaskTimedOut", "TaskDoesNotExist"}
 
 
-def test_f13_one_of_eight_clients_wins(up: Server, sfn: Any) -> None:
+def test_one_of_eight_clients_wins(up: Server, sfn: Any) -> None:
     """Seven of each eight are refused with a 400 that says so; the history is the winner's."""
     arn = sfn.create_activity(name="race")["activityArn"]
     definition = {

@@ -1,4 +1,4 @@
-"""Does the one line start everything, safely?"""
+"""``manage.py up`` starts everything, safely."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_first_start_makes_private_files(up: Server) -> None:
 
 
 def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
-    """Also those that an earlier version wrote for everybody: they are mended at the start."""
+    """Files are private, and a start mends those that an earlier version wrote for everybody."""
     data = tmp_path / "open"
     data.mkdir(mode=0o755)
     private = {"secret", "credentials", "login-url", "address", "stepyard.sqlite3"}
@@ -104,7 +104,7 @@ def open_link(url: str, *, press: bool = False) -> tuple[int, str]:
 
 
 def test_login_link_works_once(up: Server) -> None:
-    """Who opens it uses nothing up; the first press of its button opens the console, and no other.
+    """Opening the link uses nothing up; its button opens the console once.
 
     ``login_url`` makes another link.
     """
@@ -155,7 +155,7 @@ def test_any_key_is_taken_only_where_that_was_asked_for(tmp_path: Path) -> None:
         made_up = server.client(key="AKIAMADEUPMADEUPMADE", secret="x")
         assert len(made_up.list_state_machines()["stateMachines"]) == len(MACHINES)
         with urllib.request.urlopen(f"{server.url}/login/", timeout=10) as answer:
-            assert "Signatures are not checked" in answer.read().decode()
+            assert "This server does not check signatures" in answer.read().decode()
     finally:
         server.stop()
 

@@ -16,7 +16,7 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import logging_setup
-from console.awsapi.asgi import _Told, answer_call
+from console.awsapi.asgi import _LoggedError, answer_call
 from console.awsapi.operations import executions
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
@@ -111,7 +111,7 @@ def test_a_line_is_an_object(lines: Callable[[], list[str]]) -> None:
 
 
 def test_what_steers_a_terminal_is_written_out(lines: Callable[[], list[str]]) -> None:
-    """One event stays one line, whatever is in it: CR, LF, ESC, reversed writing (O4)."""
+    """One event stays one line, whatever is in it: CR, LF, ESC, reversed writing."""
     log = structlog.get_logger("console.test")
     log.warning(NASTY, name=NASTY, many=[NASTY])
     logging.getLogger("library").warning("%s", NASTY.replace("\r\n", "\r"))
@@ -163,7 +163,7 @@ def provoke_api(settings: Any, execution: Execution, monkeypatch: pytest.MonkeyP
         raise RuntimeError(CANARY)
 
     monkeypatch.setattr(executions, "stop_execution", broken)
-    with pytest.raises(_Told):
+    with pytest.raises(_LoggedError):
         call(
             "StopExecution",
             {"executionArn": execution.arn, "cause": CANARY, "error": CANARY},

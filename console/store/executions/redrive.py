@@ -129,7 +129,7 @@ def redrive_execution(
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
         people = {*execution_rights.starters_of(row), *actor.people}
-        row.acting_for = execution_rights.as_text(people)
+        row.acting_for = execution_rights.names_as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)
         return moment
@@ -179,7 +179,7 @@ def again(execution: Execution) -> list[str]:
     except engine.NewerFormat:
         return []
     owners = {group.owner for group in run.groups.values()}
-    return engine.unsuccessful(list(run.frames.values()), owners)
+    return engine.unsuccessful_states(list(run.frames.values()), owners)
 
 
 # -- Map Runs --------------------------------------------------------------------------------------

@@ -184,8 +184,8 @@ def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
 
 
 def _check_input(text: str) -> None:
-    if engine.too_long(text):
-        limit = engine.limit()
+    if engine.is_too_long(text):
+        limit = engine.payload_limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
         raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():
@@ -217,7 +217,7 @@ def _new(
         started_by=actor.name,
         trace_header=trace_header,
         edited_by=machine.edited_by,
-        acting_for=execution_rights.as_text(actor.people),
+        acting_for=execution_rights.names_as_text(actor.people),
     )
 
 

@@ -307,7 +307,7 @@ def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine
             missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STEPYARD_TOKEN_KEY
-    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.unusable)
+    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
 
 
 # -- the commit ------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def commit_step(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = (
             transition_rate.reserve_tokens(
-                loaded.budget, left, running=run.status == ExecutionStatus.RUNNING
+                loaded.budget, left, running=run.status == engine.ExecutionStatus.RUNNING
             )
             and ready
         )

@@ -28,16 +28,20 @@ SHOWN = 200
 _PAGE = 100
 _JOBS = 50
 WORDS = {
-    "stop": ("Stop", "stopped", "They are aborted; nothing they have begun is undone."),
+    "stop": (
+        "Stop",
+        "stopped",
+        "The executions are aborted. Work that they have started is not undone.",
+    ),
     "redrive": (
         "Redrive",
         "redriven",
-        "Each goes on under its own ARN from what did not succeed, with its own definition.",
+        "Each continues with its own ARN and definition, at the states that did not succeed.",
     ),
     "start": (
         "Start again",
         "started again",
-        "Each gets a new execution with the same input and its state machine as it is now.",
+        "Each gets a new execution with the same input and the current state machine.",
     ),
 }
 RESULTS = {
@@ -55,7 +59,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     action = (request.POST if request.method == "POST" else request.GET).get("action", "")
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
+        return render(request, "bulk/job_list.html", {"here": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
     require(here, store.ACTIONS[action])
@@ -63,7 +67,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return _dry_run(request, here, action)
     planned = store.plan_job(here.project, action, numbers(request.POST.get("numbers", "")))
     if not planned.chosen:
-        messages.error(request, "Nothing was chosen.")
+        messages.error(request, "No execution is selected.")
         return redirect("executions")
     job = store.create_job(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
     return redirect("bulk-job", job.pk)

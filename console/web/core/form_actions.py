@@ -41,7 +41,7 @@ def answer(
         return page(request, one)
     act = request.POST.get("act", "")
     if act not in acts:
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     action, do = acts[act]
     require(here, action)
     try:

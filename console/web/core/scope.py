@@ -103,7 +103,7 @@ class Scope:
         """Return an execution that may be changed: an imported one may not, that is a 403."""
         execution = self.execution(machine, name)
         if execution.imported_ms is not None:
-            raise PermissionDenied("An imported execution is only looked at.")
+            raise PermissionDenied("An imported execution is read-only.")
         return execution
 
     def _imported(self, number: int, name: str) -> Execution:
@@ -172,7 +172,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
         "version": _version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
         "statuses": formatting.LISTED,
-        "fine": formatting.Status("succeeded", "Fine"),
+        "fine": formatting.Status("succeeded", "Valid"),
     }
     here = _reader(request)
     if here is not None:

@@ -134,7 +134,7 @@ def _saved_by(one: StateMachine) -> str:
 def check(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
-    return render(request, "machine/_checked.html", _checked(request.POST.get("text", "")))
+    return render(request, "editor/_check_result.html", _checked(request.POST.get("text", "")))
 
 
 def _checked(text: str) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpRes
     """Show the form as it was typed, with the message beside its field."""
     field = _FIELDS.get(error.code, "text")
     if isinstance(error, InvalidDefinition) and error.diagnostics:
-        message = "The definition was refused; its problems are listed beside it."
+        message = "The definition has errors. The list of problems shows them."
     else:
         message = error.message
     return _form(request, status=422, errors={field: message}, **typed)
@@ -179,4 +179,4 @@ def _refused(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpRes
 
 def _form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
     context = {"here": "machines", **_checked(typed["text"]), **typed}
-    return render(request, "machine/edit.html", context, status=status)
+    return render(request, "editor/page.html", context, status=status)

@@ -156,7 +156,7 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     started = max((one.id for one in events if one.type == "MapStateStarted"), default=0)
     done = [one for one in events if one.type == "MapIterationSucceeded" and one.id > started]
     if any(one.type == "MapRunStarted" for one in events):
-        raise Unknown("The items ran as executions of their own.")
+        raise Unknown("The items ran in child executions.")
     return [one.previous for one in sorted(done, key=lambda one: int(one.details["index"]))]
 
 
@@ -188,7 +188,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         "Execution": {
             "Id": execution.arn,
             "Input": json.loads(execution.input),
-            "StartTime": engine.iso(execution.start_ms),
+            "StartTime": engine.iso_text(execution.start_ms),
             "Name": execution.name,
             "RoleArn": execution.role_arn,
             "RedriveCount": execution.redrive_count,
@@ -199,7 +199,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         },
         "State": {
             "Name": node.name,
-            "EnteredTime": engine.iso(visit.entered_ms),
+            "EnteredTime": engine.iso_text(visit.entered_ms),
             "RetryCount": max(0, visit.attempts - 1),
         },
         "Task": {"Token": _TOKEN},

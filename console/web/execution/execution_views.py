@@ -38,7 +38,7 @@ def every(request: HttpRequest) -> HttpResponse:
         "with_machine": True,
         "machine_names": lists.names(here),
     }
-    return listed(request, "execution/list.html", context)
+    return listed(request, "search/execution_list.html", context)
 
 
 def listed(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
@@ -98,5 +98,5 @@ def event(request: HttpRequest, machine: str, execution: str, number: int) -> Ht
     }
     fragment = bool(request.headers.get("HX-Request"))
     return render(
-        request, "execution/_detail.html" if fragment else "execution/event.html", context
+        request, "history/_event_detail.html" if fragment else "history/event.html", context
     )

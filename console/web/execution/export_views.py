@@ -129,7 +129,7 @@ def _described(one: Execution) -> dict[str, Any]:
 
 def _graph(one: StateMachine) -> engine.Graph:
     try:
-        return engine.graph(engine.parse(one.definition.text, one.type))
+        return engine.build_graph(engine.parse(one.definition.text, one.type))
     except engine.DefinitionError:
         raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
 

@@ -41,7 +41,7 @@ def table(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         "status": formatting.EXECUTION[one.status],
         **history(one, request.GET),
     }
-    return render(request, "execution/events.html", context)
+    return render(request, "history/events.html", context)
 
 
 @require_safe

@@ -71,7 +71,7 @@ def delta(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     context |= facts(one) if over else {}
     context |= waiting.panel(one)
     context["activity"] = audit_trail.audit_trail_of(one)
-    response = render(request, "execution/_delta.html", context)
+    response = render(request, "execution/_live_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
@@ -91,7 +91,7 @@ def moment(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
     context["paint"] = json.dumps(_colours(_on_page(one, context), context["taken"]))
-    response = render(request, "execution/_moment.html", context)
+    response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
@@ -210,7 +210,7 @@ def list_news(request: HttpRequest, here: Scope, machine: StateMachine | None) -
         "newest": _number(request.GET.get("newest", "")),
         "with_machine": machine is None,
     }
-    return render(request, "execution/_news.html", context)
+    return render(request, "search/_new_executions.html", context)
 
 
 def _number(text: str) -> int:

@@ -27,7 +27,7 @@ def change(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     one = here.execution(machine, execution)
     act = request.POST.get("act", "")
     if act not in ("note", "look", "leave"):
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     try:
         if act == "note":
             store.put_note(one, request.POST.get("note", ""), actor(here))

@@ -124,4 +124,4 @@ def title(one: Execution, failed_at: str) -> str:
 
 
 def _drawn(context: dict[str, Any]) -> str:
-    return _NO_XML.sub("\ufffd", render_to_string("parts/picture.svg", context))
+    return _NO_XML.sub("\ufffd", render_to_string("graph/export.svg", context))

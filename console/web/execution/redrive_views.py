@@ -32,7 +32,7 @@ def redrive(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         except ServiceError as error:
             refused, status = error.message, 422
         else:
-            messages.success(request, "The execution goes on.")
+            messages.success(request, "The execution was redriven and continues.")
             return redirect("execution", machine, one.name)
     context = {
         "here": "executions",

@@ -44,5 +44,5 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         return render(request, template, context, status=422)
     if scripted:
         return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
-    messages.success(request, "The execution was told to stop.")
+    messages.success(request, "The execution is being stopped.")
     return redirect("execution", machine, one.name)

@@ -72,7 +72,7 @@ class OpenTask:
         """Say who can end it."""
         if self.row.kind == "activity":
             return "a worker of the activity, or an operator here"
-        if self.row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+        if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             return "whoever has its task token, or an operator here"
         return "the service it called"
 
@@ -95,7 +95,7 @@ def _kind(row: TaskRow) -> str:
         return "Activity task"
     if row.kind == "map":
         return "Map Run"
-    if row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+    if row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         return "Callback"
     if row.service in ("states", "aws-sdk:sfn") and row.pattern:
         return "Child execution"
@@ -113,7 +113,7 @@ def _status(row: TaskRow) -> formatting.Status:
         return formatting.Status("idle", "Ended")
     if row.status == "scheduled":
         return formatting.Status(
-            "idle", "Not taken yet" if row.kind == "activity" else "Not sent yet"
+            "idle", "Not picked up yet" if row.kind == "activity" else "Not sent yet"
         )
     if row.kind == "activity":
         return formatting.Status("running", "A worker has it")
@@ -163,7 +163,7 @@ class Tasks:
 
 def tasks(here: Scope, wanted: Wanted) -> Tasks:
     """Return open tasks that somebody outside ends."""
-    token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
+    token = Q(kind="service", pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")
     if wanted.activity:
         activity &= Q(resource=here.arn("activity", wanted.activity))
@@ -277,7 +277,7 @@ def _of_timers(one: Execution) -> Iterator[Line]:
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token_timer(name)]:
         text = "Held back by the project's limit of state transitions"
-        yield Line("", "Execution", text, None, armed.pop(name), "it goes on")
+        yield Line("", "Execution", text, None, armed.pop(name), "the execution continues")
     if armed:
         for frame in _frames(one):
             if frame.timer in armed:
@@ -298,4 +298,6 @@ def _of_timer(frame: Any, due_ms: int) -> Line:
     if frame.phase == "backoff":
         text = f"Pause before retry {frame.retry_count}"
         return Line(frame.state, "Retry", text, None, due_ms, "the next attempt")
-    return Line(frame.state, "Wait", "Sleeps", frame.entered_ms or None, due_ms, "it goes on")
+    return Line(
+        frame.state, "Wait", "Timer", frame.entered_ms or None, due_ms, "the execution continues"
+    )

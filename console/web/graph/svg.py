@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from console.web.graph.diagram import Curve, Drawn
-    from engine import Edge, Graph, Group, Node
+    from engine import Edge, Graph, Node, StateGroup
 
     Draw = Callable[[Diagram], Drawn]
 
@@ -117,7 +117,7 @@ def picture(text: str, kind: str = "STANDARD") -> Picture:
     key = layout_cache.digest(text)
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
-        graph = engine.graph(engine.parse(text, kind))
+        graph = engine.build_graph(engine.parse(text, kind))
         known, layout = _laid_out(graph, key)
         if layout.limit is not Reason.QUEUE:
             PICTURES.put(f"{kind} {key}", known, layout.until_ms)
@@ -127,7 +127,7 @@ def picture(text: str, kind: str = "STANDARD") -> Picture:
 @lru_cache(maxsize=16)
 def names(text: str) -> tuple[str, ...]:
     """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
-    return tuple(node.name for node in engine.graph(engine.parse(text)).nodes)
+    return tuple(node.name for node in engine.build_graph(engine.parse(text)).nodes)
 
 
 def _laid_out(graph: Graph, key: str) -> tuple[Picture, Layout]:
@@ -218,7 +218,7 @@ class _Composer:
         self._nodes = _by(graph.nodes, lambda node: node.group)
         self._edges = _by(graph.edges, lambda edge: graph.by_id[edge.source].group)
 
-    def group(self, group: Group) -> Picture:
+    def group(self, group: StateGroup) -> Picture:
         nodes, edges = self._nodes[group.id], self._edges.get(group.id, [])
         inner = {node.id: self._inside(node) for node in nodes}
         sizes = {node.id: _size(node, inner[node.id]) for node in nodes}
@@ -256,7 +256,7 @@ def _by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
 
 
 def _compose(
-    group: Group,
+    group: StateGroup,
     nodes: list[Node],
     edges: list[Edge],
     inner: dict[str, Picture | None],
@@ -283,7 +283,7 @@ def _compose(
 
 
 def _diagram(
-    group: Group, nodes: list[Node], edges: list[Edge], sizes: dict[str, Point]
+    group: StateGroup, nodes: list[Node], edges: list[Edge], sizes: dict[str, Point]
 ) -> Diagram:
     """Return what is laid out of a group: ids and sizes, in the order of the definition."""
     outer = not group.owner

@@ -60,7 +60,7 @@ class Call:
 def services(project: Project) -> list[Service]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
-        Service(machine, name, explain.entry(said, name))
+        Service(machine, name, explain.describe_entry(said, name))
         for machine, section in targets.sections_of(project.name)
         for name, said in section.items()
         if name not in targets.APART and isinstance(said, dict)
@@ -118,10 +118,10 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
     """Tell whether a sample machine calls what came with it, and nothing stands before that."""
     if name.startswith("activity:"):
-        found = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
+        found = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
         arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
-        found = targets.registered_function(name, arn, machine, sample=True)
+        found = targets.find_registered_function(name, arn, machine, sample=True)
     return found is not None and found[1].startswith("samples: ")
 
 
@@ -141,7 +141,7 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
 def of_machine(machine: StateMachine) -> list[Call]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
     found = []
-    for node in engine.graph(engine.parse(machine.definition.text, machine.type)).nodes:
+    for node in engine.build_graph(engine.parse(machine.definition.text, machine.type)).nodes:
         state = json.loads(node.text)
         resource = engine.parse_resource(str(state.get("Resource", "")))
         if node.type != "Task" or resource is None:
@@ -149,6 +149,6 @@ def of_machine(machine: StateMachine) -> list[Call]:
         given = state.get("Arguments", state.get("Parameters"))
         shown = None if given is None else json_view.payload(json.dumps(given, ensure_ascii=False))
         whose = targets.MachineKey(machine.project.name, machine.name)
-        plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
+        plan = explain.plan_call(resource, given, whose, sample=is_sample(machine.role_arn))
         found.append(Call(node.name, resource.arn, plan, shown))
     return found

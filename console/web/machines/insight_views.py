@@ -36,12 +36,12 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
         "sizes": SIZES,
         "legend": formatting.LEGEND,
     }
-    return render(request, "machine/grid.html", context)
+    return render(request, "machines/grid.html", context)
 
 
 def _graph(one: StateMachine) -> engine.Graph | None:
     try:
-        return engine.graph(engine.parse(one.definition.text, one.type))
+        return engine.build_graph(engine.parse(one.definition.text, one.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
@@ -59,11 +59,11 @@ def insights(request: HttpRequest, machine: str) -> HttpResponse:
     }
     if context["picture"] is not None:
         context |= _insights(one, past_executions.last(one, most, of_now=True))
-    return render(request, "machine/insights.html", context)
+    return render(request, "machines/insights.html", context)
 
 
 def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
-    graph = engine.graph(engine.parse(one.definition.text, one.type))
+    graph = engine.build_graph(engine.parse(one.definition.text, one.type))
     inner = past_executions.children(found) if seen.elsewhere(graph) else []
     known = seen.insights(graph, found, inner)
     ways = seen.ways(graph, [*found, *inner], known)

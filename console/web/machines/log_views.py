@@ -50,13 +50,13 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
     group = _group(here, one)
     if group is None:
-        return render(request, "machine/logs.html", context)
+        return render(request, "machines/logs.html", context)
     try:
         context |= {"group": group, "lines": _newest(here, group, one, asked)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
-    return render(request, "machine/logs.html", context, status=status)
+    return render(request, "machines/logs.html", context, status=status)
 
 
 def _group(here: Scope, one: StateMachine) -> LogGroup | None:
@@ -68,13 +68,13 @@ def _group(here: Scope, one: StateMachine) -> LogGroup | None:
 
 def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
     """Return the newest lines that match, of the machine's last executions."""
-    matches = patterns.compiled(pattern)
-    known = [span for span in streams.spans(group) if span.machine_arn == one.arn]
-    some = list(islice(streams.by_time(group, known, descending=True), _STREAMS))
+    matches = patterns.compile_pattern(pattern)
+    known = [span for span in streams.log_spans(group) if span.machine_arn == one.arn]
+    some = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
     veils = masked_execution.masks_of(here.project, [stream.execution.pk for stream in some])
     lines = (
         replace(line, text=veils[line.stream.execution.pk].details(line.text))
-        for line in read.newest(group, some, _READ)
+        for line in read.newest_lines(group, some, _READ)
     )
     found = (line for line in lines if matches(line.text))
     return [_shown(line) for line in islice(found, _LINES)]

@@ -35,7 +35,7 @@ def every(request: HttpRequest) -> HttpResponse:
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     found = lists.machines(scope_of(request), search=search, after=after)
     context = {"here": "machines", "machines": found, "search": search, "after": after}
-    return render(request, "machine/list.html", context)
+    return render(request, "machines/machine_list.html", context)
 
 
 @require_safe
@@ -54,7 +54,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
         "news_url": reverse("machine-news", args=[one.name]),
         "input": suggested(one.name),
     }
-    return listed(request, "machine/page.html", context)
+    return listed(request, "machines/page.html", context)
 
 
 @require_safe
@@ -81,7 +81,7 @@ def definition(request: HttpRequest, machine: str) -> HttpResponse:
         "jump": "#src-" if page.pages == 1 else f"?region={here.region}&state=",
         "reformatted": text != one.definition.text,
     }
-    return render(request, "machine/definition.html", context)
+    return render(request, "machines/definition.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -92,7 +92,7 @@ def delete(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     if request.method == "GET":
         running = one.execution_set.filter(status="RUNNING").count()
-        return render(request, "machine/delete.html", about(one) | {"running": running})
+        return render(request, "machines/delete.html", about(one) | {"running": running})
     store.delete_machine(here.project, one.arn, actor(here))
     if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
         return redirect("machine", one.name)
@@ -120,7 +120,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         "machine": one,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.cases(one.name),
+        "cases": mocks.test_cases(one.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }

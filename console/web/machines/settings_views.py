@@ -55,7 +55,7 @@ def _page(
         "role": typed.get("role") or one.role_arn,
         "tags": tags.get_tags(one.arn),
     }
-    return render(request, "machine/settings.html", context | more, status=status)
+    return render(request, "machines/settings.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
     machines.update_machine(one, logging=text, actor=actor(here))
-    return "Executions that start from now on log so."
+    return "Executions that start from now on use these log settings."
 
 
 def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:

@@ -41,7 +41,7 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
     if limit and not _SECONDS.fullmatch(limit):
         problem = f"got {limit!r}, wanted a whole number of seconds from 1 to 99999999"
         return _form(request, one, status=422, timeout_error=problem, **typed)
-    if case and case not in mocks.cases(one.name):
+    if case and case not in mocks.test_cases(one.name):
         problem = f"The mock configuration has no test case '{case}' for this state machine."
         return _form(request, one, status=422, case_error=problem, **typed)
     try:
@@ -86,4 +86,4 @@ def _form(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
     context = about(one) | {"origin": request.GET.get("origin", "")} | fields
-    return render(request, "machine/start.html", context, status=status)
+    return render(request, "execution/start.html", context, status=status)

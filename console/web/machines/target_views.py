@@ -36,7 +36,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "functions": calls.functions(project) + calls.sample_functions(project),
         "origins": calls.origins(project),
     }
-    return render(request, "target/list.html", context)
+    return render(request, "machines/target_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -72,4 +72,4 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
         ],
         "problem": problem,
     }
-    return render(request, "machine/calls.html", context, status=422 if problem else 200)
+    return render(request, "machines/calls.html", context, status=422 if problem else 200)

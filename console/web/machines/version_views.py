@@ -64,7 +64,7 @@ def _page(
         "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
         "unpublished": not newest or newest[0].revision_id != one.revision_id,
     }
-    return render(request, "machine/versions.html", context | more, status=status)
+    return render(request, "machines/versions.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _page(
 def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
     made = store.publish_version(one, description=text, actor=actor(here))
-    return f"Version {made.number} is what the state machine is now."
+    return f"Version {made.number} was published."
 
 
 def _delete_version(here: Scope, one: StateMachine, form: QueryDict) -> str:
@@ -159,7 +159,7 @@ def compare(request: HttpRequest, machine: str) -> HttpResponse:
         "removed": sum(row.sign == "-" for row in rows or ()),
         "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
     }
-    return render(request, "machine/diff.html", context)
+    return render(request, "machines/diff.html", context)
 
 
 def _side(here: Scope, one: StateMachine, key: str) -> Side:

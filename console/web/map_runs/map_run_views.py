@@ -53,7 +53,7 @@ def delta(request: HttpRequest, machine: str, execution: str, number: int) -> Ht
     context = _context(request, here, machine, map_run_page.find(here, machine, execution, number))
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
-    return render(request, "map_run/_delta.html", context)
+    return render(request, "map_runs/_live_update.html", context)
 
 
 def _page(
@@ -65,7 +65,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     context = _context(request, here, machine, run) | {"fields": fields}
-    return render(request, "map_run/page.html", context, status=status)
+    return render(request, "map_runs/page.html", context, status=status)
 
 
 def _context(request: HttpRequest, here: Scope, machine: str, run: MapRun) -> dict[str, Any]:

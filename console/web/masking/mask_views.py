@@ -47,12 +47,12 @@ def settings(request: HttpRequest) -> HttpResponse:
         "conflict": conflict,
         "may_change": here.may("PutMaskedPaths"),
     }
-    return render(request, "project/settings.html", context, status=status)
+    return render(request, "masking/project_settings.html", context, status=status)
 
 
 def _said(count: int) -> str:
     if not count:
-        return "Nothing is masked any more."
+        return "No values are masked now."
     return "1 path is masked." if count == 1 else f"{count} paths are masked."
 
 

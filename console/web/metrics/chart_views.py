@@ -39,9 +39,9 @@ def machine(request: HttpRequest, machine: str) -> HttpResponse:
     one = here.machine(machine)
     context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
     chosen: span.Span = context["span"]
-    context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
+    context["cost"], looked_at = cost.cost_of_machine(one, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
-    return render(request, "machine/metrics.html", context)
+    return render(request, "metrics/machine.html", context)
 
 
 @require_safe
@@ -53,7 +53,7 @@ def delta(request: HttpRequest) -> HttpResponse:
     changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
     if not changed:
         return HttpResponse(status=204)
-    return render(request, "metrics/_delta.html", context | {"charts": changed})
+    return render(request, "metrics/_live_update.html", context | {"charts": changed})
 
 
 @require_safe
@@ -85,7 +85,7 @@ def behind(request: HttpRequest) -> HttpResponse:
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
-        raise Http404("No executions belong to this address: it needs a metric, from and to.")
+        raise Http404("This address needs a metric, from and to.")
     one = _machine(here, request)
     column, found = _found(here, metric, since, until, one)
     total = found.count()

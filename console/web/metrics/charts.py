@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 600.0, 100.0
 _GROUPS = {
-    "seven": ("The seven", SEVEN),
+    "seven": ("Main metrics", SEVEN),
     "more": (
         "Redrives, Express",
         tuple(
@@ -110,13 +110,13 @@ def _read(
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
     times = frozenset(one.name for one in metrics if one.unit != "Count")
-    asked = read.Asked(
+    asked = read.MetricQuery(
         *(here.project.pk, here.region, tuple(one.name for one in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
         spread=times if tally.is_percentile(span.statistic) else frozenset(),
     )
-    found = read.buckets(asked)
+    found = read.read_buckets(asked)
     return [(one, found[one.name]) for one in metrics]
 
 
@@ -191,7 +191,7 @@ def context(here: Scope, query: Mapping[str, str], machine: StateMachine | None)
         "delta_url": f"{reverse('charts-delta')}?{urlencode(kept | {'seen': seen})}",
         "choices": {
             "ranges": [(key, word) for key, (word, _) in RANGES.items()],
-            "periods": [("", "Fitting"), *((key, word) for key, (word, _) in PERIODS.items())],
+            "periods": [("", "Automatic"), *((key, word) for key, (word, _) in PERIODS.items())],
             "statistics": STATISTICS,
             "groups": [(key, _GROUPS[key][0]) for key in groups],
         },

@@ -70,7 +70,7 @@ class Span:
         period = known[1] if known is not None and fits else _period(until - since)
         statistic = query.get("statistic", "")
         group = query.get("group", "")
-        end = -read.floor(-until, period)
+        end = -read.floor_to_period(-until, period)
         return cls(
             key,
             end - -(-(until - since) // period) * period,
@@ -125,4 +125,4 @@ def minute(at_ms: int) -> str:
 def minute_of(text: str) -> int | None:
     """Return the minute that an address names, None if it names none."""
     found = _moment(text, -1)
-    return None if found < 0 else read.floor(found)
+    return None if found < 0 else read.floor_to_period(found)

@@ -36,7 +36,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
     context = _context(scope_of(request))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "overview/_lists.html", context)
+    return render(request, "overview/_live_lists.html", context)
 
 
 def _context(here: Scope) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
             token, encoded, _reader(request), logging_setup.request_id()
         )
     except invitations.Closed:
-        return render(request, "login/closed.html", status=410)
+        return render(request, "people/invitation_closed.html", status=410)
     except invitations.OtherAccount:
         return _page(request, found, None, 403)
     messages.success(request, f"Welcome. You are {found.role} of {found.project.name}.")
@@ -62,7 +62,7 @@ def _page(
         "is_reader": name == found.name,
         "next": request.path,
     }
-    return render(request, "login/invitation.html", context, status=status)
+    return render(request, "people/invitation.html", context, status=status)
 
 
 def _reader(request: HttpRequest) -> User | None:

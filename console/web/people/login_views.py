@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
-_REFUSED = "Name or password is not right."
+_REFUSED = "The name or the password is not correct."
 _DEVICE = "stepyard_device"
 _DEVICE_S = 365 * 24 * 3600
 
@@ -36,7 +36,7 @@ def form(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
     after = request.POST.get("next") or request.GET.get("next", "")
     if request.method != "POST":
-        return render(request, "login/page.html", {"next": after})
+        return render(request, "people/login.html", {"next": after})
     # as the form reads it: one account under two spellings would have two counts
     field = AuthenticationForm().fields["username"]
     name = str(field.to_python(request.POST.get("username", "")))
@@ -46,11 +46,11 @@ def form(request: HttpRequest) -> HttpResponse:
             name, limited_address(request), _device(request, name)
         )
     except login_attempts.TooManyAttempts as locked:
-        return too_many(request, "login/page.html", context, locked)
+        return too_many(request, "people/login.html", context, locked)
     asked = AuthenticationForm(request, request.POST)
     if not asked.is_valid():
         attempt.failed()
-        return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
+        return render(request, "people/login.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     return let_in(
@@ -85,9 +85,9 @@ def link(request: HttpRequest, token: str) -> HttpResponse:
     post = request.method == "POST"
     user = login_links.use_link(token) if post else login_links.find_user(token)
     if user is None:
-        return render(request, "login/used.html", status=410)
+        return render(request, "people/login_link_used.html", status=410)
     if not post:
-        return render(request, "login/link.html", {"name": user.get_username()})
+        return render(request, "people/login_link.html", {"name": user.get_username()})
     return let_in(request, user)
 
 

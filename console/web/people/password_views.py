@@ -68,7 +68,10 @@ def _changed(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
     user = here.principal.user
     encoded = make_password(password)
     if not people.set_password(here.project, user, encoded, actor(here)):
-        messages.error(request, "Your password was changed elsewhere meanwhile; it stays.")
+        messages.error(
+            request,
+            "Your password was changed on another page in the meantime. It is not changed again.",
+        )
         return redirect("password")
     user.password = encoded
     update_session_auth_hash(request, user)

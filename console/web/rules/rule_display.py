@@ -126,7 +126,10 @@ def rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Row], s
 def sent(rule: EventRule) -> list[Sent]:
     """Return the targets of a rule, by id."""
     targets = sorted(rule.targets.all(), key=lambda one: one.target_id)
-    return [Sent(one, addresses.KINDS[addresses.kind(one.address)], _shown(one)) for one in targets]
+    return [
+        Sent(one, addresses.KINDS[addresses.address_kind(one.address)], _shown(one))
+        for one in targets
+    ]
 
 
 def _shown(target: EventTarget) -> str:

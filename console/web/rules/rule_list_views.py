@@ -131,5 +131,5 @@ def send_again(request: HttpRequest, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, "It is on its way again, with the same event id.")
+        messages.success(request, "The event is sent again, with the same event id.")
     return _back(here, "notifications")

@@ -61,7 +61,7 @@ def show(request: HttpRequest, rule: str) -> HttpResponse:
     context = _about(here, one) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/page.html", context, status=status)
+    return render(request, "rules/rule.html", context, status=status)
 
 
 def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
@@ -116,7 +116,7 @@ def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
         "sent": sent,
         "address": address if secret else without_secrets(address),
         "more": more,
-        "secret": notices.secret_for(sent.target.rule.arn, sent.target.target_id)
+        "secret": notices.target_secret(sent.target.rule.arn, sent.target.target_id)
         if webhook
         else "",
     }
@@ -126,7 +126,7 @@ def _moments(one: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
     if not one.schedule or one.state != "ENABLED":
         return []
-    schedule = schedules.parse(one.schedule, one.timezone)
+    schedule = schedules.parse_schedule(one.schedule, one.timezone)
     found: list[int] = []
     at: int | None = clock.now_ms()
     while at is not None and len(found) < _MOMENTS:

@@ -132,7 +132,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
         "made": made,
         "problem": problem,
     }
-    return render(request, "machine/triggers.html", context, status=422 if problem else 200)
+    return render(request, "rules/triggers.html", context, status=422 if problem else 200)
 
 
 @require_POST
@@ -146,5 +146,5 @@ def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The start link “{link.name}” opens nothing any more.")
+        messages.success(request, f"The start link “{link.name}” is revoked.")
     return redirect("triggers", one.name)

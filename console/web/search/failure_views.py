@@ -42,7 +42,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
         "groups": [(one, address(one)) for one in groups],
     }
-    return render(request, "failures/page.html", context)
+    return render(request, "search/failure_groups.html", context)
 
 
 def address(group: store.Group) -> str:

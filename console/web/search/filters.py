@@ -167,13 +167,13 @@ def _crossed(wanted: Wanted) -> dict[str, str]:
     """Return what is wrong with fields that belong together."""
     problems = {}
     if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
-        problems["to"] = "This is before the time from which to look."
+        problems["to"] = "The end is before the start."
     if (
         wanted.shortest is not None
         and wanted.longest is not None
         and wanted.shortest > wanted.longest
     ):
-        problems["max"] = "This is shorter than the shortest wanted."
+        problems["max"] = "The maximum is shorter than the minimum."
     return problems
 
 

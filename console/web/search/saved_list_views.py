@@ -31,7 +31,7 @@ def change(request: HttpRequest) -> HttpResponse:
     form = request.POST
     act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
     if act not in _RIGHTS:
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     require(here, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
@@ -61,7 +61,7 @@ def _save(request: HttpRequest, here: Scope) -> str:
         default if machine else None,
         actor(here),
     )
-    messages.success(request, f"Everybody in this project has the view “{view.name}” now.")
+    messages.success(request, f"Everybody in this project now has the view “{view.name}”.")
     return view.name
 
 

@@ -40,7 +40,7 @@ def every(request: HttpRequest) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"The activity {name} is there.")
+            messages.success(request, f"The activity {name} was created.")
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     context = {
@@ -52,7 +52,7 @@ def every(request: HttpRequest) -> HttpResponse:
         "name": name,
         "problem": problem,
     }
-    return render(request, "activity/list.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity_list.html", context, status=422 if problem else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -77,7 +77,7 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, "Tasks from now on have these timeouts.")
+            messages.success(request, "New tasks have these timeouts.")
             return redirect(request.get_full_path())
     wanted = waiting.Wanted.of(request.GET, one.activity.name)
     context = {
@@ -87,4 +87,4 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }
-    return render(request, "activity/page.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity.html", context, status=422 if problem else 200)

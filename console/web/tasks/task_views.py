@@ -36,7 +36,7 @@ def every(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
     wanted = waiting.Wanted.of(request.GET)
     context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(scope_of(request), wanted)}
-    return render(request, "task/list.html", context)
+    return render(request, "tasks/task_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -113,4 +113,4 @@ def _page(
         "cause_text": request.POST.get("cause", ""),
         **more,
     }
-    return render(request, "task/page.html", context, status=status)
+    return render(request, "tasks/task.html", context, status=status)

@@ -63,7 +63,7 @@ def query(context: Context, **changes: Any) -> str:
     return f"?{urlencode(kept, doseq=True)}"
 
 
-@register.inclusion_tag("parts/commands.html", takes_context=True)
+@register.inclusion_tag("core/_cli_commands.html", takes_context=True)
 def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
@@ -100,10 +100,10 @@ def without_url_secrets(text: str) -> str:
 
 
 @register.simple_tag
-def sign(tone: str) -> SafeString:
-    """Return the sign of a status; its word must stand beside it."""
+def status_icon(tone: str) -> SafeString:
+    """Return the icon of a status; the word of the status must stand beside it."""
     return format_html(
-        '<svg class="sign" aria-hidden="true"><use href="#sign-{}"></use></svg>', tone
+        '<svg class="status-icon" aria-hidden="true"><use href="#status-icon-{}"></use></svg>', tone
     )
 
 

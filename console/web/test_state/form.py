@@ -145,7 +145,7 @@ def _check_json(name: str, text: str) -> None:
         said = str(error).removesuffix(place)
         raise Mistake(name, f"This is not JSON: {said}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
-        raise Mistake(name, "This is JSON, but no object.")
+        raise Mistake(name, "This JSON is not an object.")
 
 
 def _count(name: str, text: str) -> int | None:
@@ -272,7 +272,7 @@ def choices(graph: Graph) -> list[Choices]:
     return sorted(found, key=lambda one: bool(one.label))
 
 
-def _label(graph: Graph, group: engine.Group) -> str:
+def _label(graph: Graph, group: engine.StateGroup) -> str:
     if not group.owner:
         return ""
     owner = graph.by_id[group.owner]

@@ -2,7 +2,8 @@
 
 The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
 which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
-``TestState`` what to ask that API for single states. ``docs/scenarios.md`` has the fields.
+``TestState`` what to ask that API for single states. ``docs/reference/scenarios.md`` has the
+fields.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
         events = list(visit_events.of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTS]))
         calls = list(_calls(execution, trace, owners, events))
         numbers = _numbers(trace, calls)
-        path = [_line(one) for one in engine.lines(trace)]
+        path = [_line(one) for one in engine.control_paths(trace)]
         ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
         tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
@@ -218,6 +219,6 @@ def _ending(execution: Execution) -> dict[str, Any]:
     return ending | {name: value for name, value in told.items() if value is not None}
 
 
-def _line(line: engine.Line) -> dict[str, Any]:
+def _line(line: engine.ControlPath) -> dict[str, Any]:
     told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
     return told | ({"Aborted": True} if line.aborted else {})

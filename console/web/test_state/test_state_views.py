@@ -134,7 +134,7 @@ def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subjec
 
 def _graph(subject: _Subject) -> Graph | None:
     try:
-        return engine.graph(engine.parse(subject.text, subject.machine.type))
+        return engine.build_graph(engine.parse(subject.text, subject.machine.type))
     except engine.DefinitionError:
         return None
 
@@ -175,4 +175,4 @@ def _form(  # the arguments are what the page is about
         "modes": form.MODES,
         "masked": mask.MASK in asked.input + asked.variables and subject.origin is not None,
     }
-    return render(request, "machine/test.html", context | more, status=status)
+    return render(request, "test_state/page.html", context | more, status=status)

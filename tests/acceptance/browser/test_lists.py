@@ -1,4 +1,4 @@
-"""Do lists of executions do in a browser what they promise: filter, page, act, search, compare?"""
+"""Lists of executions in a browser: filter, page, act, search, compare."""
 
 from __future__ import annotations
 
@@ -177,19 +177,19 @@ def test_X1_a_failure_is_compared_with_a_success(  # noqa: N802 - see above
     machine = orders(server, [500, 10])
     page.goto(f"/machines/{machine}/executions/order-0/")
     page.click("text=Compare with last success")
-    expect(page.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
-    expect(page.locator("#parting")).to_contain_text("A went on to Refuse, B went on to Pay")
+    expect(page.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
+    expect(page.locator("#divergence")).to_contain_text("A continued to Refuse, B continued to Pay")
     expect(page.locator("[data-diff=input] tbody tr")).to_have_count(3)
     address = page.url
     page.goto(f"/machines/{machine}/")
     for box in page.locator("input[name=x]").all():
         box.check()
     page.click("text=Compare two")
-    expect(page.locator("#parting")).to_contain_text("A went on to Pay, B went on to Refuse")
+    expect(page.locator("#divergence")).to_contain_text("A continued to Pay, B continued to Refuse")
     again = browser.new_context(storage_state=signed_in, java_script_enabled=False)
     other = again.new_page()
     other.goto(address)
-    expect(other.locator("#parting-title")).to_have_text("The path parts at Choice Large?")
+    expect(other.locator("#divergence-title")).to_have_text("The paths part at Choice Large?")
     again.close()
 
 
@@ -228,9 +228,9 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
     expect(page.locator("#executions tbody tr")).to_have_count(2)
     page.click("summary:has-text('Save as a view')")
     page.fill("#view-name", view)
-    page.check("text=This page begins with it")
+    page.check("text=Default view of this page")
     page.click("button:has-text('Save for everybody')")
-    current = page.locator(".views a[aria-current]")
+    current = page.locator(".saved-views a[aria-current]")
     expect(current).to_have_text(re.compile(rf"{view}\s*2"))
     address = page.url
     assert Axe().run(page).response["violations"] == []
@@ -244,9 +244,9 @@ def test_x16_a_view_is_saved_by_one_and_opened_by_another(
     ben.goto(address.replace(f"&view={view}", ""))
     expect(rows).to_have_count(2)
     ben.goto(f"/machines/{machine}/")
-    expect(ben.locator(".views a[aria-current]")).to_contain_text(view)
+    expect(ben.locator(".saved-views a[aria-current]")).to_contain_text(view)
     expect(rows).to_have_count(2)
-    ben.click("text=Clear the filter")
+    ben.click("text=Clear filters")
     expect(rows).to_have_count(3)
     reader.close()
 
@@ -262,21 +262,21 @@ def test_x15_who_looks_is_seen_by_others_within_a_tick(
     expect(row).to_have_count(1)
     watching = page.context.new_page()
     watching.goto(path)
-    watching.click("summary:has-text('Write a note')")
+    watching.click("summary:has-text('Add note')")
     watching.fill("#note", "half a sent")
 
     colleague = browser.new_context(base_url=server.url)
     ana = colleague.new_page()
     log_in(ana, login_of(server, "ana", "operator"))
     ana.goto(path)
-    ana.click("button:has-text('I am looking at this')")
-    expect(ana.locator("button:has-text('I no longer look')")).to_be_visible()
-    expect(row).to_contain_text("ana is looking at this", timeout=5_000)
-    expect(watching.locator("#remark-said")).to_contain_text("ana is looking", timeout=5_000)
+    ana.click("button:has-text('Assign to me')")
+    expect(ana.locator("button:has-text('Unassign')")).to_be_visible()
+    expect(row).to_contain_text("Assigned to ana", timeout=5_000)
+    expect(watching.locator("#note-list")).to_contain_text("Assigned to ana", timeout=5_000)
     expect(watching.locator("#note")).to_have_value("half a sent")
-    ana.click("summary:has-text('Write a note')")
+    ana.click("summary:has-text('Add note')")
     ana.fill("#note", "the shop knows")
-    ana.click("button:has-text('Save the note')")
+    ana.click("button:has-text('Save note')")
     expect(row).to_contain_text("the shop knows", timeout=5_000)
     found = Axe().run(watching).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []

@@ -1,4 +1,4 @@
-"""Can a person set up who is told and what starts by itself, and see how it went?"""
+"""A person sets up notifications and schedules in a browser, and sees how they went."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     page.get_by_label("Succeeded").check()
     page.select_option("#machine", label=machine)
     page.fill("#target", "https://hooks.example.com/yard")
-    page.click("text=Make the rule")
+    page.click("button:has-text('Create rule')")
     row = page.locator("tr", has_text=name).first
     expect(row).to_contain_text("Succeeded")
     expect(row).to_contain_text("Enabled")
@@ -43,7 +43,7 @@ def test_a_rule_tells_and_its_dead_letter_is_sent_again(page: Page, server: Serv
     expect(letter).to_contain_text("not among the endpoints of targets.json")
     event = letter.locator("code").inner_text()
     letter.get_by_role("button", name="Send again").click()
-    expect(page.locator(".banner")).to_contain_text("on its way again")
+    expect(page.locator(".banner")).to_contain_text("The event is sent again")
     page.get_by_role("link", name=name).first.click()
     expect(page.locator("main")).to_contain_text(event)
     page.click("text=Signing secret")
@@ -63,11 +63,11 @@ def test_a_schedule_is_made_and_says_when_it_is_due(page: Page, server: Server) 
     page.fill("#timezone", "Europe/Rome")
     page.select_option("#machine", label=machine)
     page.fill("#input", '{"night": true}')
-    page.click("text=Make the schedule")
+    page.click("button:has-text('Create schedule')")
     expect(page.locator("#problem")).to_contain_text("got 5 fields, wanted six")
     assert page.input_value("#input") == '{"night": true}'
     page.fill("#schedule", "cron(0 3 * * ? *)")
-    page.click("text=Make the schedule")
+    page.click("button:has-text('Create schedule')")
     row = page.locator("tr", has_text=name)
     expect(row).to_contain_text("Europe/Rome")
     page.get_by_role("link", name=name).first.click()
@@ -81,7 +81,7 @@ def test_a_start_link_starts_the_machine(page: Page, server: Server) -> None:
     page.goto(f"/machines/{machine}/")
     page.click(".tabs >> text=Triggers")
     page.fill("#name", "shop")
-    page.click("text=Make the link")
+    page.click("button:has-text('Create start link')")
     shown = page.locator("pre.code").inner_text()
     url = shown.rpartition("'")[0].rpartition("'")[2]
     answer = page.request.post(url, data={"order": 7})

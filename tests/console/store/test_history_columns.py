@@ -128,7 +128,7 @@ def test_what_came_later_is_read_alone(looped: Execution) -> None:
     assert first is not None
     assert later is not None
     assert whole is not None
-    graph = engine.graph(engine.parse(looped.definition.text))
+    graph = engine.build_graph(engine.parse(looped.definition.text))
     by_parts, at_once = engine.Trace(graph), engine.Trace(graph)
     by_parts.take(first)
     by_parts.take(later)

@@ -30,7 +30,7 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
     assert "Disabled" in text(client.get("/rules/ends/"))
     wrong = text(client.post("/rules/ends/", {"pattern": "{"}), 422)
     assert "no JSON" in wrong
-    assert "Nothing is on its way" in text(client.get("/rules/ends/delete/"))
+    assert "No deliveries are pending" in text(client.get("/rules/ends/delete/"))
     client.post("/rules/ends/delete/")
     assert EventRule.objects.count() == 0
     actions = [one.action for one in AuditEntry.objects.filter(actor="editor").order_by("pk")]
@@ -54,7 +54,7 @@ def test_targets_are_added_and_removed(project: Project, client: Client) -> None
 def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) -> None:
     """A viewer sees where a rule sends, not how to sign for it, and no form."""
     made = rule(project)
-    secret = notices.secret_for(made.arn, "1")
+    secret = notices.target_secret(made.arn, "1")
     assert secret in text(signed_in("editor").get("/rules/ends/"))
     viewer = signed_in("viewer")
     shown = text(viewer.get("/rules/ends/"))

@@ -425,7 +425,7 @@ def test_looks_in_an_outage_are_no_lines_each(
 ) -> None:
     """The outage is said once, for all who meet it; then the look is made up for."""
     child = create(project, WAIT, "child")
-    real, left = integrations.look, [3]
+    real, left = integrations.poll_job, [3]
 
     def look(*about: Any) -> Any:
         if left[0]:
@@ -433,7 +433,7 @@ def test_looks_in_an_outage_are_no_lines_each(
             raise OperationalError("gone")
         return real(*about)
 
-    monkeypatch.setattr(integrations, "look", look)
+    monkeypatch.setattr(integrations, "poll_job", look)
     with capture_logs() as lines:
         parent = start_execution(create(project, starting(child, ".sync"), "parent"), input="{}")
         until(lambda: not left[0])
