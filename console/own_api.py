@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from console.access import Principal
     from console.store.db.audit import Actor
     from console.store.db.pending import Pending
-    from console.store.db.signals import Topic
-    from console.store.executions.insert import Parent
+    from console.store.db.signals import Channel
+    from console.store.executions.start import Parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Wait(Protocol):
         """Return what looks for the answer and returns it, or None if it is not there yet."""
 
     @property
-    def topic(self) -> Topic:
+    def topic(self) -> Channel:
         """Return what tells that a look may find the answer; it may be lost."""
 
     @property

@@ -150,3 +150,64 @@ class RuleState(StrEnum):
     """Its events are delivered and its schedule fires."""
     DISABLED = "DISABLED"
     """It is kept and does nothing."""
+
+
+class TaskClock(StrEnum):
+    """Which of a task's clocks a deadline belongs to."""
+
+    SCHEDULE_TO_START = "scheduleToStart"
+    """From its scheduling until a worker takes it."""
+    START_TO_CLOSE = "startToClose"
+    """From the moment a worker took it until it ends: TimeoutSeconds."""
+    SCHEDULE_TO_CLOSE = "scheduleToClose"
+    """From its scheduling until it ends."""
+    HEARTBEAT = "heartbeat"
+    """From one heartbeat to the next: HeartbeatSeconds."""
+    YEAR = "year"
+    """The year after which every task ends."""
+
+
+class DueKind(StrEnum):
+    """What is due at a moment that the timer queue holds."""
+
+    TIMER = "timer"
+    """A timer of the engine: a Wait, a Retry, the execution's TimeoutSeconds."""
+    TIMEOUT = "timeout"
+    """A task's timeout."""
+    HEARTBEAT = "heartbeat"
+    """A task's heartbeat."""
+    LOOK = "look"
+    """The next look at a job that runs elsewhere."""
+
+
+class Topic(StrEnum):
+    """What a signal is about. Beside each: what is published with it."""
+
+    RUNNABLE = "runnable"
+    """An execution can go on: its id."""
+    CREATED = "created"
+    """A new execution can go on, and no process has it in memory: its id."""
+    EXECUTION = "execution"
+    """With an execution's id in the topic: a step of it was committed. Nothing."""
+    ENDED = "ended"
+    """An execution has ended: its id."""
+    ANSWERED = "answered"
+    """With an execution's id in the topic: a synchronous execution has ended. Nothing."""
+    TASK = "task"
+    """A task is to be called by a server: execution id, task."""
+    OFFERED = "offered"
+    """An activity task is to be had: execution id, task, the activity's ARN."""
+    ACTIVITY = "activity"
+    """With an activity's ARN in the topic: it has a task. Nothing."""
+    CANCEL = "cancel"
+    """A task was closed while its job runs elsewhere: execution id, task."""
+    MAP = "map"
+    """A Map Run is to be begun: execution id, task."""
+    MAP_RUN = "map-run"
+    """A Map Run may go on: its id."""
+    DUE = "due"
+    """Something is due soon: epoch milliseconds, DueKind, execution id, task."""
+    EVENT = "event"
+    """An event is in the outbox, or a delivery is due. Nothing."""
+    RIGHTS = "rights"
+    """Roles, keys or a project changed: what is remembered of them is void. Nothing."""

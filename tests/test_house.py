@@ -134,7 +134,7 @@ TO_MEND: dict[str, frozenset[str]] = {
             "console.store.machines.log_groups._arn",
             "console.store.map_runs.map_runs._end",
             "console.store.people.login_attempts._key",
-            "console.store.people.login_links.use",
+            "console.store.people.login_links.use_link",
             "console.store.state.transition_rate._sum",
             "console.store.tasks.schedule._row",
             "console.web.bulk.bulk_views.job",

@@ -83,7 +83,7 @@ async def aws_application(
         data = encode(refusal)
     except Exception as error:
         if is_outage(error):
-            outages.note("an AWS call", error)
+            outages.note_outage("an AWS call", error)
         elif not isinstance(error, _LoggedError):
             log.exception("an AWS call failed", request_id=request_id)
         code = ErrorCode.InternalFailure
@@ -134,7 +134,7 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
         raise
     except Exception as error:
         if is_outage(error):
-            outages.note("an AWS call", error)
+            outages.note_outage("an AWS call", error)
         else:
             log.exception("an AWS call failed")  # here, where it is known of which execution
         raise _LoggedError from error

@@ -47,7 +47,7 @@ def readable_execution(call: Call, execution: Execution) -> Execution:
     if _reveals(call):
         note_reads(call, [execution])
         return execution
-    return masked_execution.shown(execution)
+    return masked_execution.mask_execution(execution)
 
 
 def event_hider(call: Call, execution: Execution) -> Hide | None:
@@ -69,7 +69,7 @@ def line_hider(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | No
         return None
 
     def of_streams(some: Sequence[Stream]) -> dict[int, Hide]:
-        found = masked_execution.covers(call.project, [one.execution for one in some])
+        found = masked_execution.masked_executions(call.project, [one.execution for one in some])
         return {number: _hide(cover) for number, cover in found.items()}
 
     return of_streams
@@ -81,7 +81,7 @@ def note_reads(call: Call, found: Collection[Execution]) -> None:
         return
     now_ms, who = clock.now_ms(), (call.actor.name, call.actor.execution)
     fresh = [one for one in found if _noted.get((*who, one.pk), 0) <= now_ms]
-    covers = masked_execution.covers(call.project, fresh) if fresh else {}
+    covers = masked_execution.masked_executions(call.project, fresh) if fresh else {}
     told = {one.pk: one.arn for one in fresh if covers[one.pk].hides}
     if not told:
         return

@@ -153,7 +153,7 @@ def _calls(arn: str, calls: Counter[str]) -> Iterator[Violation]:
     """Each request was one dispatch of an attempt, and bore the key of that attempt."""
     dispatches: dict[str, int] = {}
     for row in TaskRow.objects.select_related("execution").filter(execution__arn=arn):
-        key = claim.work_of(row.execution_id, row.task).idempotency_key
+        key = claim.get_work(row.execution_id, row.task).idempotency_key
         dispatches[key] = dispatches.get(key, 0) + row.dispatches
     for key, number in calls.items():
         if key not in dispatches:

@@ -30,7 +30,7 @@ def stitched(found: Found, walk: Walk) -> Iterator[tuple[str, str]]:
 
 def _told(execution_id: int, *, reverse: bool) -> Iterator[int]:
     after = 0
-    while rows := history.page(execution_id, after=after, limit=_PAGE, reverse=reverse):
+    while rows := history.list_events(execution_id, after=after, limit=_PAGE, reverse=reverse):
         yield from (one.event_id for one in rows)
         after = rows[-1].event_id
         if len(rows) < _PAGE:

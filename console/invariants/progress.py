@@ -77,7 +77,7 @@ def _missing(found: Found, run: engine.Run, frame: Any) -> str:
         case "group":
             return "" if frame.waits_for in run.groups else f"group {frame.waits_for} is gone"
         case _:
-            tokens = any(transition_rate.is_token(one.name) for one in found.timers)
+            tokens = any(transition_rate.is_token_timer(one.name) for one in found.timers)
             ready = tokens or (found.run is not None and found.run.ready)
             return "" if ready and frame.id in run.ready else "it is not in the queue"
 

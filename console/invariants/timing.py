@@ -9,6 +9,7 @@ import engine
 from console import arns
 from console.invariants.found import states_of
 from console.invariants.walk import REDRIVEN
+from console.statuses import TaskClock
 from console.store.tasks import timeouts
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def _timeout(found: Found, walk: Walk, task: int, outcome: int) -> Iterator[tupl
     if row is None:
         return
     match row.clock:
-        case timeouts.SCHEDULE_TO_CLOSE | timeouts.YEAR:
+        case TaskClock.SCHEDULE_TO_CLOSE | TaskClock.YEAR:
             year_ms = row.scheduled_ms + timeouts.YEAR_S * 1000
             yield from _early(walk.by_id[outcome], row.close_due_ms or year_ms)
-        case timeouts.SCHEDULE_TO_START:  # its limit is a tag of the activity, not kept in the row
+        case TaskClock.SCHEDULE_TO_START:  # its limit is a tag of the activity, not kept in the row
             if row.started_ms is not None:
                 yield "I8", f"event {outcome}: task {task} was not taken in time, but it was taken"
         case _:
@@ -70,7 +71,10 @@ def _timeout(found: Found, walk: Walk, task: int, outcome: int) -> Iterator[tupl
 
 def _since_start(row: TaskRow, walk: Walk, task: int, outcome: int) -> Iterator[tuple[str, str]]:
     """Compare TimeoutSeconds or HeartbeatSeconds; those of an activity begin with its start."""
-    own = {timeouts.START_TO_CLOSE: (row.timeout_s,), timeouts.HEARTBEAT: (row.heartbeat_s,)}
+    own: dict[str, tuple[int | None, ...]] = {
+        TaskClock.START_TO_CLOSE: (row.timeout_s,),
+        TaskClock.HEARTBEAT: (row.heartbeat_s,),
+    }
     wanted = own.get(row.clock, (row.timeout_s, row.heartbeat_s))  # no clock: an older row
     limits = [one for one in wanted if one is not None]
     begun = walk.by_id[task].at_ms if row.kind != "activity" else row.started_ms

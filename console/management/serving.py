@@ -110,7 +110,7 @@ def load_samples(project: Project) -> None:
         if name.startswith("activity:"):
             activities.create_activity(project, region, name.removeprefix("activity:"), actor)
     for sample in MACHINES:
-        machines.create(
+        machines.create_machine(
             project,
             region,
             name=sample.name,

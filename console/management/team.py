@@ -14,7 +14,7 @@ from django.db import connection
 
 from console import postgres
 from console.store.db import identity
-from console.worker.worker_lock import server
+from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +38,8 @@ def prepare() -> None:
 
     with one_at_a_time():
         call_command("migrate", verbosity=0, interactive=False)
-        queue_consumer.install()
-    identity.claim()
+        queue_consumer.install_queue()
+    identity.claim_database()
 
 
 def reach_database() -> None:
@@ -47,7 +47,7 @@ def reach_database() -> None:
     if connection.vendor != "postgresql":
         return
     try:
-        postgres.answer(server(), "SELECT 1")
+        postgres.answer(server_parameters(), "SELECT 1")
     except psycopg.Error as error:
         where = connection.settings_dict
         place = where["HOST"] or "localhost"

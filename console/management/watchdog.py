@@ -20,7 +20,7 @@ from psycopg_pool import PoolTimeout
 
 from console import postgres
 from console.store.db import outages
-from console.worker.worker_lock import server
+from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +79,9 @@ class Watchdog:
     def _end(self) -> None:
         stood_s, self._stood_s = self._stood_s, 0.0
         try:
-            postgres.answer(server(), "SELECT 1")
+            postgres.answer(server_parameters(), "SELECT 1")
         except psycopg.Error as error:
-            outages.note(self._what, error)
+            outages.note_outage(self._what, error)
             return
         if self._ended.is_set():
             return
@@ -115,10 +115,10 @@ class Pulse:
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT 1")
                 self._moved_at = time.monotonic()
-                outages.over()
+                outages.note_success()
             except Error as error:
                 busy = isinstance(error.__cause__, PoolTimeout)
                 if not busy or postgres.given_back() == before:
-                    outages.note("the pool of connections", error)
+                    outages.note_outage("the pool of connections", error)
             connection.close()
             time.sleep(_TICK_S)

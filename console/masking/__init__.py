@@ -1,5 +1,5 @@
 """What of a project's payloads may be read, by whoever may not see its masked values?
 
 Pages and API hide them through ``hiding``, which finds out what masked places held in an execution;
-``veil`` hides it in a text.
+``mask`` hides it in a text.
 """

@@ -247,7 +247,7 @@ def _leaves(value: Any) -> set[str]:
     return found
 
 
-def filled(text: str, masked: str, true: str) -> str:
+def fill_mask(text: str, masked: str, true: str) -> str:
     """Return a JSON text in which what is still as in ``masked`` is as in ``true``."""
     parsed = [_parsed(one) for one in (text, masked, true)]
     return text if _NO_JSON in parsed else _written(_filled(*parsed))

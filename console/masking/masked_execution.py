@@ -16,7 +16,7 @@ from django.db.models import F, Q, QuerySet
 
 import engine
 from console.masking.mask import OPEN, Mask
-from console.masking.token_display import hidden
+from console.masking.token_display import hide_tokens
 from console.models import Execution, HistoryEvent
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KEPT = 200_000
 """How many hidden values are remembered; an execution counts as one even if it has none."""
 VEILED = 40_000
-"""How many hidden values the veils that are kept have together, counted as those above."""
+"""How many hidden values the masks that are kept have together, counted as those above."""
 _FIELDS = ("input", "output", "error", "cause")
 _ALL: QuerySet[Execution] = QuerySet(Execution)  # imported ones, too
 _END = 1 << 60  # behind every event
@@ -40,7 +40,7 @@ class MaskedExecution:
         """``until_ms``: so long its reader sees everything, and that is on record."""
         self.execution = execution
         self.until_ms = until_ms
-        self._veil = OPEN if self.revealed else None
+        self._mask = OPEN if self.revealed else None
         self._upto = _END if self.revealed else -1
 
     @property
@@ -49,43 +49,43 @@ class MaskedExecution:
         return self.until_ms is not None
 
     @property
-    def veil(self) -> Mask:
+    def mask(self) -> Mask:
         """Return what hides the texts, as far as the history was read."""
-        if self._veil is None:
+        if self._mask is None:
             self._read()
-        return self._veil or OPEN
+        return self._mask or OPEN
 
     @property
     def hides(self) -> bool:
         """Tell whether something of this execution is hidden."""
-        return bool(self.veil.values)
+        return bool(self.mask.values)
 
-    def put(self, veil: Mask, upto: int) -> None:
-        """Take a veil that was made with others. ``upto``: the last event it knows, 0: all."""
-        self._veil, self._upto = veil, upto or _END
+    def put(self, mask: Mask, upto: int) -> None:
+        """Take a mask that was made with others. ``upto``: the last event it knows, 0: all."""
+        self._mask, self._upto = mask, upto or _END
 
     def event(self, number: int, text: str) -> str:
         """Return the details of an event, read from the database, as they may be read."""
-        return self._after(number).details(hidden(text, self.execution.arn, number))
+        return self._after(number).details(hide_tokens(text, self.execution.arn, number))
 
     def of_task(self, number: int, text: str) -> str:
         """Return the input of a task as it may be read."""
-        return self._after(number).payload(hidden(text, self.execution.arn, number))
+        return self._after(number).payload(hide_tokens(text, self.execution.arn, number))
 
-    def variables(self, told: Mapping[str, str]) -> dict[str, str]:
+    def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return variables, which came from another execution, as they may be read."""
-        return {name: self.veil.payload(text) for name, text in told.items()}
+        return {name: self.mask.payload(text) for name, text in variables.items()}
 
     def _after(self, number: int) -> Mask:
-        """Return a veil that knows event ``number``: what it holds may have come just before."""
+        """Return a mask that knows event ``number``: what it holds may have come just before."""
         if number > self._upto:
             self._read()
-        return self.veil
+        return self.mask
 
     def _read(self) -> None:
         project = self.execution.project
         if not project.masked:
-            self._veil, self._upto = OPEN, _END
+            self._mask, self._upto = OPEN, _END
             return
         known = _known(project.masked, _family([self.execution.pk]))
         own = known.get(self.execution.pk)
@@ -94,13 +94,13 @@ class MaskedExecution:
 
 def masked_execution(execution: Execution) -> MaskedExecution:
     """Return what hides the events of an execution; one that nobody prepared hides all it can."""
-    cover = execution.__dict__.get("cover")
-    if not isinstance(cover, MaskedExecution):
-        cover = execution.__dict__["cover"] = MaskedExecution(execution)
-    return cover
+    masked_view = execution.__dict__.get("masked_view")
+    if not isinstance(masked_view, MaskedExecution):
+        masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution)
+    return masked_view
 
 
-def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
+def masked_executions(project: Project, found: Collection[Execution]) -> dict[int, MaskedExecution]:
     """Return by number what hides the events of a project's executions, read by few queries."""
     made = {}
     family = _family([one.pk for one in found]) if project.masked else {}
@@ -114,24 +114,24 @@ def covers(project: Project, found: Collection[Execution]) -> dict[int, MaskedEx
     return made
 
 
-def shown(execution: Execution, *, until_ms: int | None = None) -> Execution:
+def mask_execution(execution: Execution, *, until_ms: int | None = None) -> Execution:
     """Prepare an execution for a page: its texts are as they may be read. It is never saved."""
-    cover = execution.__dict__["cover"] = MaskedExecution(execution, until_ms)
-    if not cover.revealed and execution.project.masked:
-        hide(execution, cover.veil)
+    masked_view = execution.__dict__["masked_view"] = MaskedExecution(execution, until_ms)
+    if not masked_view.revealed and execution.project.masked:
+        mask_columns(execution, masked_view.mask)
         if hasattr(execution, "remark"):  # people quote what they see
-            execution.remark.note = cover.veil.words(execution.remark.note)
+            execution.remark.note = masked_view.mask.words(execution.remark.note)
     return execution
 
 
-def whole(execution: Execution) -> Execution:
+def unmask_execution(execution: Execution) -> Execution:
     """Return an execution whose texts are as they were: to go on with, not to be shown."""
     found = Execution.objects.select_related("definition", "project").get(pk=execution.pk)
-    found.__dict__["cover"] = MaskedExecution(found, _END)
+    found.__dict__["masked_view"] = MaskedExecution(found, _END)
     return found
 
 
-def every(project: Project, found: list[Execution]) -> list[Execution]:
+def mask_list(project: Project, found: list[Execution]) -> list[Execution]:
     """Do the same to executions of a list that were read whole, none a child, by one query."""
     failed = [one for one in found if one.error] if project.masked else []
     if failed:
@@ -139,17 +139,17 @@ def every(project: Project, found: list[Execution]) -> list[Execution]:
         texts = [(one.pk, *(getattr(one, name) for name in _FIELDS)) for one in failed]
         values = _values(places, texts, dict.fromkeys([one.pk for one in failed]))
         for one in failed:
-            hide(one, Mask(places, frozenset(values[one.pk])))
+            mask_columns(one, Mask(places, frozenset(values[one.pk])))
     return found
 
 
-def hide(execution: Execution, veil: Mask) -> None:
+def mask_columns(execution: Execution, mask: Mask) -> None:
     """Hide what is to be hidden in the fields that were read."""
     unread = execution.get_deferred_fields()
     for name in _FIELDS:
         text = None if name in unread else getattr(execution, name)
         if text is not None:
-            setattr(execution, name, veil.words(text) if name == "error" else veil.payload(text))
+            setattr(execution, name, mask.words(text) if name == "error" else mask.payload(text))
 
 
 @lru_cache(maxsize=64)
@@ -158,7 +158,7 @@ def places_of(masked: str) -> engine.PathSet:
     return engine.compile_path_set(masked.splitlines())
 
 
-def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
+def masks_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
     """Return by execution what hides its texts."""
     if not project.masked:
         return dict.fromkeys(numbers, OPEN)
@@ -225,10 +225,10 @@ _memory = _Memory()
 
 def _joined(places: engine.PathSet, known: Iterable[_Read]) -> Mask:
     values = [one.values for one in known if one.values]
-    return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
+    return _get_mask(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
 
-class _Veils:
+class _Masks:
     """Veils used last, which are slow to make of thousands of values.
 
     Bounded by their values, because a running execution whose values grow makes a new one each time
@@ -241,7 +241,7 @@ class _Veils:
         self._size = 0
 
     def of(self, places: engine.PathSet, values: frozenset[str]) -> Mask:
-        """Return the veil that hides these; what was used longest ago makes room."""
+        """Return the mask that hides these; what was used longest ago makes room."""
         key = (places, values)
         with self._lock:
             if key not in self._made:
@@ -253,8 +253,8 @@ class _Veils:
             return self._made[key]
 
 
-_veils = _Veils()
-_veil = _veils.of
+_MASKS = _Masks()
+_get_mask = _MASKS.of
 
 
 def _line(one: int, family: dict[int, _State], known: dict[int, _Read]) -> Iterable[_Read]:
@@ -271,8 +271,8 @@ def _family(numbers: Collection[int]) -> dict[int, _State]:
     asked = set(numbers)
     while asked:
         rows = _ALL.filter(pk__in=asked)
-        told = rows.values_list("pk", "status", F("runrow__next_event"), "map_run__parent_id")
-        family |= {pk: _State(*state) for pk, *state in told}
+        states = rows.values_list("pk", "status", F("runrow__next_event"), "map_run__parent_id")
+        family |= {pk: _State(*state) for pk, *state in states}
         asked = {one.parent for one in family.values() if one.parent is not None} - set(family)
     return family
 
@@ -302,15 +302,15 @@ def _values(
     if not stale:
         return {}
     found = {pk: set(was.values if was else ()) for pk, was in stale.items()}
-    veil = Mask(places)
+    mask = Mask(places)
     for pk, *fields in texts:
         for text in fields:
-            veil.payload(text or "", found[pk])
+            mask.payload(text or "", found[pk])
     after = min(was.upto if was else 0 for was in stale.values())
     rows = HistoryEvent.objects.filter(_may_hold(places), execution_id__in=list(stale))
     rows = rows.filter(event_id__gt=after) if after else rows
     for pk, text in rows.values_list("execution_id", "details").iterator(chunk_size=500):
-        veil.details(text, found[pk])
+        mask.details(text, found[pk])
     return found
 
 

@@ -9,6 +9,6 @@ import engine
 HIDDEN = "(task token)"
 
 
-def hidden(text: str, execution_arn: str, task: int) -> str:
+def hide_tokens(text: str, execution_arn: str, task: int) -> str:
     """Return a payload of a task's ...Scheduled event without its token."""
     return text.replace(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution_arn, task), HIDDEN)

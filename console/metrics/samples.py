@@ -14,7 +14,7 @@ import engine
 from console.metrics import cost
 from console.metrics.names import ENDS, REDRIVEN_ENDS, WORK
 from console.models import Execution, HistoryEvent, TaskRow, ThrottledMinute
-from console.store.tasks import timeouts
+from console.statuses import TaskClock
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _named(outcome: str, row: dict[str, Any]) -> str:
 
     The history does not: AWS writes States.Timeout for a missed heartbeat, too.
     """
-    silent = row["kind"] == "activity" and row["clock"] == timeouts.HEARTBEAT
+    silent = row["kind"] == "activity" and row["clock"] == TaskClock.HEARTBEAT
     return "HeartbeatTimedOut" if silent and outcome == "TimedOut" else outcome
 
 

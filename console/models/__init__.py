@@ -19,7 +19,6 @@ from console.models.events import (
 )
 from console.models.executions import (
     Execution,
-    Gist,
     HistoryEvent,
     InboxMessage,
     MapItem,
@@ -73,7 +72,6 @@ __all__ = [
     "EventRule",
     "EventTarget",
     "Execution",
-    "Gist",
     "HistoryEvent",
     "InboxMessage",
     "Invitation",

@@ -237,20 +237,6 @@ class HistoryEvent(models.Model):
     details = models.TextField(default="")
 
 
-class Gist(models.Model):
-    """What happened when in a long history, without payloads: made from its events up to ``last``.
-
-    It saves reading them one by one, and can be made again at any time. (No constraint: an earlier
-    version, which does not know the table, removes executions while hosts are upgraded.)
-    """
-
-    execution = models.OneToOneField(
-        Execution, on_delete=models.CASCADE, primary_key=True, db_constraint=False
-    )
-    last = models.IntegerField()
-    body = models.BinaryField()
-
-
 class InboxMessage(models.Model):
     """A message that came in and no step has taken yet. ``body``: JSON text of its fields."""
 

@@ -9,7 +9,7 @@ from django.db import models
 
 
 class Project(models.Model):
-    """A team's yard. Its ``account_id`` is the 12-digit account in every ARN.
+    """A team's project. Its ``account_id`` is the 12-digit account in every ARN.
 
     ``masked``: the JSONPaths of what pages hide, one a line.
     """

@@ -1,0 +1,103 @@
+"""The store: the only code that writes executions, machines, tasks, events and people.
+
+Theory of operation
+===================
+
+An execution is a row of ``Execution`` (what the API shows) and a row of ``RunRow`` (the engine's
+snapshot, with a version). Everything that happens to it is a *message*. The engine is a pure
+function: snapshot and messages in, new snapshot, history events and commands out. The store makes
+that durable. Four ideas carry it.
+
+**Inbox.** Who has news for an execution (a task's outcome, a Stop, a Redrive) inserts a row into
+``InboxMessage`` and never touches the snapshot. Timers that are due are messages, too: their rows
+stand in ``Timer``.
+
+**Fence.** ``executions.step`` reads snapshot, inbox and due timers, computes, and commits all that
+follows in one transaction: the snapshot, the events, the values, new tasks and timers, and the
+deletion of the messages it took. Its first statement is ``UPDATE ... WHERE version = <as read>``.
+If that changes no row, another process was first, and the whole transaction is rolled back
+(``Fenced``). The same statement compares the epoch, so a process that runs on while a backup is
+restored writes nothing.
+
+    1. A reads version 7.                 2. B reads version 7.
+    3. A commits version 8.               4. B's update finds no version 7: B writes nothing.
+    5. B's messages are in A's commit or still in the inbox: nothing is lost, nothing is doubled.
+
+**Claims.** A task is a row of ``TaskRow``, written by the step that scheduled it. A worker claims
+it by ``UPDATE ... SET status = 'started' WHERE status = 'scheduled'``; one of many gets it. The
+first outcome closes the row (``WHERE status <> 'closed'``) and posts its message in the same
+transaction, so a task has one outcome, whoever else sends one later (G11).
+
+**Outbox.** What others are to learn is a row of ``OutboxEvent``, written in the transaction that
+changed the status, and only if a rule wants it. ``events.outbox`` turns it into deliveries later,
+and the worker's relay sends them, at least once, always with the same event id.
+
+What a crash between any two steps does
+---------------------------------------
+
+    1. A client calls StartExecution.
+       *Crash:* nothing is stored. The client gets no answer and calls again.
+    2. ``start`` inserts Execution, RunRow, events, tasks, timers; the commit makes it durable (G1).
+       *Crash after the commit:* the client gets no answer and calls again. The same name with the
+       same input finds the execution and returns it.
+    3. A signal wakes a worker.
+       *Crash:* the signal is gone. The sweeper finds the row (``ready``, messages, due timers).
+    4. A worker computes a step.
+       *Crash:* nothing is stored; the next worker computes it again from the same rows.
+    5. The step is committed, with the tasks it schedules.
+       *Crash after the commit:* a task row is ``scheduled``; the sweeper offers it.
+    6. A worker claims a task.
+       *Crash after the commit:* the row is ``started`` by a process that is gone. When its lease
+       ends, or at the next start, ``tasks.lost_calls`` offers the task again.
+    7. The worker calls the function or service.
+       *Crash during or after the call:* nobody knows what it did. It is made again with the same
+       idempotency key, or fails if the machine says so (``stepyard:onWorkerLoss``).
+    8. The outcome closes the row and is in the inbox: one transaction.
+       *Crash after the commit:* the message waits in the inbox; go on at 4.
+    9. The step that ends the execution writes status, output and its event for the outbox.
+       *Crash after the commit:* the event waits in the outbox; the relay finds it.
+    10. The relay sends a delivery.
+       *Crash before its outcome is stored:* it is sent again, with the same event id.
+
+``write(fn)`` (``db.writer``) is the only way to a transaction. On SQLite one thread commits what
+many threads ask for, each in a savepoint; on PostgreSQL each thread commits for itself, and repeats
+what surely was not committed. So ``fn`` may run twice, and decides only on what it reads itself.
+
+Rooms
+=====
+
+Imports run one way: db < state < machines < tasks < events < executions < map_runs < people.
+``PUBLIC`` lists, by room, the modules that the worker, the API and the pages may import; the others
+are for the store alone. tests/console/store/test_rooms.py holds both.
+"""
+
+from __future__ import annotations
+
+ROOMS = ("db", "state", "machines", "tasks", "events", "executions", "map_runs", "people")
+"""From the ground up: a room imports itself and those before it."""
+
+PUBLIC = {
+    "db": (
+        *("audit", "epoch", "identity", "outages", "pending", "project_names", "refusals"),
+        *("signals", "sql", "texts", "writer"),
+    ),
+    "state": (*("health", "history", "history_columns", "inbox", "transition_rate", "values"),),
+    "machines": (
+        *("activity_limits", "log_groups", "machine_options", "machines", "tags", "versions"),
+    ),
+    "tasks": (
+        *("activities", "claim", "complete", "expiry", "handover", "jobs", "lost_calls"),
+        *("manual", "schedule", "timeouts", "workers"),
+    ),
+    "events": ("deliveries", "outbox", "rules", "start_links"),
+    "executions": (
+        *("bulk", "children", "engine_failures", "find", "imports", "max_duration"),
+        *("redrive", "replay", "retention", "start", "step", "stop"),
+    ),
+    "map_runs": ("map_counts", "map_items", "map_runs", "map_tasks"),
+    "people": (
+        *("invitations", "login_attempts", "login_links", "masks", "notes", "people"),
+        *("saved_views", "shares"),
+    ),
+}
+"""Room -> the modules that other packages may import."""

@@ -1,7 +1,7 @@
 """Keep the calls of Tasks that wait for an answer, without a thread for each.
 
 A call is looked at when its topic tells that the answer may be there, and from time to time in
-case a hint was lost. Each look is a job of the threads that make calls, and takes a few rows; so
+case a signal was lost. Each look is a job of the threads that make calls, and takes a few rows; so
 whatever a call waits for always finds a thread.
 """
 
@@ -35,7 +35,7 @@ class _Kept:
         self.since = time.monotonic()
         self.due = self.since
         self.busy = False  # a look is queued or under way
-        self.told = False  # since the last look began
+        self.signalled = False  # since the last look began
         self.over = False
         self.end: Callable[[], None] = _nothing
 
@@ -63,18 +63,20 @@ class Waits:
         return len(self._kept)
 
     def add(self, key: Key, waiting: Waiting) -> None:
-        """Keep a call of a task (execution, task) until it is over; ``over`` is told then."""
+        """Keep a call of a task (execution, task) until it is over; ``over`` is called then."""
         kept = _Kept(key, waiting)
         with self._lock:
             self._kept[key] = kept
-        told = partial(self._told, kept)
-        kept.end = signals.subscribe(waiting.topic, lambda *_: told(), alone=waiting.one_each)
+        on_signal = partial(self._on_signal, kept)
+        kept.end = signals.subscribe(
+            waiting.topic, lambda *_: on_signal(), in_turn=waiting.one_each
+        )
         self._ask(kept)  # the answer may have come before we listened
 
-    def _told(self, kept: _Kept) -> None:
-        """Hear a hint; whoever is told in its last moment lets another one hear it."""
+    def _on_signal(self, kept: _Kept) -> None:
+        """Take a signal; one that comes too late is passed to another listener."""
         with self._lock:
-            kept.told = True
+            kept.signalled = True
             over = kept.over
         if not over:
             self._ask(kept)
@@ -84,34 +86,34 @@ class Waits:
     def _ask(self, kept: _Kept) -> None:
         with self._lock:
             if kept.busy or kept.over:
-                return  # the look under way finds that it was told, and looks again
+                return  # the look under way finds that it was signalled, and looks again
             kept.busy = True
         self._submit(partial(self._look_at, kept), ("wait", *kept.key))
 
     def _look_at(self, kept: _Kept) -> None:
         with self._lock:
-            kept.told = False
+            kept.signalled = False
         over = log_errors("looking for an answer failed", kept.waiting.look, otherwise=False)
         with self._lock:
             now = time.monotonic()
             kept.due = now + min(max(_FIRST_S, (now - kept.since) * _SLOWER), _LONGEST_S)
             kept.busy, kept.over = False, over
-            again = kept.told
+            again = kept.signalled
         if over:
-            self._drop(kept, told=again)
+            self._drop(kept, signalled=again)
         elif again:
             self._ask(kept)
 
-    def _drop(self, kept: _Kept, *, told: bool) -> None:
+    def _drop(self, kept: _Kept, *, signalled: bool) -> None:
         kept.end()
         with self._lock:
             self._kept.pop(kept.key, None)
         self._over(kept.key)
-        if told and kept.waiting.one_each:  # it was told of more than it takes
+        if signalled and kept.waiting.one_each:  # the signal is for another listener
             signals.deliver(kept.waiting.topic)
 
     def look(self) -> None:
-        """Look at what has not been looked at for a while: a hint may have been lost."""
+        """Look at what has not been looked at for a while: a signal may have been lost."""
         now = time.monotonic()
         with self._lock:
             due = [kept for kept in self._kept.values() if kept.due <= now]

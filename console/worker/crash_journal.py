@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from console.store.tasks.workers import host, runs
+from console.store.tasks.workers import host_name, is_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class CrashJournal:
     def __init__(self, folder: Path) -> None:
         """``folder``: where the files of all processes that use this data folder lie."""
         self._folder = folder
-        self._prefix = host().replace("/", "_") + "-"
+        self._prefix = host_name().replace("/", "_") + "-"
         self._local = threading.local()
         self._places = itertools.count()
         self._map: mmap.mmap | None = None
@@ -65,7 +65,7 @@ class CrashJournal:
         found: list[tuple[int, int]] = []
         for path in self._folder.glob(f"{self._prefix}*"):
             pid = path.name.removeprefix(self._prefix)
-            if pid.isdigit() and not runs(int(pid)):
+            if pid.isdigit() and not is_running(int(pid)):
                 found += _take(path)
         return found
 

@@ -1,7 +1,7 @@
-"""How does one process do all the work?  Threads, woken by hints and kept honest by a sweeper.
+"""The worker of a process that does all the work: threads, woken by signals, and a sweeper.
 
-Correctness never rests on a hint: everything that can go on is found again in the rows by the
-sweeper, so a process that is killed at any moment continues where the rows stand.
+Correctness never rests on a signal: the sweeper finds everything that can go on in the rows, so a
+process that is killed at any moment continues where the rows stand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
-from console.statuses import ExecutionStatus, TaskKind, TaskStatus
+from console.statuses import ExecutionStatus, TaskKind, TaskStatus, Topic
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
@@ -60,13 +60,13 @@ class Embedded:
         self._steps = Stepping(self._ended, self._outdated, counting=self._counting)
         self._lock = threading.Lock()
         self._calls = Pool(TASK_THREADS, "task")
-        self._upkeep = Maintenance()
-        self._alone = WorkerLock()
+        self._maintenance = Maintenance()
+        self._worker_lock = WorkerLock()
         self._offered: set[tuple[int, int]] = set()
         self._waits = Waits(self._calls.submit, self._forget)
         self._looking: dict[tuple[str, int, int], bool] = {}  # and whether to look once more
         self._activities, self._sample_activities = task_delivery.builtin_activities()
-        self._clockwork = TimerQueue(self._due)
+        self._timers = TimerQueue(self._due)
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[], None]] = []
 
@@ -75,30 +75,29 @@ class Embedded:
     def start(self) -> None:
         """Take up what the rows say, and listen for more.
 
-        Raises ``WrongSecret`` or ``NotAlone`` if this process must not work on the database.
+        Raises ``WrongSecret`` or ``WorkerLockHeld`` if this process must not work on the database.
         """
-        identity.claim()
-        epoch.forget()
+        identity.claim_database()
+        epoch.forget_epoch()
         JOURNAL.begin()
-        step.watch_by(JOURNAL.of)
+        step.set_crash_watch(JOURNAL.of)
         self._take_over()
         self._listeners = [
-            signals.subscribe(("wake",), self.wake),
-            signals.subscribe(("born",), self.wake),
-            signals.subscribe(("task",), self._offer),
-            signals.subscribe(("offered",), self._activity_offered),
-            signals.subscribe(("due",), self._near),
-            signals.subscribe(("cancel",), self._cancel),
-            signals.subscribe(("map",), self._upkeep.map_scheduled),
-            signals.subscribe(("map-run",), self._upkeep.map_run_changed),
-            signals.subscribe(("event",), self._events),
-            signals.subscribe(("long",), self._upkeep.history_grew),
+            signals.subscribe((Topic.RUNNABLE,), self.wake),
+            signals.subscribe((Topic.CREATED,), self.wake),
+            signals.subscribe((Topic.TASK,), self._offer),
+            signals.subscribe((Topic.OFFERED,), self._activity_offered),
+            signals.subscribe((Topic.DUE,), self._near),
+            signals.subscribe((Topic.CANCEL,), self._cancel),
+            signals.subscribe((Topic.MAP,), self._maintenance.map_scheduled),
+            signals.subscribe((Topic.MAP_RUN,), self._maintenance.map_run_changed),
+            signals.subscribe((Topic.EVENT,), self._events),
         ]
         self._threads = [
-            threading.Thread(target=closing(target), name=name, daemon=True)
+            threading.Thread(target=closing_connections(target), name=name, daemon=True)
             for name, target in [
                 *[(f"engine-{n}", self._steps.loop) for n in range(ENGINE_THREADS)],
-                ("clock", self._clockwork.run),
+                ("clock", self._timers.run),
                 ("sweeper", self._sweep_loop),
             ]
         ]
@@ -107,8 +106,8 @@ class Embedded:
 
     def _take_over(self) -> None:
         """Take the database, and what a process that is gone had in hand."""
-        self._alone.take()
-        self._steps.suspects.watch(runnable(_ALL))
+        self._worker_lock.acquire()
+        self._steps.poison_guard.watch(runnable_executions(_ALL))
         for execution_id, task in JOURNAL.dead():
             claim.count_loss(execution_id, task)
         failed, released = lost_calls.recover_all()
@@ -132,21 +131,21 @@ class Embedded:
         self._ended.set()
         for end in self._listeners:
             end()
-        self._clockwork.stop()
+        self._timers.stop()
         self._steps.stop(ENGINE_THREADS)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(seconds)
         self._waits.stop()
         self._calls.stop(0.2)
-        self._upkeep.stop(0.2)
+        self._maintenance.stop(0.2)
         JOURNAL.end()
-        self._alone.leave()
+        self._worker_lock.release()
 
     # -- tasks -------------------------------------------------------------------------------------
 
     def _offer(
-        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver
+        self, execution_id: int, task: int, deliver: Deliver = task_delivery.deliver_task
     ) -> None:
         with self._lock:
             if (execution_id, task) in self._offered or self._ended.is_set():
@@ -188,14 +187,14 @@ class Embedded:
         self._calls.submit(partial(self._look_now, key), key=key)
 
     def _look_now(self, key: tuple[str, int, int]) -> None:
-        """Look at a job, and again if a hint came meanwhile.
+        """Look at a job, and again if a signal came meanwhile.
 
-        1. We ask for the child, which runs.  2. It ends, and its hint comes.  3. We have the
+        1. We ask for the child, which runs.  2. It ends, and its signal comes.  3. We have the
         answer, that it runs: without another look the next one is up to ten seconds away.
         """
         with self._lock:
             self._looking[key] = False
-        log_errors("looking at a job failed", partial(task_delivery.look, *key[1:]), None)
+        log_errors("looking at a job failed", partial(task_delivery.look_at_job, *key[1:]), None)
         with self._lock:
             again = self._looking.pop(key)
             if again:
@@ -205,18 +204,18 @@ class Embedded:
 
     def _cancel(self, execution_id: int, task: int) -> None:
         """Try to stop the job of a task that is over; nobody waits for the outcome."""
-        job = partial(task_delivery.cancel, execution_id, task)
+        job = partial(task_delivery.cancel_job, execution_id, task)
         self._calls.submit(partial(log_errors, "cancelling a job failed", job, None))
 
     # -- time and repair ---------------------------------------------------------------------------
 
     def _events(self) -> None:
         """Hear that there are events to deliver."""
-        self._upkeep.events()
+        self._maintenance.events()
 
     def _near(self, due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
         """Hear that something will be due."""
-        self._clockwork.add(due_ms, what, execution_id, task)
+        self._timers.add(due_ms, what, execution_id, task)
 
     def _due(self, what: str, execution_id: int, task: int) -> None:
         if what == "timer":
@@ -224,7 +223,7 @@ class Embedded:
         elif what == "look":
             self._look(execution_id, task)
         else:
-            self._upkeep.late(execution_id, task)
+            self._maintenance.late(execution_id, task)
 
     def _sweep_loop(self) -> None:
         while True:
@@ -238,7 +237,7 @@ class Embedded:
 
     def _keep(self) -> bool:
         """Stay the one who may work here; return whether this still is."""
-        return self._alone.keep()
+        return self._worker_lock.renew()
 
     def sweep(self) -> None:
         """Find in the rows whatever can go on."""
@@ -246,9 +245,9 @@ class Embedded:
         if share.leads:
             inbox.drop_stale()
         self._sweep_runs(share)
-        self._clockwork.refill(share)
+        self._timers.refill(share)
         self._sweep_tasks(share)
-        self._upkeep.sweep(share)
+        self._maintenance.sweep(share)
         self._waits.look()
         self._replace_hung()
 
@@ -257,16 +256,16 @@ class Embedded:
         return _ALL
 
     def _sweep_runs(self, share: workers.Share) -> None:
-        for number in runnable(share):
+        for number in runnable_executions(share):
             self.wake(number)
 
     def _sweep_tasks(self, share: workers.Share) -> None:
         """Offer what nobody has taken, and again what was started here and is in nobody's hands."""
-        for execution_id, task in claim.held_here():
+        for execution_id, task in claim.claimed_tasks():
             with self._lock:  # asked after the rows were read: who had it then may have ended it
                 held = (execution_id, task) in self._offered
             if not held:
-                again = lost_calls.recover(execution_id, task)
+                again = lost_calls.recover_call(execution_id, task)
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if task_delivery.works_activity(arn)]
@@ -293,7 +292,7 @@ class Embedded:
             self._calls.replace(key)
 
 
-def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
+def runnable_executions(share: workers.Share, age_ms: int = 0) -> list[int]:
     """Return executions that have something to do, and have had it for so long."""
     before = clock.now_ms() - age_ms
     ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
@@ -317,7 +316,7 @@ def _task_of(key: Any) -> tuple[int, int]:
     return execution_id, task
 
 
-def closing(target: Callable[[], None]) -> Callable[[], None]:
+def closing_connections(target: Callable[[], None]) -> Callable[[], None]:
     """Return a thread's target that closes the thread's database connection afterwards."""
 
     def run() -> None:

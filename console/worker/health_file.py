@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from console.store.tasks.workers import host, runs
+from console.store.tasks.workers import host_name, is_running
 
 
 def _folder() -> Path:
@@ -20,16 +20,16 @@ def _folder() -> Path:
 
 
 def _prefix() -> str:
-    return host().replace("/", "_") + "-"
+    return host_name().replace("/", "_") + "-"
 
 
-def touch() -> None:
+def touch_file() -> None:
     """Say that the worker in this process is well."""
     _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     (_folder() / f"{_prefix()}{os.getpid()}").touch()
 
 
-def remove() -> None:
+def remove_file() -> None:
     """Say that there is no worker in this process any more."""
     (_folder() / f"{_prefix()}{os.getpid()}").unlink(missing_ok=True)
 
@@ -42,7 +42,7 @@ def ages_s() -> dict[int, float]:
     found: dict[int, float] = {}
     for path in _folder().glob(f"{_prefix()}*"):
         pid = int(path.name.removeprefix(_prefix()))
-        if not runs(pid):
+        if not is_running(pid):
             path.unlink(missing_ok=True)
             continue
         found[pid] = max(0.0, time.time() - path.stat().st_mtime)

@@ -24,7 +24,6 @@ from console.store.events import deliveries
 from console.store.executions import bulk, children, max_duration, retention
 from console.store.machines import machines
 from console.store.map_runs import map_runs, map_tasks
-from console.store.state import history_digest
 from console.store.tasks import expiry
 from console.worker import map_data
 from console.worker.call_pool import Pool
@@ -44,7 +43,6 @@ RETENTION_EVERY_S = 3600.0
 YEARS_EVERY_S = 3600.0
 RETENTION_BATCH = 100
 RETENTION_PAUSE_S = 0.05  # between two batches: steps go first
-_MOST_LONG = 1_000  # who is not among them is read as rows
 _LATE_AT_ONCE = 100  # in one transaction: ten thousand that are due together are a hundred commits
 
 
@@ -53,14 +51,13 @@ class Maintenance:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._pool = Pool(THREADS, "upkeep")
+        self._pool = Pool(THREADS, "maintenance")
         self._expiry = Pool(1, "expiry")
-        self._couriers = OutboxRelay()
+        self._relay = OutboxRelay()
         self._bulk = Pool(1, "bulk")
         self._lock = threading.Lock()
         self._asked: set[Hashable] = set()
         self._late: set[tuple[int, int]] = set()
-        self._long: set[int] = set()
         self._moving: set[int] = set()
         self._jobs: set[int] = set()
         self._cleaning_at = 0.0
@@ -72,13 +69,11 @@ class Maintenance:
 
     def sweep(self, share: Share) -> None:
         """Find in the rows of a share what there is to do; who leads does what one does for all."""
-        for execution_id, task in map_tasks.scheduled():
+        for execution_id, task in map_tasks.scheduled_maps():
             if share.has(execution_id):
                 self.map_scheduled(execution_id, task)
-        for number in filter(share.has, map_runs.running()):
+        for number in filter(share.has, map_runs.running_map_runs()):
             self.map_run_changed(number)
-        for number in self._grown():
-            self._once(("gist", number), partial(history_digest.keep, number))
         for number in filter(share.has, children.to_end()):
             self._once(("children", number), partial(children.end_child, number))
         if share.leads:
@@ -86,12 +81,12 @@ class Maintenance:
 
     def _lead(self) -> None:
         """Do what one does for all."""
-        for number in bulk.running():
+        for number in bulk.running_jobs():
             self._bulk_job(number)
         self._once("deletions", machines.finish_deletions)
         if time.monotonic() >= self._cleaning_at:
             self._cleaning_at = time.monotonic() + CLEANING_EVERY_S
-            self._once("events", deliveries.clean)
+            self._once("events", deliveries.remove_old_events)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
             self._once("metrics", rollups.sum_up)
@@ -108,7 +103,7 @@ class Maintenance:
         """Take no more and wait a little for what is under way."""
         self._stopped.set()
         self._expiry.stop(seconds)
-        self._couriers.stop(seconds)
+        self._relay.stop(seconds)
         self._bulk.stop(seconds)
         self._pool.stop(seconds)
 
@@ -128,20 +123,7 @@ class Maintenance:
 
     def events(self) -> None:
         """Take events to their targets."""
-        self._couriers.look()
-
-    # -- long histories ----------------------------------------------------------------------------
-
-    def history_grew(self, execution_id: int) -> None:
-        """Keep the gist of a long history at the next sweep: who grows or reads it goes first."""
-        with self._lock:
-            if len(self._long) < _MOST_LONG:
-                self._long.add(execution_id)
-
-    def _grown(self) -> set[int]:
-        with self._lock:
-            found, self._long = self._long, set()
-        return found
+        self._relay.look()
 
     # -- bulk jobs ---------------------------------------------------------------------------------
 
@@ -156,7 +138,7 @@ class Maintenance:
     def _work(self, number: int) -> None:
         with patient_statements():
             # what fails here the sweeper comes back to
-            goes_on = log_errors("a bulk job failed", partial(bulk.work, number), False)
+            goes_on = log_errors("a bulk job failed", partial(bulk.work_on_job, number), False)
         if goes_on:
             self._bulk.submit(partial(self._work, number))
             return
@@ -171,7 +153,7 @@ class Maintenance:
 
     def _begin(self, execution_id: int, task: int) -> None:
         try:
-            number = map_runs.begin(execution_id, task)
+            number = map_runs.begin_map_run(execution_id, task)
         except Exception as error:
             _note(error, execution_id, task)
             raise
@@ -184,7 +166,7 @@ class Maintenance:
 
     def _progress(self, number: int) -> None:
         try:
-            while map_runs.progress(number):
+            while map_runs.advance_map_run(number):
                 pass
             self._move(number)
         except Exception as error:
@@ -198,7 +180,7 @@ class Maintenance:
                 return
             self._moving.add(number)
         try:
-            map_data.move(number)
+            map_data.move_items(number)
         finally:
             with self._lock:
                 self._moving.discard(number)
@@ -242,7 +224,7 @@ class Maintenance:
     def _expire(self) -> None:
         while batch := self._some_late():
             # what fails here is still in its rows, which the clock reads again
-            log_errors("a deadline failed", partial(expiry.expire, batch), 0)
+            log_errors("a deadline failed", partial(expiry.expire_tasks, batch), 0)
 
     def _some_late(self) -> list[tuple[int, int]]:
         with self._lock:
@@ -255,4 +237,4 @@ def _note(error: Exception, execution_id: int, task: int) -> None:
     """Count a failure of a Map Run, unless it is the database's."""
     drop_broken_connection()
     if not is_outage(error) and not isinstance(error, engine.NewerFormat):
-        map_runs.note(execution_id, task, error)
+        map_runs.note_error(execution_id, task, error)

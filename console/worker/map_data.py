@@ -29,7 +29,7 @@ _WAYS = {
 }
 
 
-def move(map_run_id: int) -> None:
+def move_items(map_run_id: int) -> None:
     """Read what a Map Run waits to have read, or write what it waits to have written."""
     wanted = map_items.to_read(map_run_id)
     if wanted is not None:
@@ -42,20 +42,20 @@ def move(map_run_id: int) -> None:
 
 def _read(wanted: Outside) -> None:
     try:
-        map_items.store(wanted.map_run, _inputs(wanted))
+        map_items.store_items(wanted.map_run, _inputs(wanted))
     except items.ReaderError as error:
-        map_runs.fail(wanted.map_run, "States.ItemReaderFailed", str(error))
+        map_runs.fail_map_run(wanted.map_run, "States.ItemReaderFailed", str(error))
     except engine.StatesError as error:
-        map_runs.fail(wanted.map_run, error.name or "States.Runtime", error.cause or "")
+        map_runs.fail_map_run(wanted.map_run, error.name or "States.Runtime", error.cause or "")
 
 
 def _inputs(wanted: Outside) -> Iterator[str]:
-    found = step.waiting(wanted.execution_id)
+    found = step.load_running(wanted.execution_id)
     if found is None:
         return
     machine, run = found
     source = items.read_items(wanted.part, *_place(wanted.execution_arn))
-    yield from engine.child_inputs(machine, run, wanted.task, source, step.moment(machine))
+    yield from engine.child_inputs(machine, run, wanted.task, source, step.current_moment(machine))
 
 
 def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
@@ -66,14 +66,14 @@ def _place(execution_arn: str) -> tuple[str, targets.MachineKey]:
 
 def _write(wanted: Outside) -> None:
     records = {
-        way: map(_record, map_items.results(wanted.map_run, statuses))
+        way: map(_record, map_items.list_results(wanted.map_run, statuses))
         for way, statuses in _WAYS.items()
     }
     place = _place(wanted.execution_arn)
     try:
         output = results.write_results(wanted.part, wanted.arn, records, *place)
     except results.WriterError as error:
-        map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
+        map_runs.fail_map_run(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:
         map_runs.end_map_run(wanted.map_run, output)
 

@@ -15,7 +15,7 @@ from console.integrations.redaction import without_secrets, without_url_secrets
 from console.models import Execution
 from console.store.db.audit import Actor
 from console.store.events import deliveries, outbox
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import versions
 from console.worker.call_pool import Pool
 from console.worker.retrying import log_errors
@@ -35,11 +35,11 @@ class OutboxRelay:
 
     def __init__(self) -> None:
         """Nothing runs yet."""
-        self._desk = Pool(1, "events")
-        self._pool = Pool(THREADS, "courier")
+        self._router = Pool(1, "events")
+        self._pool = Pool(THREADS, "relay")
         self._lock = threading.Lock()
         self._asked = False
-        self._carried: set[int] = set()
+        self._in_flight: set[int] = set()
 
     def look(self) -> None:
         """Find out soon what there is to route and to send."""
@@ -47,11 +47,11 @@ class OutboxRelay:
             if self._asked:
                 return
             self._asked = True
-        self._desk.submit(self._look)
+        self._router.submit(self._look)
 
     def stop(self, seconds: float) -> None:
         """Take no more and wait a little for what is under way."""
-        self._desk.stop(seconds)
+        self._router.stop(seconds)
         self._pool.stop(seconds)
 
     def _look(self) -> None:
@@ -61,26 +61,26 @@ class OutboxRelay:
 
     def _sort(self) -> None:
         with self._lock:
-            carried = set(self._carried)
-        deliveries.release(carried)
+            in_flight = set(self._in_flight)
+        deliveries.release_deliveries(in_flight)
         deliveries.fire_due()
-        while outbox.route():
+        while outbox.route_events():
             pass
-        for number in deliveries.claim(THREADS - len(carried)):
+        for number in deliveries.claim_due(THREADS - len(in_flight)):
             with self._lock:
-                self._carried.add(number)
-            self._pool.submit(partial(self._carry, number))
+                self._in_flight.add(number)
+            self._pool.submit(partial(self._relay, number))
 
-    def _carry(self, number: int) -> None:
-        log_errors("a delivery failed", partial(relay, number), None)
+    def _relay(self, number: int) -> None:
+        log_errors("a delivery failed", partial(relay_delivery, number), None)
         with self._lock:
-            self._carried.discard(number)
+            self._in_flight.discard(number)
         self.look()
 
 
-def relay(number: int) -> None:
+def relay_delivery(number: int) -> None:
     """Take one delivery to its target and note how it went."""
-    delivery = deliveries.load(number)
+    delivery = deliveries.load_delivery(number)
     if delivery is None:
         return
     settings = json.loads(delivery.target.settings)
@@ -93,7 +93,7 @@ def relay(number: int) -> None:
         _failed(delivery, settings, said, final=False)
         raise
     else:
-        deliveries.arrived(delivery)
+        deliveries.mark_delivered(delivery)
 
 
 def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final: bool) -> None:
@@ -106,21 +106,23 @@ def _failed(delivery: Delivery, settings: dict[str, Any], problem: str, *, final
     )
     queue = (settings.get("DeadLetterConfig") or {}).get("Arn")
     if dead and queue:  # before it is noted: whoever dies in between sends it again
-        problem = _buried(delivery, queue, problem, settings)
-    deliveries.failed(delivery, problem, dead=dead)
+        problem = _dead_letter(delivery, queue, problem, settings)
+    deliveries.mark_failed(delivery, problem, dead=dead)
 
 
-def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
+def _dead_letter(delivery: Delivery, queue: str, problem: str, settings: dict[str, Any]) -> str:
     """Send what is dead to the target's queue for it; return the problem, with a further one."""
     event, target = delivery.event, delivery.target
-    told = {
+    attributes = {
         "RULE_ARN": target.rule.arn,
         "TARGET_ARN": without_secrets(target.address),
         "ERROR_MESSAGE": problem,
         "RETRY_ATTEMPTS": str(delivery.attempts),
     }
     try:
-        notices.send_to_dead_letter_queue(queue, _notice(delivery, event.body, settings), told)
+        notices.send_to_dead_letter_queue(
+            queue, _notice(delivery, event.body, settings), attributes
+        )
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
     return problem
@@ -163,13 +165,13 @@ def _start(delivery: Delivery, text: str) -> None:
     rule = delivery.target.rule
     name = execution_name(delivery)
     try:
-        found = versions.resolve(rule.project, delivery.target.address)
+        found = versions.resolve_target(rule.project, delivery.target.address)
         if _goes_round(delivery, found.machine.pk):
             raise notices.Undelivered(_ROUND, final=True)
         of_machine = Execution.objects.filter(state_machine=found.machine, name=name)
         if of_machine.exists():  # also of an Express machine, where a name may come twice
             return
-        executions.start(
+        start_execution(
             found.machine,
             version=found.version,
             alias_arn=found.alias.arn if found.alias else "",
@@ -187,8 +189,8 @@ def _goes_round(delivery: Delivery, machine: int) -> bool:
 
     Each start tells of two changes, so that would be twice as many every time.
     """
-    told = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
-    return told.filter(started_by=_actor(delivery).name).exists()
+    started = Execution.objects.filter(arn=delivery.event.about, state_machine=machine)
+    return started.filter(started_by=_actor(delivery).name).exists()
 
 
 def _actor(delivery: Delivery) -> Actor:

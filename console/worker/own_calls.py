@@ -35,8 +35,8 @@ from console.models import Execution, Role
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending
 from console.store.db.writer import is_outage, release_connection
-from console.store.executions import executions
-from console.store.executions.insert import Parent
+from console.store.executions.find import with_project
+from console.store.executions.start import Parent
 from console.store.tasks import claim, complete, jobs, schedule
 from console.worker.retrying import retry_during_outage
 
@@ -60,7 +60,7 @@ _INSIST_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnApi:
     """This server's Step Functions as a client of botocore has them (``integrations.Home``).
 
     ``trusted``: for the looks at what a call has started, and for its end.
@@ -70,9 +70,9 @@ class Own:
     region: str = ""
     trusted: bool = False
 
-    def client(self, region: str) -> Own:
+    def client(self, region: str) -> OwnApi:
         """Return what takes the calls."""
-        return Own(self.work, region, self.trusted)
+        return OwnApi(self.work, region, self.trusted)
 
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
@@ -86,7 +86,7 @@ class Own:
     def _caller(self, action: str) -> own_api.Caller:
         """Return the execution as who calls; raise AccessDeniedException if it has no rights."""
         work = self.work
-        execution = executions.with_project(work.execution_id)
+        execution = with_project(work.execution_id)
         try:
             principal = self._principal(execution, action)
         except Denied as error:
@@ -111,7 +111,7 @@ def is_own(task: Task) -> bool:
     return task.service in schedule.NESTED and targets.is_here(targets.OWN, task.machine)
 
 
-def deliver(work: claim.Work, task: Task) -> Outcome | Waiting | None:
+def begin_call(work: claim.Work, task: Task) -> Outcome | Waiting | None:
     """Make the call of a task and record its outcome with it; return it, or that it is waited for.
 
     None if the task had ended before, so that nothing was called.
@@ -143,7 +143,7 @@ class _Call:
 
     def begin(self) -> own_api.Begun:
         """Ask; return the answer, the change that makes it, or how to wait for it."""
-        own = Own(self.work, self.task.region)
+        own = OwnApi(self.work, self.task.region)
         return own.begin(self.asked.operation.model, self.asked.sent)
 
     def go_on(self, begun: own_api.Begun, seconds: float) -> Outcome | Waiting | None:
@@ -165,7 +165,7 @@ class _Call:
         if not claim.still_started(self.work):
             return None
         outcome = self.outcome_of(send)
-        return outcome if record(self.work, outcome) else None
+        return outcome if record_outcome(self.work, outcome) else None
 
     def outcome_of(self, send: Callable[[], dict[str, Any]]) -> Outcome:
         """Return what an answer, or a refusal, is to the task; raise what the database raises."""
@@ -204,7 +204,7 @@ class Waiting:
         """What came of it, once it is over; None if its task had ended before."""
 
     @property
-    def topic(self) -> signals.Topic:
+    def topic(self) -> signals.Channel:
         """Return what tells that a look may find the answer."""
         return self._wait.topic
 
@@ -251,7 +251,7 @@ class Waiting:
             if answer is None:
                 return None
             outcome = self._call.outcome_of(lambda: answer)
-            if not record(self._call.work, outcome):
+            if not record_outcome(self._call.work, outcome):
                 raise _TaskEnded
             return outcome
 
@@ -268,7 +268,7 @@ class Waiting:
         return self._record(self._call.outcome_of(lambda: self._wait.otherwise))
 
     def _record(self, outcome: Outcome) -> bool:
-        self.outcome = outcome if record(self._call.work, outcome) else None
+        self.outcome = outcome if record_outcome(self._call.work, outcome) else None
         return True
 
 
@@ -288,18 +288,20 @@ def _raising(error: Exception) -> Callable[[], dict[str, Any]]:
 
 
 def _recorded(work: claim.Work, outcome: Outcome) -> Outcome | None:
-    return outcome if retry_during_outage(lambda: record(work, outcome), _INSIST_S) else None
+    return (
+        outcome if retry_during_outage(lambda: record_outcome(work, outcome), _INSIST_S) else None
+    )
 
 
-def record(work: claim.Work, outcome: Outcome) -> bool:
+def record_outcome(work: claim.Work, outcome: Outcome) -> bool:
     """Write down what came of a call; False if its task had ended before.
 
     Its end, or that it goes on elsewhere.
     """
     if isinstance(outcome, integrations.Submitted):
         about = (work.task, outcome.output, outcome.job, outcome.look_s)
-        return jobs.submit(work.execution_id, *about)
-    return complete.finish(work.execution_id, _message(work, outcome))
+        return jobs.submit_job(work.execution_id, *about)
+    return complete.complete_call(work.execution_id, _message(work, outcome))
 
 
 def _message(

@@ -1,9 +1,9 @@
-"""How do the processes of a team wake each other?  By jobs of PgQueuer, and by NOTIFY.
+"""Send signals between the processes of a team: by jobs of PgQueuer, and by NOTIFY.
 
-A hint that is work for some worker - an execution can go on, a task is to be called, a timer is
-near - is a job, written in the transaction it belongs to. One that many processes may wait for - an
-activity has work, a synchronous execution ended - is a notification. Both only save time: the
-sweepers find the same in the rows.
+A signal that is work for one worker (an execution can go on, a task is to be called, a timer is
+near) becomes a job, written in the transaction it belongs to. A signal that many processes may wait
+for (an activity has a task, a synchronous execution has ended) becomes a notification. Both only
+save time: the sweepers find the same in the rows.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from pgqueuer.queries import SyncQueries
 from psycopg.rows import dict_row
 
 from console import clock, postgres
+from console.statuses import Topic
 from console.store.db import outages, signals
-from console.worker.worker_lock import server
+from console.worker.worker_lock import server_parameters
 
 if TYPE_CHECKING:
-    from console.store.db.signals import Topic
+    from console.store.db.signals import Channel
 
 CHANNEL = "stepyard"
-STEP, HINT = "stepyard-step", "stepyard-hint"
+STEP, SIGNAL = "stepyard-step", "stepyard-hint"
+"""Entry points of PgQueuer. Two releases share a queue during an upgrade: keep the names."""
 NEAR_MS = 1_500
 """What is due later than this is found in the rows in time by the worker whose share it is."""
 _RETRY_S = 0.5
 _QUIET_S = 1.0  # a line that says nothing for so long may be dead: it is asked
 
 
-class _Here:
+class _DjangoDriver:
     """PgQueuer's way to this thread's connection of Django, and into its transaction."""
 
     def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
@@ -50,82 +52,82 @@ class _Here:
 
 
 class PgTransport:
-    """Carries hints to other processes (``hints.Carrier``)."""
+    """Sends signals to other processes (``signals.Transport``)."""
 
-    _SHOUTED: ClassVar = frozenset({"activity", "answered", "rights"})
+    _NOTIFIED: ClassVar = frozenset({Topic.ACTIVITY, Topic.ANSWERED, Topic.RIGHTS})
 
     def __init__(self, *topics: str) -> None:
-        """``topics``: those which become jobs."""
+        """``topics``: those whose signals become jobs."""
         self._jobs = frozenset(topics)
-        self._queries = SyncQueries(_Here())
+        self._queries = SyncQueries(_DjangoDriver())
         self._local = threading.local()
 
-    def takes(self, topic: Topic) -> bool:
-        """Tell whether others want to hear of a topic."""
-        return topic[0] in self._jobs or topic[0] in self._SHOUTED
+    def takes(self, channel: Channel) -> bool:
+        """Tell whether other processes get the signals of a channel."""
+        return channel[0] in self._jobs or channel[0] in self._NOTIFIED
 
-    def keeps(self, topic: Topic) -> bool:
-        """Tell whether this process wants to hear of it, too."""
-        return topic[0] in self._SHOUTED
+    def keeps(self, channel: Channel) -> bool:
+        """Tell whether this process gets the signals of a channel, too."""
+        return channel[0] in self._NOTIFIED
 
-    def carry(self, topic: Topic, what: tuple[object, ...]) -> None:
-        """Take a hint along with the current transaction, or write it at once without one."""
-        taken: list[tuple[Topic, tuple[object, ...]]] = self._taken()
-        taken.append((topic, what))
+    def send(self, channel: Channel, values: tuple[object, ...]) -> None:
+        """Add a signal to the current transaction, or write it at once outside of one."""
+        added: list[tuple[Channel, tuple[object, ...]]] = self._added()
+        added.append((channel, values))
         if not connection.in_atomic_block:
             self.flush()
-        elif len(taken) == 1:  # for transactions that the store did not begin
+        elif len(added) == 1:  # for transactions that the store did not begin
             transaction.on_commit(self.flush, robust=True)
 
     def drop(self) -> None:
-        """Forget what was taken."""
-        self._taken().clear()
+        """Forget the signals that were added."""
+        self._added().clear()
 
     def flush(self) -> None:
-        """Write what was taken as jobs and notifications."""
-        taken = self._taken()
-        if not taken:
+        """Write the signals that were added, as jobs and notifications."""
+        added = self._added()
+        if not added:
             return
         now_ms = clock.now_ms()
-        jobs = [job for one in taken if (job := self._job(*one, now_ms))]
-        shouts = [json.dumps(topic) for topic, _ in taken if topic[0] in self._SHOUTED]
-        taken.clear()
+        jobs = [job for signal in added if (job := self._job(*signal, now_ms))]
+        notices = [json.dumps(channel) for channel, _ in added if channel[0] in self._NOTIFIED]
+        added.clear()
         if jobs:
             entrypoints, payloads, after = map(list, zip(*jobs, strict=True))
             self._queries.enqueue(entrypoints, payloads, [0] * len(jobs), after)
-        for shout in shouts:
+        for notice in notices:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, shout])
+                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, notice])
 
-    def _taken(self) -> list[tuple[Topic, tuple[object, ...]]]:
-        if not hasattr(self._local, "taken"):
-            self._local.taken = []
-        found: list[tuple[Topic, tuple[object, ...]]] = self._local.taken
-        return found
+    def _added(self) -> list[tuple[Channel, tuple[object, ...]]]:
+        if not hasattr(self._local, "added"):
+            self._local.added = []
+        added: list[tuple[Channel, tuple[object, ...]]] = self._local.added
+        return added
 
     def _job(
-        self, topic: Topic, what: tuple[Any, ...], now_ms: int
+        self, channel: Channel, values: tuple[Any, ...], now_ms: int
     ) -> tuple[str, bytes, timedelta | None] | None:
-        """Return entry point, payload and delay of a hint; None for one that needs no job."""
-        if topic[0] in ("wake", "born"):
-            return STEP, str(what[0]).encode(), None
-        if topic[0] not in self._jobs:
+        """Return entry point, payload and delay of a signal; None if it needs no job."""
+        if channel[0] in (Topic.RUNNABLE, Topic.CREATED):
+            return STEP, str(values[0]).encode(), None
+        if channel[0] not in self._jobs:
             return None
         after = None
-        if topic[0] == "due":
-            if what[0] > now_ms + NEAR_MS:
+        if channel[0] == Topic.DUE:
+            if values[0] > now_ms + NEAR_MS:
                 return None
-            after = timedelta(milliseconds=max(what[0] - now_ms, 0))
-        return HINT, json.dumps([topic, what]).encode(), after
+            after = timedelta(milliseconds=max(values[0] - now_ms, 0))
+        return SIGNAL, json.dumps([channel, values]).encode(), after
 
 
 class NotifyListener:
-    """Hears notifications of other processes, on a thread of its own: ``start``, ``stop``."""
+    """Passes notifications of other processes on to subscribers, on a thread of its own."""
 
     def __init__(self) -> None:
-        """Nothing is heard yet."""
+        """Nothing is received before ``start``."""
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name="ear", daemon=True)
+        self._thread = threading.Thread(target=self._listen, name="notify-listener", daemon=True)
 
     def start(self) -> None:
         """Begin to listen."""
@@ -138,19 +140,19 @@ class NotifyListener:
     def _listen(self) -> None:
         while not self._ended.is_set():
             try:
-                with postgres.Connection.connect(**server(), autocommit=True) as own:
+                with postgres.Connection.connect(**server_parameters(), autocommit=True) as own:
                     own.execute(f"LISTEN {CHANNEL}")
-                    self._hear(own)
+                    self._pass_on(own)
             except psycopg.Error as error:
-                outages.note("notifications", error)
+                outages.note_outage("notifications", error)
                 self._ended.wait(_RETRY_S)
 
-    def _hear(self, own: psycopg.Connection[Any]) -> None:
-        """Pass on what is notified; ask for a sign of life when nothing comes."""
+    def _pass_on(self, own: psycopg.Connection[Any]) -> None:
+        """Deliver what is notified; send a query when nothing comes, to find a dead connection."""
         while not self._ended.is_set():
-            heard = False
-            for one in own.notifies(timeout=_QUIET_S):
-                heard = True
-                signals.deliver(tuple(json.loads(one.payload)))
-            if not heard:
+            received = False
+            for notice in own.notifies(timeout=_QUIET_S):
+                received = True
+                signals.deliver(tuple(json.loads(notice.payload)))
+            if not received:
                 own.execute("SELECT 1")

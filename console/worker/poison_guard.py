@@ -46,7 +46,7 @@ class PoisonGuard:
 
     def step(self, number: int) -> bool:
         """Step a suspect, or end it if that has killed the process too often."""
-        with self._alone():
+        with self._one_at_a_time():
             if step.is_idle(number):  # somebody else has taken it on meanwhile
                 return False
             if self._counting and number not in self._counted:  # this process can end only once
@@ -57,7 +57,7 @@ class PoisonGuard:
 
     def _step(self, number: int) -> bool:
         try:
-            more = step.step(number)
+            more = step.step_execution(number)
         except Exception as error:
             if not is_outage(error):  # it counts as a failure of its own
                 self._counted.discard(number)
@@ -66,7 +66,7 @@ class PoisonGuard:
         return more
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _one_at_a_time(self) -> Iterator[None]:
         """Let no suspect die with another, unless one of them hangs."""
         mine = self._one_by_one and self._turn.acquire(timeout=_PATIENCE_S)
         self._one_by_one = mine

@@ -22,7 +22,7 @@ from pgqueuer.queries import Queries
 
 from console import postgres
 from console.store.db import outages, signals
-from console.worker.pg_signals import HINT, STEP
+from console.worker.pg_signals import SIGNAL, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -94,7 +94,9 @@ its history.
 async def connect() -> asyncpg.Connection[Any]:
     """Connect for PgQueuer, with the same measures against silence as libpq has."""
     about = {"application_name": postgres.new_name(), **postgres.SERVER_TIMEOUTS}
-    own = await asyncpg.connect(**address(), timeout=postgres.CONNECT_S, server_settings=about)
+    own = await asyncpg.connect(
+        **database_address(), timeout=postgres.CONNECT_S, server_settings=about
+    )
     given = own._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no setting for it
     if given is not None and given.family != socket.AF_UNIX:
         given.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -104,7 +106,7 @@ async def connect() -> asyncpg.Connection[Any]:
     return own
 
 
-def address() -> dict[str, Any]:
+def database_address() -> dict[str, Any]:
     """Return the database's address as asyncpg wants it."""
     settings = connection.settings_dict
     found = {
@@ -117,7 +119,7 @@ def address() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def install() -> None:
+def install_queue() -> None:
     """Make PgQueuer's tables, or bring them up to date; several may call this at once."""
 
     async def work() -> None:
@@ -154,7 +156,7 @@ class _Once(logging.Filter):
         """Tell whether a line is worth writing."""
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and _is_outage(error):
-            outages.note("the queue", error)
+            outages.note_outage("the queue", error)
             return False
         return not record.getMessage().startswith("Shutdown flush failed")  # follows such a line
 
@@ -218,7 +220,7 @@ class Consumer:
                 if self._ended.is_set():
                     return
                 if _is_outage(error):
-                    outages.note("the queue", error)
+                    outages.note_outage("the queue", error)
                 else:  # the sweeper works on
                     log.exception("the queue failed")
                 await asyncio.sleep(_RETRY_S)
@@ -232,8 +234,8 @@ class Consumer:
             number = int((job.payload or b"0").decode())
             await loop.run_in_executor(self._pool, self._step, number)
 
-        @manager.entrypoint(HINT)
-        async def hint(job: Job) -> None:
+        @manager.entrypoint(SIGNAL)
+        async def signal(job: Job) -> None:
             topic, what = json.loads((job.payload or b"[[],[]]").decode())
             signals.deliver(tuple(topic), *what)
 

@@ -28,7 +28,7 @@ def log_errors(what: str, job: Callable[[], T], otherwise: T) -> T:
         return job()
     except Exception as error:
         if is_outage(error):
-            outages.note(what, error)
+            outages.note_outage(what, error)
         else:
             log.exception(what)
         drop_broken_connection()
@@ -45,7 +45,7 @@ def retry_during_outage(job: Callable[[], T], seconds: float) -> T:
         except Exception as error:
             if not is_outage(error) or time.monotonic() > deadline:
                 raise
-            outages.note("trying again", error)
+            outages.note_outage("trying again", error)
         drop_broken_connection()
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -42,7 +42,7 @@ class Stepping:
 
         ``counting``: nobody else counts what killed a process.
         """
-        self.suspects = PoisonGuard(counting=counting)
+        self.poison_guard = PoisonGuard(counting=counting)
         self._counting = counting
         self.steps = 0
         self.fenced = 0
@@ -107,12 +107,12 @@ class Stepping:
                 self._again.add(number)
                 return None
             self._stepping.add(number)
-        suspected = self.suspects.take(number)
+        suspected = self.poison_guard.take(number)
         self.steps += 1
         if suspected:
-            self._settle(number, lambda: self.suspects.step(number), suspected=True)
+            self._settle(number, lambda: self.poison_guard.step(number), suspected=True)
             return None
-        found = self._try(number, lambda: step.begin(number))
+        found = self._try(number, lambda: step.begin_step(number))
         if callable(found):
             return partial(self._settle, number, found)
         self._stepped(number, again=bool(found))
@@ -145,17 +145,17 @@ class Stepping:
         except Exception as error:
             drop_broken_connection()
             if is_outage(error):
-                outages.note("a step", error)
+                outages.note_outage("a step", error)
                 return False  # the sweeper comes back to it
             log.exception("a step failed", execution=self._arn(number))
             note = partial(
-                engine_failures.note, number, error, counted=suspected and self._counting
+                engine_failures.record_failure, number, error, counted=suspected and self._counting
             )
             return log_errors("noting the failure failed", note, otherwise=False)
 
     def _leave(self, number: int, error: Exception, *, counted: bool) -> bool:
         """Leave an execution to a worker of the version that wrote it, and say so once."""
-        note = partial(engine_failures.note, number, error, counted=counted)
+        note = partial(engine_failures.record_failure, number, error, counted=counted)
         log_errors("noting the failure failed", note, otherwise=False)
         if number not in self._left:
             self._left.add(number)

@@ -31,12 +31,12 @@ log = structlog.get_logger(__name__)
 _INSIST_S = 600.0  # an outcome is worth waiting for the database; after that the task runs again
 
 
-def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
+def deliver_task(execution_id: int, number: int) -> own_calls.Waiting | None:
     """Take a task that is worked here, do it, and record its one outcome.
 
     Return what has to be looked at for that, if its answer comes later.
     """
-    work = claim.claim(execution_id, number)
+    work = claim.claim_call(execution_id, number)
     if work is None:
         return None  # somebody else has it, or it was cancelled
     with _known(work):
@@ -44,7 +44,7 @@ def deliver(execution_id: int, number: int) -> own_calls.Waiting | None:
             log.info("task re-dispatched")
         task = _task(work)
         if not work.test_case and own_calls.is_own(task):
-            called = own_calls.deliver(work, task)
+            called = own_calls.begin_call(work, task)
             if called is None:
                 log.info("a task had ended before its call")
             return called if isinstance(called, own_calls.Waiting) else None
@@ -60,12 +60,12 @@ def _known(work: claim.Work) -> AbstractContextManager[None]:
 def deliver_sample_activity(execution_id: int, number: int) -> own_calls.Waiting | None:
     """Do so if the execution is of a sample machine: only those have these activities worked."""
     roles = Execution.objects.filter(pk=execution_id).values_list("role_arn", flat=True)
-    return deliver(execution_id, number) if is_sample(roles.first() or "") else None
+    return deliver_task(execution_id, number) if is_sample(roles.first() or "") else None
 
 
-def look(execution_id: int, number: int) -> None:
+def look_at_job(execution_id: int, number: int) -> None:
     """Look at the job of a waiting task, and record its outcome if it ended."""
-    found = jobs.waiting(execution_id, number)
+    found = jobs.get_waiting_job(execution_id, number)
     if found is None:
         return
     work, job, looks = found
@@ -80,21 +80,21 @@ def look(execution_id: int, number: int) -> None:
             log.exception("looking at a job raised")
             outcome = None
         if outcome is None:
-            jobs.later(execution_id, number, integrations.next_look_s(looks))
+            jobs.schedule_look(execution_id, number, integrations.next_look_s(looks))
         else:
             _record(work, outcome)
 
 
-def cancel(execution_id: int, number: int) -> None:
+def cancel_job(execution_id: int, number: int) -> None:
     """Stop the job of a task that is over, as far as that can be done."""
-    found = jobs.cancelled(execution_id, number)
+    found = jobs.get_cancelled_job(execution_id, number)
     if found is None:
         return
     _cancel(*found)
 
 
 def _cancel(work: claim.Work, job: str) -> None:
-    if work.service in schedule.NESTED and children.abandoned(work.execution_id):
+    if work.service in schedule.NESTED and children.publish_abandoned(work.execution_id):
         return
     with _known(work):
         task = _task(work, trusted=True)
@@ -107,7 +107,7 @@ def _cancel(work: claim.Work, job: str) -> None:
 def _record(work: claim.Work, outcome: integrations.Outcome) -> None:
     """Write down what came of a call: the task's end, or that it goes on elsewhere."""
     number = work.execution_id
-    if retry_during_outage(lambda: own_calls.record(work, outcome), _INSIST_S):
+    if retry_during_outage(lambda: own_calls.record_outcome(work, outcome), _INSIST_S):
         return
     log.info("late outcome dropped")
     if (
@@ -198,6 +198,6 @@ def _task(work: claim.Work, *, trusted: bool = False) -> Task:
         pattern=work.pattern,
         losses=work.losses,
         project=project_of(work.execution_arn),
-        home=own_calls.Own(work, trusted=trusted) if work.service in schedule.NESTED else None,
+        home=own_calls.OwnApi(work, trusted=trusted) if work.service in schedule.NESTED else None,
         sample=is_sample(work.role_arn),
     )

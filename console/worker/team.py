@@ -1,6 +1,6 @@
-"""How do many processes share the work?  By leases, shares of the sweeping, and a queue of hints.
+"""One worker of many: they share the work by leases, shares of the sweeping, and queued signals.
 
-The same threads as in a single process do the work. What differs: hints of other processes
+The same threads as in a single process do the work. What differs: signals of other processes
 come as jobs, each worker sweeps its part of the rows, and others take what a dead one had in hand.
 """
 
@@ -15,11 +15,17 @@ import structlog
 from django.conf import settings
 
 from console import clock
+from console.statuses import Topic
 from console.store.db import epoch, signals
 from console.store.executions import engine_failures
 from console.store.tasks import claim, workers
 from console.worker.crash_journal import JOURNAL
-from console.worker.embedded import ENGINE_THREADS, Embedded, closing, runnable
+from console.worker.embedded import (
+    ENGINE_THREADS,
+    Embedded,
+    closing_connections,
+    runnable_executions,
+)
 from console.worker.pg_signals import NEAR_MS, PgTransport
 from console.worker.queue_consumer import Consumer
 from console.worker.retrying import log_errors, retry_during_outage
@@ -31,7 +37,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _LEAVE_S = 3.0  # a process manager waits for fifteen at most
 _FORGOTTEN_MS = 1_500  # what has waited for so long, somebody was told of in vain
-FROM_OUTSIDE = ("wake", "born", "task", "map", "map-run", "cancel", "offered", "due")
+FROM_OUTSIDE = (
+    Topic.RUNNABLE,
+    Topic.CREATED,
+    Topic.TASK,
+    Topic.MAP,
+    Topic.MAP_RUN,
+    Topic.CANCEL,
+    Topic.OFFERED,
+    Topic.DUE,
+)
 """Topics that a process without a worker hands to the workers."""
 
 
@@ -44,11 +59,11 @@ class Team(Embedded):
         """Nothing runs yet. ``on_end``: called if it may work no longer."""
         super().__init__()
         self._on_end = on_end
-        self._alone = WorkerLock(shared=True)
+        self._worker_lock = WorkerLock(shared=True)
         self._name = ""
         self._holds_lease = False
         self._renewed_at = 0.0
-        self._told = (0, 0)  # steps and fenced ones that the row has heard of
+        self._reported = (0, 0)  # steps and fenced ones that the row has heard of
         self._part = workers.Share()
         self._consumer = Consumer(self._steps.work, ENGINE_THREADS)
 
@@ -64,7 +79,7 @@ class Team(Embedded):
 
     def start(self) -> None:
         """Take a lease and work beside the others."""
-        signals.use_transport(PgTransport("born"))
+        signals.use_transport(PgTransport(Topic.CREATED))
         super().start()
         self._consumer.start()
 
@@ -77,7 +92,9 @@ class Team(Embedded):
         self._consumer.stop(0.3)
         super().stop(seconds)
         # on a thread of its own, whose connection is a fresh one: this thread's may have been reset
-        leaving = threading.Thread(target=closing(self._leave), name="leave", daemon=True)
+        leaving = threading.Thread(
+            target=closing_connections(self._leave), name="leave", daemon=True
+        )
         leaving.start()
         leaving.join(_LEAVE_S)
         if self._holds_lease:
@@ -96,25 +113,25 @@ class Team(Embedded):
             self._on_end()
 
     def _take_over(self) -> None:
-        self._alone.take()
+        self._worker_lock.acquire()
         self._enter()
-        self._bury([])
+        self._take_over_from([])
 
-    def _bury(self, dead: list[str]) -> None:
+    def _take_over_from(self, dead: list[str]) -> None:
         """Take over from the dead; what they were stepping may have killed them."""
         count = workers.remove_dead(dead)
         accused = JOURNAL.dead()
         for number, task in accused:
             with JOURNAL.of(number):
                 log_errors("blaming a step failed", partial(_blame, number, task), None)
-        self._steps.suspects.add(number for number, task in accused if not task)
+        self._steps.poison_guard.add(number for number, task in accused if not task)
         if dead or count:
             log.warning("workers are gone", gone=dead, offered_again=count, were_computing=accused)
 
     def _enter(self) -> None:
         self._name = workers.register()
         self._holds_lease = True
-        claim.work_as(self._name)
+        claim.set_worker_name(self._name)
         log.info("a worker begins", worker=self._name)
 
     def _keep(self) -> bool:
@@ -126,11 +143,11 @@ class Team(Embedded):
                 self._outdated()
                 return True
             done = (self._steps.steps, self._steps.fenced)
-            news = (done[0] - self._told[0], done[1] - self._told[1])
-            if workers.renew(self._name, *news):
-                self._told = done
+            news = (done[0] - self._reported[0], done[1] - self._reported[1])
+            if workers.renew_lease(self._name, *news):
+                self._reported = done
                 if self._part.leads:
-                    self._bury([])
+                    self._take_over_from([])
             else:
                 log.warning("the lease was lost; others have taken over", worker=self._name)
                 self._enter()
@@ -140,7 +157,7 @@ class Team(Embedded):
     def _share(self) -> workers.Share:
         self._part, dead = workers.team_share(self._name)
         if dead:
-            self._bury(dead)
+            self._take_over_from(dead)
         return self._part
 
     def _events(self) -> None:
@@ -155,7 +172,7 @@ class Team(Embedded):
 
     def _sweep_runs(self, share: workers.Share) -> None:
         """Wake what has waited for a while: what is new, somebody has just been told of."""
-        for number in runnable(share, _FORGOTTEN_MS):
+        for number in runnable_executions(share, _FORGOTTEN_MS):
             self.wake(number)
 
 
@@ -163,4 +180,4 @@ def _blame(execution_id: int, task: int) -> None:
     if task:
         claim.count_loss(execution_id, task)
     else:
-        engine_failures.blame(execution_id)
+        engine_failures.record_crash(execution_id)

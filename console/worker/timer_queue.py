@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Due = tuple[int, str, int, int]
 _LOOK_S = 1.0
 HORIZON_MS = 5_000
-"""How far ahead the rows are read; what is set nearer than that arrives as a hint."""
+"""How far ahead the rows are read; what is set nearer than that arrives as a signal."""
 
 
 class TimerQueue:
@@ -67,7 +67,7 @@ class TimerQueue:
     def run(self) -> None:
         """Fire what is due until ``stop`` is called."""
         while not self._stopping:
-            due = log_errors("the clock could not tell the time", self._next, None)
+            due = log_errors("the timer queue could not read the time", self._next, None)
             if due is not None:
                 # What fails here is still in its row, which the next refill brings back.
                 log_errors("something due failed", partial(self._fire, *due[1:]), None)

@@ -30,7 +30,7 @@ class WorkerLockHeld(CommandError):
 
 
 class WorkerLock:
-    """Holds the database for this worker: ``take``, now and then ``keep``, then ``leave``."""
+    """Holds the database for this worker: ``acquire``, now and then ``renew``, then ``release``."""
 
     def __init__(self, *, shared: bool = False) -> None:
         """Nothing is held yet. ``shared``: others of the same kind may hold it, too."""
@@ -38,18 +38,18 @@ class WorkerLock:
         self._connection: psycopg.Connection[Any] | None = None
         self._use = threading.RLock()  # of the connection: one thread at a time
 
-    def take(self) -> None:
-        """Take the database; raise ``NotAlone`` if another worker has it."""
+    def acquire(self) -> None:
+        """Take the database; raise ``WorkerLockHeld`` if another worker has it."""
         if connection.vendor != "postgresql":
             return
         deadline = time.monotonic() + _PATIENCE_S
         while not self._locked():
             if time.monotonic() > deadline:
-                self.leave()
+                self.release()
                 raise WorkerLockHeld(_message())
             time.sleep(0.1)
 
-    def keep(self) -> bool:
+    def renew(self) -> bool:
         """Take the lock again if its connection was lost; return whether nobody else has it."""
         if connection.vendor != "postgresql":
             return True
@@ -59,11 +59,11 @@ class WorkerLock:
                     self._connection.execute("SELECT 1")
                     return True
             except psycopg.Error as error:
-                outages.note("the worker's lock, which is taken again", error)
-                self.leave()
+                outages.note_outage("the worker's lock, which is taken again", error)
+                self.release()
             return self._locked()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Let another worker have the database."""
         if not self._use.acquire(timeout=_HANGS_S):
             return  # the database does not answer; the end of the process closes it
@@ -77,14 +77,14 @@ class WorkerLock:
     def _locked(self) -> bool:
         """Try to take the lock on a new connection; raise Django's errors, not psycopg's."""
         with self._use, connection.wrap_database_errors:
-            self._connection = postgres.Connection.connect(**server(), autocommit=True)
+            self._connection = postgres.Connection.connect(**server_parameters(), autocommit=True)
             ((got,),) = self._connection.execute(_TRY[self._shared], [_LOCK]).fetchall()
             if not got:
-                self.leave()
+                self.release()
         return bool(got)
 
 
-def server() -> dict[str, Any]:
+def server_parameters() -> dict[str, Any]:
     """Return the parameters of a connection beside those that the threads share."""
     parameters = connection.get_connection_params()
     names = ("dbname", "user", "password", "host", "port")

@@ -116,7 +116,7 @@ def questions(rows: int) -> dict[str, Callable[[], Any]]:
     project = Project.objects.create(name="default", account_id="123456789012")
     text = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
     bench, other = (
-        machines.create(project, "us-east-1", name=name, definition=text, role_arn=ROLE)
+        machines.create_machine(project, "us-east-1", name=name, definition=text, role_arn=ROLE)
         for name in ("bench", "other")
     )
     fill(rows, bench, other)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def crash_points(folder: Path, server: Postgres | None, size: Size) -> Report:
     """Die before and after every commit and every call, in every shape; live on from the rows."""
     del folder
-    files = ("test_crash_points.py", "test_courier_deaths.py", "test_outages.py")
+    files = ("test_crash_points.py", "test_relay_deaths.py", "test_outages.py")
     return _run("crash-points", server, size, *(f"tests/console/worker/{name}" for name in files))
 
 

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from console.models import Execution, TaskRow, Timer
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete
 from tests.console.store.helpers import ACTIVITY, REGION, create, ended, function, one, start
 
@@ -142,15 +143,15 @@ def run_all(project: Project) -> dict[str, Execution]:
     complete.succeed(take("sent").token, '"answer"')
     until(lambda: TaskRow.objects.filter(execution=made["halted"]).exists())
     for name in ("stopped", "halted"):
-        executions.stop(made[name], error="E", cause="enough")
+        stop_execution(made[name], error="E", cause="enough")
     until(lambda: Execution.objects.filter(map_run__parent=made["open-children"]).exists())
     until(lambda: Timer.objects.filter(execution=made["patient"]).exists())
     for name, (_, _, status) in SHAPES.items():
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.refusal(made[name]))
-        redrive.redrive(made[name])
+        until(lambda name=name: not redrive.redrive_refusal(made[name]))
+        redrive.redrive_execution(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])
     return made

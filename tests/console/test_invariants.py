@@ -15,9 +15,10 @@ from console.invariants import Checked, check, found
 from console.invariants.clients import Log
 from console.invariants.watch import Watch
 from console.models import Execution, HistoryEvent, InboxMessage, RunRow, TaskRow, Timer
+from console.statuses import TaskClock
 from console.store.machines import tags
 from console.store.state import history
-from console.store.tasks import activities, claim, complete, expiry, timeouts
+from console.store.tasks import activities, claim, complete, expiry
 from console.worker import Embedded
 from tests.console import harm, mixed_run
 from tests.console.store.helpers import ACTIVITY, PASS, REGION, WORK, create, crowd, drain, start
@@ -56,7 +57,7 @@ def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch
             wrong[name] = (wanted, found)
     assert wrong == {}
     assert {one for wanted, _ in harm.HARMS.values() for one in wanted} >= harm.IN_ROWS
-    monkeypatch.setattr(history, "page", forgetful(history.page))
+    monkeypatch.setattr(history, "list_events", forgetful(history.list_events))
     assert {one.id for one in check()} == {"I14"}
 
 
@@ -92,7 +93,7 @@ def answered(project: Project) -> tuple[Execution, str, str]:
 
 @pytest.mark.parametrize(
     ("clock", "column"),
-    [(timeouts.SCHEDULE_TO_START, "started_ms"), (timeouts.SCHEDULE_TO_CLOSE, "close_due_ms")],
+    [(TaskClock.SCHEDULE_TO_START, "started_ms"), (TaskClock.SCHEDULE_TO_CLOSE, "close_due_ms")],
 )
 def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, column: str) -> None:
     """A task that was not taken, or not ended, in its time is sound; one that was too early not."""
@@ -101,7 +102,7 @@ def test_the_clocks_of_an_activity_are_not_early(project: Project, clock: str, c
     execution = drain(start(create(project, WORK)))
     row = TaskRow.objects.get()
     deadline = time.monotonic() + 20
-    while not expiry.expire([(execution.pk, row.task)]):
+    while not expiry.expire_tasks([(execution.pk, row.task)]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert drain(execution).status == "FAILED"

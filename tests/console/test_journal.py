@@ -17,10 +17,11 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import logging_setup
 from console.awsapi.asgi import _LoggedError, answer_call
+from console.awsapi.operations import executions
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.db.pending import Pending
-from console.store.executions import executions, step
+from console.store.executions import step
 from console.store.machines import machines
 from console.web.people import login_views
 from console.worker import task_delivery
@@ -161,7 +162,7 @@ def provoke_api(settings: Any, execution: Execution, monkeypatch: pytest.MonkeyP
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr(executions, "stop", broken)
+    monkeypatch.setattr(executions, "stop_execution", broken)
     with pytest.raises(_LoggedError):
         call(
             "StopExecution",
@@ -181,9 +182,9 @@ def provoke_worker(project: Project, monkeypatch: pytest.MonkeyPatch) -> Executi
     """Let a function fail, and then the engine at a step."""
     machine = create(project, one("T", **function("fail")), "fails")
     execution = start(machine, {CANARY: CANARY})
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
-    task_delivery.deliver(execution.pk, 3)
+    task_delivery.deliver_task(execution.pk, 3)
 
     def broken(*_: object, **__: object) -> None:
         raise engine.EngineBug(CANARY)
@@ -239,7 +240,7 @@ def test_the_canary_is_in_no_line(
 def test_the_audit_row_of_a_page_names_its_request(project: Project, client: Client) -> None:
     """So that row and lines can be laid side by side."""
     client.force_login(owner(project))
-    machine = machines.create(
+    machine = machines.create_machine(
         project, "us-east-1", name="m", definition=json.dumps(PASS), role_arn=ROLE
     )
     answer = client.post(f"/machines/{machine.name}/start/", {"input": "{}"})

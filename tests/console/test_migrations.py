@@ -25,6 +25,8 @@ def only_adds(operation: Any) -> bool:
     if isinstance(operation, operations.AddField):
         field = operation.field
         return bool(field.null or field.has_db_default() or field.many_to_many)
+    if isinstance(operation, operations.SeparateDatabaseAndState):
+        return not operation.database_operations  # a model goes, and its table stays
     return isinstance(operation, _ADDS)
 
 
@@ -50,6 +52,9 @@ def test_it_can_fail() -> None:
     assert not only_adds(needed)
     assert only_adds(filled)
     assert not only_adds(operations.RemoveField("run", "lane"))
+    gone = [operations.DeleteModel("run")]
+    assert only_adds(operations.SeparateDatabaseAndState(state_operations=gone))
+    assert not only_adds(operations.SeparateDatabaseAndState(gone, gone))
 
 
 @pytest.mark.django_db(transaction=True)

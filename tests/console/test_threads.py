@@ -19,7 +19,7 @@ from console.awsapi.threads import Threads, run_in_loop, written
 from console.models import Activity, Execution
 from console.store.db import writer
 from console.store.db.pending import Pending
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, create, start
 from tests.loops import looped
@@ -51,7 +51,7 @@ def test_an_embedded_database_is_read_in_the_event_loop(project: Project) -> Non
     execution = start(create(project, PASS))
 
     def read() -> tuple[str, int]:
-        found = executions.get_execution(project, execution.arn)
+        found = get_execution(project, execution.arn)
         return found.arn, id(connection.connection)
 
     async def task() -> tuple[str, int]:

@@ -261,11 +261,11 @@ def things(project: Project) -> None:
     """Make something of most kinds in the project."""
     machine = create(project, WAIT)
     start(machine, name="x")
-    version = versions.publish(machine)
+    version = versions.publish_version(machine)
     route = [{"stateMachineVersionArn": version.arn, "weight": 100}]
     versions.create_alias(project, "live", route)
     drain(start(create(project, MAP, "mapper"), [1, 2], name="m"))
-    assert map_runs.begin(*map_tasks.scheduled()[0])
+    assert map_runs.begin_map_run(*map_tasks.scheduled_maps()[0])
     NAMED["mapRunArn"] = MapRun.objects.get().arn
     activities.create_activity(project, "us-east-1", "work")
     tags.put_tags(MACHINE, {"k": "ours"})

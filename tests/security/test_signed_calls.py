@@ -26,6 +26,7 @@ from console import access, data_folder
 from console.awsapi import asgi
 from console.errors import ErrorCode
 from console.models import Execution, Membership, Role
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending
@@ -175,7 +176,7 @@ def test_who_waits_for_work_and_loses_the_right_gets_none(
     answers: list[tuple[int, dict[str, Any]]] = []
     waiting = threading.Thread(target=lambda: answers.append(through_the_edge(poll)))
     waiting.start()
-    while not signals.subscribers(("activity", ACTIVITY)):
+    while not signals.subscribers((Topic.ACTIVITY, ACTIVITY)):
         time.sleep(0.01)
     if how == "removed":
         people.remove_member(project, "robot", SIGNER)

@@ -12,7 +12,8 @@ from console.invariants import of_execution
 from console.invariants.clients import Log
 from console.invariants.found import batches
 from console.models import Execution
-from console.store.executions import executions, step
+from console.store.executions import step
+from console.store.executions.stop import stop_execution
 from tests.simulation import world
 from tests.simulation.replay import difference
 from tests.simulation.shapes import SHAPES
@@ -77,7 +78,7 @@ class Simulation(RuleBasedStateMachine):
     def stop(self, which: int) -> None:
         """StopExecution; its answer is what DescribeExecution tells."""
         one = self.pick(which)
-        date = self.act(lambda: executions.stop(one, error="E", cause="c"))
+        date = self.act(lambda: stop_execution(one, error="E", cause="c"))
         if date is not None:
             assert Execution.objects.get(pk=one.pk).stop_ms == date
 
@@ -114,7 +115,7 @@ class Simulation(RuleBasedStateMachine):
         """A worker takes an execution some steps further."""
         number = self.pick(which).pk
         for _ in range(most):
-            if not self.act(lambda: step.step(number)):
+            if not self.act(lambda: step.step_execution(number)):
                 return
 
     @precondition(lambda self: self.started)

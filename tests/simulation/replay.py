@@ -13,7 +13,7 @@ from django.conf import settings
 import engine
 from console.invariants.walk import OUTCOMES, Walk
 from console.models import Execution, HistoryEvent
-from console.store.executions import insert
+from console.store.executions.start import prepare_start
 from console.store.state.caches import machines
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Player:
         self.dues: dict[str, int] = {}
         self.end: engine.Finish | None = None
         name = execution.state_machine_arn.rpartition(":")[2]
-        (begun,) = insert.prepare_start(execution, name).steps
+        (begun,) = prepare_start(execution, name).steps
         self.take(begun)
 
     def take(self, made: engine.Step) -> None:

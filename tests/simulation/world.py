@@ -19,7 +19,9 @@ from console import clock
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
 from console.store.db import writer
-from console.store.executions import engine_failures, executions, insert, redrive, step
+from console.store.executions import engine_failures, redrive, step
+from console.store.executions import start as start_module
+from console.store.executions.start import start_execution
 from console.store.map_runs import map_runs, map_tasks
 from console.store.state import caches, inbox
 from console.store.tasks import claim, complete, expiry, jobs, schedule
@@ -88,7 +90,7 @@ class World:
         """Begin as a new process does: from the rows alone."""
         self.doom = None
         forget()
-        claim.release_called()
+        claim.release_all_calls()
         inbox.drop_stale()
 
     # -- what clients do ---------------------------------------------------------------------------
@@ -96,7 +98,7 @@ class World:
     def start(self, shape: str, *, ahead: bool) -> Execution:
         """Start an execution, and once more as a client that had no answer would."""
         name = f"e{next(self._names)}"
-        again = partial(executions.start, self.machines[shape], name=name, input=INPUT, ahead=ahead)
+        again = partial(start_execution, self.machines[shape], name=name, input=INPUT, ahead=ahead)
         first = again()
         if Execution.objects.filter(pk=first.pk, status="RUNNING").exists():
             assert again().pk == first.pk
@@ -113,7 +115,7 @@ class World:
         result = (work.task, output) if ok else (work.task, "Broken", "c")
         message = (engine.TaskSucceeded if ok else engine.TaskFailed)(*result)
         if work.kind != "activity" and work.pattern != ".waitForTaskToken":
-            recorded = complete.finish(work.execution_id, message)
+            recorded = complete.complete_call(work.execution_id, message)
         else:
             recorded = self._send(work, output, ok=ok)
         if recorded:
@@ -123,7 +125,7 @@ class World:
     def call(self, work: claim.Work) -> None:
         """Make the call of a task that starts an execution, as the worker that has it does."""
         before = set(Execution.objects.values_list("pk", flat=True))
-        called = own_calls.deliver(work, task_delivery._task(work))
+        called = own_calls.begin_call(work, task_delivery._task(work))
         children = Execution.objects.exclude(pk__in=before)
         assert len(children) == (called is not None), "a start without a child, or the reverse"
 
@@ -131,7 +133,7 @@ class World:
         """Look at one of the executions that others wait for."""
         found = list(_waited_for().order_by("pk").values_list("execution_id", "task"))
         if found:
-            task_delivery.look(*found[number % len(found)])
+            task_delivery.look_at_job(*found[number % len(found)])
 
     def _send(self, work: claim.Work, output: str, *, ok: bool) -> bool:
         try:
@@ -163,9 +165,9 @@ class World:
     def redrive(self, execution: Execution) -> None:
         """Redrive what can be; the rest is refused."""
         execution = Execution.objects.get(pk=execution.pk)
-        possible = execution.map_run_id is None and not redrive.refusal(execution)
+        possible = execution.map_run_id is None and not redrive.redrive_refusal(execution)
         try:
-            redrive.redrive(execution)
+            redrive.redrive_execution(execution)
         except ServiceError as error:
             if error.code != ErrorCode.ExecutionNotRedrivable:
                 raise
@@ -185,17 +187,17 @@ class World:
         if kind == "activity":
             work = claim.take_activity_task(resource, "somebody")
         else:
-            work = claim.claim(execution, task)
+            work = claim.claim_call(execution, task)
         assert work is not None
         self.held.append(work)
         if work.pattern == ".waitForTaskToken":
-            assert jobs.submit(work.execution_id, work.task, '{"sent":1}', "", 0)
+            assert jobs.submit_job(work.execution_id, work.task, '{"sent":1}', "", 0)
 
     def load(self, execution: Execution) -> None:
         """Take an execution as far as a commit would, and do not commit."""
-        loaded = step.take(execution.pk)
+        loaded = step.load_step(execution.pk)
         if loaded is not None:
-            self.loaded.append((loaded, step.advance(loaded)))
+            self.loaded.append((loaded, step.advance_run(loaded)))
 
     def commit_late(self, number: int) -> int:
         """Commit what was loaded a while ago: in vain if there was a step since."""
@@ -203,7 +205,7 @@ class World:
         rows = RunRow.objects.filter(pk=loaded.execution_id, version=loaded.version)
         fresh = rows.exists()
         try:
-            writer.write(lambda: step.commit(loaded, made))
+            writer.write(lambda: step.commit_step(loaded, made))
         except step.Fenced:
             assert not fresh, "a worker was fenced off that nobody had overtaken"
             self.fenced += 1
@@ -213,21 +215,21 @@ class World:
 
     def map_work(self) -> None:
         """Take the Map Runs a bit further."""
-        for task in map_tasks.scheduled():
-            map_runs.begin(*task)
-        for number in map_runs.running():
-            map_runs.progress(number)
+        for task in map_tasks.scheduled_maps():
+            map_runs.begin_map_run(*task)
+        for number in map_runs.running_map_runs():
+            map_runs.advance_map_run(number)
 
     def expire(self) -> None:
         """Time out what is late."""
         late = Q(timeout_due_ms__lte=self.now_ms) | Q(heartbeat_due_ms__lte=self.now_ms)
         rows = TaskRow.objects.filter(late).exclude(status="closed")
-        expiry.expire(rows.values_list("execution_id", "task"))
+        expiry.expire_tasks(rows.values_list("execution_id", "task"))
 
     def trouble(self, execution: Execution) -> None:
         """Let a step raise; at the third time in a row the execution is ended."""
         if Execution.objects.filter(pk=execution.pk, status="RUNNING").exists():
-            engine_failures.note(execution.pk, RuntimeError("trouble"))
+            engine_failures.record_failure(execution.pk, RuntimeError("trouble"))
 
     # -- to the end --------------------------------------------------------------------------------
 
@@ -251,16 +253,16 @@ class World:
     def _round(self) -> None:
         self.map_work()
         for number in Execution.objects.filter(status="RUNNING").values_list("pk", flat=True):
-            while step.step(number):
+            while step.step_execution(number):
                 pass
         while TaskRow.objects.filter(status="scheduled").exclude(kind="map").exists():
             self.claim(0)
         rows = TaskRow.objects.exclude(status="closed").exclude(kind="map")
         for execution, task in _waited_for().values_list("execution_id", "task"):
-            task_delivery.look(execution, task)
+            task_delivery.look_at_job(execution, task)
         others = rows.exclude(service__in=schedule.NESTED, status="waiting")
         for execution, task in others.values_list("execution_id", "task"):
-            self.answer(claim.work_of(execution, task), "success")
+            self.answer(claim.get_work(execution, task), "success")
 
     def _next_due(self) -> int:
         """Return when something is due next, if nothing is to be done now."""
@@ -282,7 +284,7 @@ def prepare(project: Project, patch: pytest.MonkeyPatch) -> dict[str, StateMachi
     """Make the machines, and let a step be short, for the sake of many steps."""
     patch.setattr(engine, "BUDGET", 3)
     patch.setattr(step, "_STEP_S", 1e9)
-    patch.setattr(insert, "_AHEAD_S", 1e9)
+    patch.setattr(start_module, "_AHEAD_S", 1e9)
     return {name: create(project, text, name) for name, text in SHAPES.items()}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def create(call: Call) -> dict[str, Any]:
     """CreateActivity."""
     given = as_mapping(call.params.get("tags") or ())
-    tags.check(given)
+    tags.check_tags(given)
     activity = activities.create_activity(
         call.project,
         call.region,

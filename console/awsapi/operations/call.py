@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from console.awsapi.threads import Threads
     from console.models import Project
     from console.store.db.audit import Actor
-    from console.store.executions.insert import Parent
+    from console.store.executions.start import Parent
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -66,7 +66,7 @@ class Later:
     """
 
     look: Callable[[], Found | Pending[Found]]
-    topic: signals.Topic
+    topic: signals.Channel
     seconds: float
     otherwise: dict[str, Any]
     undo: Callable[[], object] | None = None
@@ -104,7 +104,7 @@ class Later:
         While the database is out there is no answer yet.
         """
         told = threading.Event()
-        end = signals.subscribe(self.topic, lambda *_: told.set(), alone=self.one_each)
+        end = signals.subscribe(self.topic, lambda *_: told.set(), in_turn=self.one_each)
         deadline = time.monotonic() + self.seconds
         try:
             while (left := deadline - time.monotonic()) > 0:
@@ -115,7 +115,7 @@ class Later:
                 except Exception as error:
                     if not is_outage(error):
                         raise
-                    outages.note("looking for an answer", error)
+                    outages.note_outage("looking for an answer", error)
                     drop_broken_connection()
                     answer = None
                 if answer is not None:
@@ -143,7 +143,7 @@ class Later:
         def tell(*_: object) -> None:
             loop.call_soon_threadsafe(arrive)
 
-        end = signals.subscribe(self.topic, tell, alone=self.one_each)
+        end = signals.subscribe(self.topic, tell, in_turn=self.one_each)
         deadline = loop.time() + self.seconds
         try:
             while loop.time() < deadline and not gone.done():

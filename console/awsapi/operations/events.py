@@ -60,7 +60,7 @@ def put_events(call: Call) -> dict[str, Any]:
             about = (entry.get("Resources") or [entry["Source"]])[0]
             outbox.put_event(call.project.pk, event_id, text, region=call.region, about=about)
 
-    if good and outbox.wanted(call.project.pk):
+    if good and outbox.has_rules(call.project.pk):
         write(store)
     failed = sum("ErrorCode" in one for one in answers)
     return {"FailedEntryCount": failed, "Entries": answers}
@@ -179,7 +179,7 @@ def list_rules(call: Call) -> dict[str, Any]:
     """ListRules: by name."""
     _check_bus(call)
     limit = call.params.get("Limit") or _PAGE
-    found = rules.listed(
+    found = rules.list_rules(
         call.project,
         call.region,
         prefix=call.params.get("NamePrefix") or "",
@@ -221,21 +221,21 @@ def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> d
 def enable_rule(call: Call) -> dict[str, Any]:
     """EnableRule."""
     _check_bus(call)
-    rules.switch(call.project, call.region, call.params["Name"], on=True, actor=call.actor)
+    rules.set_rule_state(call.project, call.region, call.params["Name"], on=True, actor=call.actor)
     return {}
 
 
 def disable_rule(call: Call) -> dict[str, Any]:
     """DisableRule."""
     _check_bus(call)
-    rules.switch(call.project, call.region, call.params["Name"], on=False, actor=call.actor)
+    rules.set_rule_state(call.project, call.region, call.params["Name"], on=False, actor=call.actor)
     return {}
 
 
 def delete_rule(call: Call) -> dict[str, Any]:
     """DeleteRule."""
     _check_bus(call)
-    rules.delete(call.project, call.region, call.params["Name"], actor=call.actor)
+    rules.delete_rule(call.project, call.region, call.params["Name"], actor=call.actor)
     return {}
 
 

@@ -10,8 +10,10 @@ from console.awsapi.operations.state_machines import standard_only
 from console.errors import ValidationException
 from console.integrations import mocks
 from console.store.db.writer import is_embedded
-from console.store.executions import executions
 from console.store.executions import redrive as redriving
+from console.store.executions.find import get_execution, list_executions
+from console.store.executions.start import pending_start
+from console.store.executions.stop import stop_execution
 from console.store.machines import versions
 from console.store.map_runs import map_items, map_runs
 from console.store.state import history as events
@@ -29,11 +31,11 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     """StartExecution."""
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
-    target = versions.resolve(call.project, arn)
+    target = versions.resolve_target(call.project, arn)
     if case and case not in mocks.test_cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
-    starting = executions.starting(
+    starting = pending_start(
         target.machine,
         version=target.version,
         alias_arn=target.alias.arn if target.alias else "",
@@ -54,8 +56,8 @@ def _started(execution: Execution) -> dict[str, Any]:
 
 def stop(call: Call) -> dict[str, Any]:
     """StopExecution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
-    stop_ms = executions.stop(
+    execution = get_execution(call.project, call.params["executionArn"])
+    stop_ms = stop_execution(
         execution,
         error=call.params.get("error"),
         cause=call.params.get("cause"),
@@ -74,7 +76,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
 
 
 def _describe(call: Call) -> dict[str, Any]:
-    found = executions.get_execution(call.project, call.params["executionArn"])
+    found = get_execution(call.project, call.params["executionArn"])
     execution = masking.readable_execution(call, found)
     answer = {
         "executionArn": execution.arn,
@@ -103,7 +105,7 @@ def _describe(call: Call) -> dict[str, Any]:
 
 
 def _redrive(execution: Execution) -> dict[str, Any]:
-    status, reason = redriving.status(execution)
+    status, reason = redriving.redrive_status(execution)
     moment = execution.redrive_ms
     return {
         **present(redriveDate=None if moment is None else seconds(moment)),
@@ -114,9 +116,9 @@ def _redrive(execution: Execution) -> dict[str, Any]:
 
 def redrive(call: Call) -> dict[str, Any]:
     """RedriveExecution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     token = call.params.get("clientToken") or ""
-    moment = redriving.redrive(execution, token=token, actor=call.actor)
+    moment = redriving.redrive_execution(execution, token=token, actor=call.actor)
     return {"redriveDate": seconds(moment)}
 
 
@@ -129,7 +131,7 @@ def list_page(call: Call) -> dict[str, Any]:
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
     after = paging.open_position(call, params)
-    rows = executions.list_page(
+    rows = list_executions(
         owner,
         status=params.get("statusFilter"),
         redriven=_REDRIVEN.get(params.get("redriveFilter") or ""),
@@ -150,7 +152,7 @@ def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
     """Return whose executions are asked for."""
     if call.params.get("mapRunArn"):
         return map_runs.get_map_run(call.project, call.params["mapRunArn"])
-    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    target = versions.resolve_target(call.project, call.params["stateMachineArn"])
     standard_only(target.machine)
     return target.alias or target.version or target.machine
 
@@ -176,11 +178,11 @@ def _item(row: Execution) -> dict[str, Any]:
 def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
-    execution = executions.get_execution(call.project, params["executionArn"])
+    execution = get_execution(call.project, params["executionArn"])
     after = paging.open_position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
     limit = paging.page_size(params) + 1
-    rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)
+    rows = events.list_events(execution.pk, after=after, limit=limit, reverse=reverse)
     with_data = params.get("includeExecutionData") is not False
     hide = masking.event_hider(call, execution)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi.operations.call import Call, Later, present, seconds
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution
-from console.store.executions import executions
-from console.store.executions.insert import EXPRESS_S
+from console.statuses import Topic
+from console.store.executions.start import EXPRESS_S, start_execution
 from console.store.machines import versions
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def start_sync(call: Call) -> Later:
     If the caller goes away, the execution goes on.
     """
     params = call.params
-    target = versions.resolve(call.project, params["stateMachineArn"])
+    target = versions.resolve_target(call.project, params["stateMachineArn"])
     _express_only(target.machine)
     text = params.get("input")
-    execution = executions.start(
+    execution = start_execution(
         target.machine,
         version=target.version,
         alias_arn=target.alias.arn if target.alias else "",
@@ -49,7 +49,7 @@ def start_sync(call: Call) -> Later:
         return None if row.status == "RUNNING" else _answer(row, with_data=with_data)
 
     timed_out = {**_about(execution), "status": "TIMED_OUT"}
-    return Later(look, ("answered", execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
+    return Later(look, (Topic.ANSWERED, execution.pk), EXPRESS_S + _SLACK_S, timed_out, short=True)
 
 
 def _express_only(machine: StateMachine) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console.awsapi import paging
 from console.awsapi.operations.call import Call, present, seconds
 from console.models import MapRun
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.map_runs import map_counts, map_runs
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def describe(call: Call) -> dict[str, Any]:
     """DescribeMapRun."""
     run = map_runs.get_map_run(call.project, call.params["mapRunArn"])
-    children = map_counts.executions(run)
+    children = map_counts.count_executions(run)
     return {
         "mapRunArn": run.arn,
         "executionArn": run.parent.arn,
@@ -34,7 +34,7 @@ def describe(call: Call) -> dict[str, Any]:
         "maxConcurrency": run.max_concurrency,
         "toleratedFailurePercentage": run.tolerated_percentage or 0.0,
         "toleratedFailureCount": run.tolerated_count or 0,
-        "itemCounts": _counts(map_counts.items(run, children)),
+        "itemCounts": _counts(map_counts.count_items(run, children)),
         "executionCounts": _counts(children),
         "redriveCount": run.redrive_count,
         **present(redriveDate=None if run.redrive_ms is None else seconds(run.redrive_ms)),
@@ -58,7 +58,7 @@ def _counts(counts: map_counts.Counts) -> dict[str, int]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     after = paging.open_position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
     found = list(rows[: paging.page_size(call.params) + 1])
@@ -86,5 +86,5 @@ def update(call: Call) -> dict[str, Any]:
         if call.params.get(name) is not None
     }
     if changed:
-        map_runs.update(run, call.actor, **changed)
+        map_runs.update_map_run(run, call.actor, **changed)
     return {}

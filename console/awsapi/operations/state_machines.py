@@ -11,7 +11,7 @@ from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
 from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
-from console.store.executions import executions
+from console.store.executions.find import get_execution
 from console.store.machines import log_groups, machines, tags, versions
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def create(call: Call) -> dict[str, Any]:
     params = call.params
     _check_description(params)
     given = as_mapping(params.get("tags") or ())
-    tags.check(given)
-    machine = machines.create(
+    tags.check_tags(given)
+    machine = machines.create_machine(
         call.project,
         call.region,
         name=params["name"],
@@ -52,7 +52,7 @@ def _publish(call: Call, machine: StateMachine, description: str | None) -> str 
     """Publish a version if the call asks for it; return its ARN."""
     if not call.params.get("publish"):
         return None
-    version = versions.publish(machine, description=description or "", actor=call.actor)
+    version = versions.publish_version(machine, description=description or "", actor=call.actor)
     return version.arn
 
 
@@ -66,7 +66,7 @@ def _configurations(call: Call) -> dict[str, str]:
     params = call.params
     logging = params.get("loggingConfiguration")
     if logging is not None:
-        log_groups.check(call.project, call.region, logging)
+        log_groups.check_group_name(call.project, call.region, logging)
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
@@ -85,7 +85,7 @@ def update(call: Call) -> dict[str, Any]:
     machine = machines.get_machine(call.project, params["stateMachineArn"])
     texts = _configurations(call)
     before = machine.revision_id
-    changed = machines.update(
+    changed = machines.update_machine(
         machine,
         definition=params.get("definition"),
         role_arn=params.get("roleArn"),
@@ -105,7 +105,7 @@ def update(call: Call) -> dict[str, Any]:
 def describe(call: Call) -> dict[str, Any]:
     """DescribeStateMachine."""
     arn, _, label = call.params["stateMachineArn"].partition("/")
-    target = versions.resolve(call.project, arn)
+    target = versions.resolve_target(call.project, arn)
     if label and label not in engine.parse(target.machine.definition.text).labels:
         raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{arn}/{label}'")
     machine, shown = target.machine, target.version or target.machine
@@ -142,7 +142,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
 
 def describe_for_execution(call: Call) -> dict[str, Any]:
     """DescribeStateMachineForExecution: as it was when the execution started."""
-    execution = executions.get_execution(call.project, call.params["executionArn"])
+    execution = get_execution(call.project, call.params["executionArn"])
     with_data = call.params.get("includedData") != "METADATA_ONLY"
     machine = execution.state_machine
     settings = _described(machine) if machine is not None else {}
@@ -165,7 +165,7 @@ def describe_for_execution(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> dict[str, Any]:
     """DeleteStateMachine."""
-    machines.delete(call.project, call.params["stateMachineArn"], call.actor)
+    machines.delete_machine(call.project, call.params["stateMachineArn"], call.actor)
     return {}
 
 

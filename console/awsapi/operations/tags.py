@@ -28,12 +28,12 @@ def tag_resource(call: Call) -> dict[str, Any]:
 def untag_resource(call: Call) -> dict[str, Any]:
     """UntagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    tags.remove(call.params["resourceArn"], call.params["tagKeys"], call.project, call.actor)
+    tags.remove_tags(call.params["resourceArn"], call.params["tagKeys"], call.project, call.actor)
     return {}
 
 
 def list_tags(call: Call) -> dict[str, Any]:
     """ListTagsForResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
-    found = tags.tags_of(call.params["resourceArn"])
+    found = tags.get_tags(call.params["resourceArn"])
     return {"tags": [{"key": key, "value": value} for key, value in found.items()]}

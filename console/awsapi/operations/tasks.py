@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from console import quotas
 from console.awsapi.operations.call import Call, Later
 from console.errors import ErrorCode, ServiceError
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.tasks import activities, claim, complete, handover
 
@@ -21,7 +22,7 @@ def get_activity_task(call: Call) -> Later:
     activity = activities.get_activity(call.project, call.params["activityArn"])
     worker = call.params.get("workerName") or ""
     most = quotas.quotas_of(call.project.name).activity_pollers
-    if signals.subscribers(("activity", activity.arn)) >= most:
+    if signals.subscribers((Topic.ACTIVITY, activity.arn)) >= most:
         raise ServiceError(
             ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
         )
@@ -34,31 +35,33 @@ def get_activity_task(call: Call) -> Later:
         return {"taskToken": work.token, "input": work.input}
 
     def look() -> Pending[dict[str, Any] | None] | None:
-        taking = handover.taking(activity.arn, worker)
+        taking = handover.claim_activity_task(activity.arn, worker)
         return None if taking is None else taking.then(given)
 
     def undo() -> None:
-        claim.put_back(taken[-1])
+        claim.return_task(taken[-1])
 
-    topic = ("activity", activity.arn)
+    topic = (Topic.ACTIVITY, activity.arn)
     return Later(look, topic, _LONG_POLL_S, {}, undo, one_each=True, short=True)
 
 
 def succeed(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskSuccess."""
     given = call.params
-    return complete.succeeding(given["taskToken"], given["output"], call.project).then(_empty)
+    return complete.pending_success(given["taskToken"], given["output"], call.project).then(_empty)
 
 
 def fail(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskFailure."""
     error, cause = call.params.get("error"), call.params.get("cause")
-    return complete.failing(call.params["taskToken"], error, cause, call.project).then(_empty)
+    return complete.pending_failure(call.params["taskToken"], error, cause, call.project).then(
+        _empty
+    )
 
 
 def heartbeat(call: Call) -> Pending[dict[str, Any]]:
     """SendTaskHeartbeat."""
-    return complete.beating(call.params["taskToken"], call.project).then(_empty)
+    return complete.pending_heartbeat(call.params["taskToken"], call.project).then(_empty)
 
 
 def _empty(_: None) -> dict[str, Any]:

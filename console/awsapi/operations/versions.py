@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def publish(call: Call) -> dict[str, Any]:
     """PublishStateMachineVersion."""
-    version = versions.publish(
+    version = versions.publish_version(
         machines.get_machine(call.project, call.params["stateMachineArn"]),
         description=call.params.get("description") or "",
         revision_id=call.params.get("revisionId"),
@@ -95,7 +95,7 @@ def delete_alias(call: Call) -> dict[str, Any]:
 
 def list_aliases(call: Call) -> dict[str, Any]:
     """ListStateMachineAliases of a machine or version."""
-    target = versions.resolve(call.project, call.params["stateMachineArn"])
+    target = versions.resolve_target(call.project, call.params["stateMachineArn"])
     after = paging.open_position(call, call.params) or 0
     rows = versions.list_aliases(target, after=after, limit=paging.page_size(call.params) + 1)
     return paging.page_answer(call, "stateMachineAliases", rows, _alias, lambda row: row.pk)

@@ -17,5 +17,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Begin and say so."""
         del args, options
-        number = epoch.begin()
+        number = epoch.begin_epoch()
         self.stdout.write(f"epoch {number} has begun; workers of older ones end by themselves")

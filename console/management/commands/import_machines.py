@@ -76,7 +76,7 @@ def _put(project: Project, one: dict[str, Any], number: int) -> str:
     given: dict[str, Any] = {"definition": one["definition"], "role_arn": one["roleArn"], **texts}
     there = StateMachine.objects.filter(arn=arn).first()
     if there is None:
-        machines.create(
+        machines.create_machine(
             project,
             region,
             name=one["name"],
@@ -85,7 +85,7 @@ def _put(project: Project, one: dict[str, Any], number: int) -> str:
             **given,
         )
     else:
-        machines.update(there, actor=_ACTOR, **given)
+        machines.update_machine(there, actor=_ACTOR, **given)
     if one.get("tags"):
         tags.put_tags(arn, {tag["key"]: tag["value"] for tag in one["tags"]})
     return f"{'created' if there is None else 'updated'} {arn}"

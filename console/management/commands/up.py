@@ -64,7 +64,7 @@ class Command(BaseCommand):
         allow(host)
         reach_database()
         call_command("migrate", verbosity=0, interactive=False)
-        identity.claim()  # before anything is written with a wrong secret
+        identity.claim_database()  # before anything is written with a wrong secret
         address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104
         settings.STEPYARD_URL = settings.STEPYARD_URL or address
         self._prepare(folder, address, empty=options["empty"])

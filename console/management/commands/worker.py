@@ -79,8 +79,8 @@ def _work(parent: int | None = None) -> None:
     worker = Team(on_end=ended.set)
     worker.start()
     print(f"worker {worker.name} works", flush=True)  # noqa: T201 - what the command is asked for
-    health_file.touch()
-    watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease", health_file.touch)
+    health_file.touch_file()
+    watchdog = Watchdog(lambda: worker.renewed_at, "the worker's lease", health_file.touch_file)
     watchdog.start()
     while not asked and not ended.wait(_LOOK_S):
         if parent is not None and os.getppid() != parent:
@@ -88,7 +88,7 @@ def _work(parent: int | None = None) -> None:
             break
     watchdog.stop()
     worker.stop()
-    health_file.remove()
+    health_file.remove_file()
 
 
 def _exit(status: int) -> NoReturn:

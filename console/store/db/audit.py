@@ -53,7 +53,7 @@ def record(project: Project, actor: Actor, action: str, target: str, reason: str
     rows.insert_rows(AuditEntry, [entry])
 
 
-def latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
+def find_latest(project: Project, target: str, *actions: str) -> AuditEntry | None:
     """Return the last of these actions that somebody did to a target, None if there is none."""
     found = AuditEntry.objects.filter(project=project, target=target, action__in=actions)
     return found.order_by("-pk").first()

@@ -17,15 +17,15 @@ GUARD = "COALESCE((SELECT value FROM console_serverfact WHERE name = 'epoch'), '
 _mine: str | None = None
 
 
-def mine() -> str:
+def process_epoch() -> str:
     """Return the epoch this process began in."""
     global _mine  # noqa: PLW0603 - one a process
     if _mine is None:
-        _mine = current()
+        _mine = current_epoch()
     return _mine
 
 
-def current() -> str:
+def current_epoch() -> str:
     """Return the epoch of the database."""
     with sql.cursor() as cursor:
         cursor.execute("SELECT value FROM console_serverfact WHERE name = %s", [NAME])
@@ -35,10 +35,10 @@ def current() -> str:
 
 def is_over() -> bool:
     """Tell whether the database has begun a newer epoch than this process'."""
-    return current() != mine()
+    return current_epoch() != process_epoch()
 
 
-def begin() -> str:
+def begin_epoch() -> str:
     """Begin a new epoch and return it; processes of older ones end.
 
     None is ever the same again: what was restored may know nothing of the epochs since its backup.
@@ -53,7 +53,7 @@ def begin() -> str:
     return write(store)
 
 
-def forget() -> None:
+def forget_epoch() -> None:
     """Read the epoch anew: the process begins to work on a database."""
     global _mine  # noqa: PLW0603
     _mine = None

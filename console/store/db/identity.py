@@ -26,7 +26,7 @@ class NewerTables(CommandError):
     """A later version has migrated this database; said without a traceback."""
 
 
-def claim() -> None:
+def claim_database() -> None:
     """Remember our secret in an empty database; raise ``WrongSecret`` if it knows another.
 
     Raise ``NewerTables`` if a later version of this program has changed the tables in a way that

@@ -23,7 +23,7 @@ _last = 0.0
 _failures = 0
 
 
-def note(where: str, error: BaseException) -> None:
+def note_outage(where: str, error: BaseException) -> None:
     """Take note that something found the database out. ``where``: what was wanted, for people."""
     global _began, _last, _failures  # noqa: PLW0603 - one database a process
     with _lock:
@@ -37,7 +37,7 @@ def note(where: str, error: BaseException) -> None:
         log.warning("the database is out of reach", where=where, error=line)
 
 
-def over() -> None:
+def note_success() -> None:
     """Take note that the database has done something."""
     global _began
     if _began is None:

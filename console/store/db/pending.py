@@ -67,15 +67,15 @@ class Pending(Generic[T]):
             raise error
         return self._then(self._rescue(error))
 
-    def hand_over(self, told: Callable[[Callable[[], T]], None]) -> None:
+    def hand_over(self, callback: Callable[[Callable[[], T]], None]) -> None:
         """Let it be written by the thread that commits, if ``grouped``, and return at once.
 
-        ``told``: called there after the commit with what returns the result, or raises why there
-        is none; it must be quick and not raise.
+        ``callback``: called there after the commit with a function that returns the result, or
+        raises why there is none; it must be quick and not raise.
         """
 
         def tell(result: Any, failure: BaseException | None) -> None:
-            told(lambda: self._outcome(result, failure))
+            callback(lambda: self._outcome(result, failure))
 
         writer.hand_over(self._change, tell)
 

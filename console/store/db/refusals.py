@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 REFUSED = "Refused"
 
 
-def record(project: Project, actor: audit.Actor, action: str, where: str) -> None:
+def record_refused(project: Project, actor: audit.Actor, action: str, where: str) -> None:
     """Write an audit row for an action that was refused. ``where``: the page's path."""
     write(lambda: audit.record(project, actor, REFUSED, where[:512], action))

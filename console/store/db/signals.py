@@ -1,8 +1,11 @@
-"""Who wants to know that something was committed?  Wake-ups inside this process, or to others.
+"""Publish and subscribe to wake-ups: something was committed that somebody waits for.
 
-Hints only save time: whoever misses one finds the same in the rows a moment later. In a process
-that does all the work they go straight to their listeners; where others work, a *carrier* takes
-those that are not for this process along in the transaction they belong to.
+A signal saves time and carries no data that exists only in it: it may be lost, arrive twice or
+late. Every subscriber finds the same by reading the rows, which the sweepers do every second or so.
+
+In a process that does all the work, ``publish`` calls the subscribers of the same process after the
+commit. In a team, a ``Transport`` takes the signals that are for other processes and writes them in
+the transaction that they belong to, so they arrive if and only if it commits.
 """
 
 from __future__ import annotations
@@ -13,124 +16,121 @@ from typing import TYPE_CHECKING, Protocol
 
 from django.db import transaction
 
+from console.statuses import DueKind, Topic
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Topics: ("wake",) and ("born",) with an execution id, ("task",) and ("map",) with (execution id,
-# task), ("due",) with epoch milliseconds and what is due, ("map-run",) with its id, ("ended",) with
-# an execution id, ("long",) with that of one whose history is, ("offered",) with an activity's ARN;
-# ("activity", arn), ("execution", id), ("event",) and ("rights",) with nothing.
-Topic = tuple[object, ...]
+Channel = tuple[object, ...]
+"""A ``Topic``, and for some topics an id or ARN behind it."""
 
 
 class Transport(Protocol):
-    """Takes hints to other processes."""
+    """Sends signals to other processes."""
 
-    def takes(self, topic: Topic) -> bool:
-        """Tell whether it takes hints of a topic."""
+    def takes(self, channel: Channel) -> bool:
+        """Tell whether other processes get the signals of a channel."""
 
-    def keeps(self, topic: Topic) -> bool:
-        """Tell whether this process wants a hint of the topic, too."""
+    def keeps(self, channel: Channel) -> bool:
+        """Tell whether this process gets the signals of a channel, too."""
 
-    def carry(self, topic: Topic, what: tuple[object, ...]) -> None:
-        """Take a hint along with the current transaction, or at once without one."""
+    def send(self, channel: Channel, values: tuple[object, ...]) -> None:
+        """Add a signal to the current transaction, or send it at once outside of one."""
 
     def flush(self) -> None:
-        """Write what was taken; the transaction commits next."""
+        """Write the signals that were added; the transaction commits next."""
 
     def drop(self) -> None:
-        """Forget what was taken: the transaction begins, or begins again."""
+        """Forget the signals that were added: the transaction begins, or begins again."""
 
 
-_listeners: dict[Topic, list[Callable[..., None]]] = defaultdict(list)
-_alone: set[Topic] = set()  # topics of which one listener is told, each in turn
+_listeners: dict[Channel, list[Callable[..., None]]] = defaultdict(list)
+_in_turn: set[Channel] = set()  # channels whose signals go to one listener each, in turn
 _lock = threading.Lock()
-_carrier: Transport | None = None
+_transport: Transport | None = None
 
 
-def use_transport(carrier: Transport | None) -> None:
-    """Let a carrier take hints to other processes."""
-    global _carrier  # noqa: PLW0603 - one a process
-    _carrier = carrier
+def use_transport(transport: Transport | None) -> None:
+    """Send signals to other processes by a transport from now on; None: to this process only."""
+    global _transport  # noqa: PLW0603 - one a process
+    _transport = transport
 
 
-def transport() -> Transport | None:
-    """Return who takes hints to other processes, if anybody."""
-    return _carrier
+def get_transport() -> Transport | None:
+    """Return the transport in use, None in a process that does all the work."""
+    return _transport
 
 
 def subscribe(
-    topic: Topic, listener: Callable[..., None], *, alone: bool = False
+    channel: Channel, listener: Callable[..., None], *, in_turn: bool = False
 ) -> Callable[[], None]:
-    """Call ``listener`` whenever the topic is told; return a function that ends that.
+    """Call ``listener`` for each signal of a channel; return a function that ends that.
 
-    ``alone``: of all who listen to the topic one is told, in turn.
+    ``in_turn``: each signal goes to one listener of the channel, the one that waited longest.
     """
     with _lock:
-        _listeners[topic] = [*_listeners[topic], listener]
-        if alone:
-            _alone.add(topic)
+        _listeners[channel] = [*_listeners[channel], listener]
+        if in_turn:
+            _in_turn.add(channel)
 
     def end() -> None:
         with _lock:
-            left = [one for one in _listeners[topic] if one is not listener]
+            left = [other for other in _listeners[channel] if other is not listener]
             if left:
-                _listeners[topic] = left
+                _listeners[channel] = left
             else:
-                _listeners.pop(topic, None)
-                _alone.discard(topic)
+                _listeners.pop(channel, None)
+                _in_turn.discard(channel)
 
     return end
 
 
-def subscribers(topic: Topic) -> int:
-    """Return how many listen to a topic in this process."""
-    return len(_listeners.get(topic, ()))
+def subscribers(channel: Channel) -> int:
+    """Return the number of listeners of a channel in this process."""
+    return len(_listeners.get(channel, ()))
 
 
-def publish(topic: Topic, *what: object) -> None:
-    """Call the topic's listeners after the current transaction's commit, or now without one.
+def publish(channel: Channel, *values: object) -> None:
+    """Call the channel's listeners after the current transaction's commit, or now without one.
 
-    What a listener raises is logged: the commit stands, and whoever waits for it must hear that.
+    What a listener raises is logged and goes no further: the commit stands, and the caller has to
+    learn that it does.
     """
-    if _carrier is not None and _carrier.takes(topic):
-        _carrier.carry(topic, what)
-        if not _carrier.keeps(topic):
+    if _transport is not None and _transport.takes(channel):
+        _transport.send(channel, values)
+        if not _transport.keeps(channel):
             return
-    transaction.on_commit(lambda: deliver(topic, *what), robust=True)
+    transaction.on_commit(lambda: deliver(channel, *values), robust=True)
 
 
-def deliver(topic: Topic, *what: object) -> None:
-    """Call the topic's listeners in this process."""
-    for listener in _wanted(topic):
-        listener(*what)
+def deliver(channel: Channel, *values: object) -> None:
+    """Call the channel's listeners in this process."""
+    for listener in _next_listeners(channel):
+        listener(*values)
 
 
-def _wanted(topic: Topic) -> Sequence[Callable[..., None]]:
-    """Return who is told of a topic now."""
-    if topic not in _alone:
-        return _listeners.get(topic, ())
+def _next_listeners(channel: Channel) -> Sequence[Callable[..., None]]:
+    """Return the listeners that get the next signal of a channel."""
+    if channel not in _in_turn:
+        return _listeners.get(channel, ())
     with _lock:
-        listeners = _listeners.get(topic)
+        listeners = _listeners.get(channel)
         if not listeners:
             return ()
-        _listeners[topic] = [*listeners[1:], listeners[0]]
+        _listeners[channel] = [*listeners[1:], listeners[0]]
         return listeners[:1]
 
 
 def publish_runnable(execution_id: int) -> None:
-    """Say that an execution can go on."""
-    publish(("wake",), execution_id)
+    """Signal that an execution can go on."""
+    publish((Topic.RUNNABLE,), execution_id)
 
 
 def publish_created(execution_id: int) -> None:
-    """Say that a new execution can go on: no process has anything of it in memory."""
-    publish(("born",), execution_id)
+    """Signal that a new execution can go on: no process has anything of it in memory."""
+    publish((Topic.CREATED,), execution_id)
 
 
-def publish_due(due_ms: int, what: str, execution_id: int, task: int = 0) -> None:
-    """Say that something of an execution is due at a moment.
-
-    ``timer``, ``timeout`` or ``heartbeat``.
-    """
-    publish(("due",), due_ms, what, execution_id, task)
+def publish_due(due_ms: int, kind: DueKind, execution_id: int, task: int = 0) -> None:
+    """Signal that something of an execution is due at ``due_ms`` (epoch milliseconds)."""
+    publish((Topic.DUE,), due_ms, kind, execution_id, task)

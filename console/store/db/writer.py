@@ -58,7 +58,7 @@ def _note(failure: BaseException | None) -> None:
     global _refused  # noqa: PLW0603 - one a process
     if failure is None:
         _refused = None
-        outages.over()
+        outages.note_success()
     elif isinstance(failure, Error) and is_outage(failure):
         _refused = (time.monotonic(), str(failure).strip().partition("\n")[0])
 
@@ -89,16 +89,16 @@ def is_embedded() -> bool:
     return str(connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]).endswith("sqlite3")
 
 
-def hand_over(fn: Callable[[], Any], told: Callable[[Any, BaseException | None], None]) -> None:
+def hand_over(fn: Callable[[], Any], callback: Callable[[Any, BaseException | None], None]) -> None:
     """Let ``fn`` be written by the thread that commits, if ``grouped``, and return at once.
 
-    ``told``: called there after the commit with the result, or with why there is none; it must be
-    quick and not raise.
+    ``callback``: called there after the commit with the result, or with why there is none; it must
+    be quick and not raise.
     """
 
     def tell(result: Any, failure: BaseException | None) -> None:
         _note(failure)
-        told(result, failure)
+        callback(result, failure)
 
     _writer.add(fn, CommitCallback(tell))
 
@@ -139,7 +139,7 @@ def _write_here(fn: Callable[[], T]) -> T:
         drop_broken_connection()
         try:
             with transaction.atomic():
-                result = _with_hints(fn)
+                result = _with_signals(fn)
                 _check_transaction(None)
                 return result
         except (OperationalError, IntegrityError) as error:
@@ -148,14 +148,14 @@ def _write_here(fn: Callable[[], T]) -> T:
     raise AssertionError  # the loop returns or raises
 
 
-def _with_hints(fn: Callable[[], T]) -> T:
-    """Run ``fn``, and let what it hints to other processes be committed with it."""
-    carrier = signals.transport()
-    if carrier is None:
+def _with_signals(fn: Callable[[], T]) -> T:
+    """Run ``fn``, and write its signals to other processes in the same transaction."""
+    transport = signals.get_transport()
+    if transport is None:
         return fn()
-    carrier.drop()
+    transport.drop()
     result = fn()
-    carrier.flush()
+    transport.flush()
     return result
 
 

@@ -12,7 +12,7 @@ from console import clock
 from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.models import Delivery, EventRule, OutboxEvent
-from console.statuses import DeliveryStatus, RuleState
+from console.statuses import DeliveryStatus, RuleState, Topic
 from console.store.db import audit, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -30,7 +30,7 @@ _AT_ONCE = 100
 _ERROR = 1_000
 
 
-def release(carried: set[int]) -> int:
+def release_deliveries(carried: set[int]) -> int:
     """Take back what is being sent and is in nobody's hands (``carried``); return how many.
 
     An earlier process was sending it when it ended, or its outcome could not be noted.
@@ -39,7 +39,7 @@ def release(carried: set[int]) -> int:
     return write(lambda: lost.update(status=DeliveryStatus.WAITING)) if lost.exists() else 0
 
 
-def claim(room: int) -> list[int]:
+def claim_due(room: int) -> list[int]:
     """Take up to ``room`` deliveries that are due; whoever takes them must end them."""
     due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=clock.now_ms())
     if room <= 0 or not due.exists():
@@ -54,13 +54,13 @@ def claim(room: int) -> list[int]:
     return write(store)
 
 
-def load(number: int) -> Delivery | None:
+def load_delivery(number: int) -> Delivery | None:
     """Return a delivery with its event, target and rule; None if it was removed meanwhile."""
     rows = Delivery.objects.select_related("event", "target__rule__project")
     return rows.filter(pk=number, status=DeliveryStatus.SENDING).first()
 
 
-def arrived(delivery: Delivery) -> None:
+def mark_delivered(delivery: Delivery) -> None:
     """Note that a delivery was taken."""
     now_ms = clock.now_ms()
     write(
@@ -82,7 +82,7 @@ def is_over(delivery: Delivery, *, most: int = MOST_ATTEMPTS, age_s: int = 0) ->
     return delivery.attempts >= most or clock.now_ms() - delivery.created_ms >= age_ms
 
 
-def failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
+def mark_failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
     """Note a failed attempt: again later, or, if ``dead``, never."""
     now_ms = clock.now_ms()
     attempts = delivery.attempts + 1
@@ -119,13 +119,13 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
             ended_ms=None,
         )
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
-        signals.publish(("event",))
+        signals.publish((Topic.EVENT,))
         return row
 
     return write(store)
 
 
-def clean() -> None:
+def remove_old_events() -> None:
     """Remove events whose deliveries all ended a week ago."""
     limit = clock.now_ms() - _KEPT_MS
     old = OutboxEvent.objects.filter(routed=True, at_ms__lt=limit)
@@ -172,7 +172,7 @@ def _fire(number: int) -> bool:
     )
     outbox.put_event(rule.project_id, event_id, text, region=rule.region, about=rule.arn)
     event = OutboxEvent.objects.defer("body").get(event_id=event_id)
-    if not outbox.deliver(event, [rule.pk]):
+    if not outbox.create_deliveries(event, [rule.pk]):
         event.delete()
     EventRule.objects.filter(pk=number).update(next_ms=rules.next_ms(rule))
     return True

@@ -17,7 +17,7 @@ from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
-from console.statuses import RuleState
+from console.statuses import RuleState, Topic
 from console.store.db import rows, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -40,7 +40,7 @@ _listening: tuple[float, frozenset[int]] = (0.0, frozenset())
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def wanted(project_id: int) -> bool:
+def has_rules(project_id: int) -> bool:
     """Tell whether somebody may want to know of a project's events."""
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
@@ -51,7 +51,7 @@ def wanted(project_id: int) -> bool:
     return project_id in projects
 
 
-def forget() -> None:
+def forget_rules() -> None:
     """Look at the rules again, once this transaction is committed and until then."""
     _forget()
     transaction.on_commit(_forget)
@@ -62,9 +62,9 @@ def _forget() -> None:
     _listening = (0.0, frozenset())
 
 
-def changed(execution: Execution) -> None:
+def put_status_change(execution: Execution) -> None:
     """Tell that the status of an execution changed (inside the transaction that changes it)."""
-    if not wanted(execution.project_id):
+    if not has_rules(execution.project_id):
         return
     if arns.is_express(execution.arn) and not settings.STEPYARD_EXPRESS_EVENTS:
         return
@@ -90,12 +90,12 @@ def changed(execution: Execution) -> None:
     put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
 
-def ended(execution_id: int, project_id: int) -> None:
+def put_execution_ended(execution_id: int, project_id: int) -> None:
     """Tell that an execution has ended (inside the transaction that ends it)."""
-    if wanted(project_id):
+    if has_rules(project_id):
         execution = rows.fetch_one(Execution, "id = %s", [execution_id])
         if execution is not None:
-            changed(execution)
+            put_status_change(execution)
 
 
 def put_event(project_id: int, event_id: str, text: str, *, region: str, about: str) -> None:
@@ -103,13 +103,13 @@ def put_event(project_id: int, event_id: str, text: str, *, region: str, about: 
     texts = [storable(about[:_ABOUT]), storable(text)]
     with connection.cursor() as cursor:
         cursor.execute(_PUT, [event_id, project_id, region, *texts, clock.now_ms(), False])
-    signals.publish(("event",))
+    signals.publish((Topic.EVENT,))
 
 
 # -- routing ---------------------------------------------------------------------------------------
 
 
-def route() -> bool:
+def route_events() -> bool:
     """Write the deliveries of some events; return whether there may be more to do at once.
 
     Events are matched before the transaction, which must be short.
@@ -151,13 +151,13 @@ def _store(matched: dict[int, list[int]]) -> None:
     """Write a delivery for each target; an event that nobody waits for is removed."""
     events = OutboxEvent.objects.select_for_update().filter(pk__in=list(matched), routed=False)
     for event in events.defer("body"):
-        if deliver(event, matched[event.pk]):
-            signals.publish(("event",))
+        if create_deliveries(event, matched[event.pk]):
+            signals.publish((Topic.EVENT,))
         else:
             event.delete()
 
 
-def deliver(event: OutboxEvent, rules: list[int]) -> int:
+def create_deliveries(event: OutboxEvent, rules: list[int]) -> int:
     """Write the deliveries of an event to the targets that rules have now; return how many.
 
     (Inside the caller's transaction.)

@@ -93,13 +93,13 @@ def put_rule(
         rule.next_ms = next_ms(rule)
         rule.save()
         audit.record(project, actor, "events:PutRule", rule.arn)
-        outbox.forget()
+        outbox.forget_rules()
         return rule
 
     return write(store)
 
 
-def save(
+def save_rule(
     project: Project,
     region: str,
     name: str,
@@ -187,7 +187,7 @@ def _missing(name: str) -> ServiceError:
     )
 
 
-def listed(
+def list_rules(
     project: Project, region: str, *, prefix: str = "", after: str = "", limit: int = 100
 ) -> list[EventRule]:
     """Return rules by name."""
@@ -198,7 +198,7 @@ def listed(
     return list(found.order_by("name")[:limit])
 
 
-def switch(
+def set_rule_state(
     project: Project, region: str, name: str, *, on: bool, actor: audit.Actor = audit.NOBODY
 ) -> None:
     """Enable or disable a rule; raise ResourceNotFoundException."""
@@ -211,12 +211,12 @@ def switch(
             raise _missing(name)  # it was deleted since it was read
         action = "events:EnableRule" if on else "events:DisableRule"
         audit.record(project, actor, action, rule.arn)
-        outbox.forget()
+        outbox.forget_rules()
 
     write(store)
 
 
-def delete(
+def delete_rule(
     project: Project,
     region: str,
     name: str,
@@ -234,7 +234,7 @@ def delete(
             raise ValidationException("Rule can't be deleted since it has targets.")
         rule.delete()
         audit.record(project, actor, "events:DeleteRule", rule.arn)
-        outbox.forget()
+        outbox.forget_rules()
 
     write(store)
 

@@ -17,7 +17,7 @@ _NAME = 64
 _USED_MS = 60_000
 
 
-def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
+def create_link(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLink, str]:
     """Make a link; return it and its secret, which nobody can show again.
 
     Raise ValidationException for a name that is none, or if there are too many;
@@ -51,7 +51,7 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
     return write(store), secret
 
 
-def revoke(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
+def revoke_link(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
     """End a link for ever; raise ResourceNotFound."""
 
     def store() -> StartLink:
@@ -67,7 +67,7 @@ def revoke(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
     return write(store)
 
 
-def find(machine: str, secret: str) -> StartLink | None:
+def find_link(machine: str, secret: str) -> StartLink | None:
     """Return the link of a machine's name and a secret, None if there is none or it is revoked."""
     links = StartLink.objects.select_related("machine__project")
     return links.filter(secret_hash=_hashed(secret), machine__name=machine, revoked_ms=None).first()

@@ -24,7 +24,9 @@ from console.statuses import (
 )
 from console.store.db import audit, rows
 from console.store.db.writer import is_outage, write
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +76,7 @@ class Plan:
         return Counter(self.refusals.values()).most_common()
 
 
-def plan(project: Project, action: str, numbers: Sequence[int]) -> Plan:
+def plan_job(project: Project, action: str, numbers: Sequence[int]) -> Plan:
     """Return what an action would do to these executions of the project; changes nothing."""
     found = Execution.objects.filter(project=project, pk__in=list(numbers)[:MOST])
     chosen = tuple(
@@ -84,7 +86,7 @@ def plan(project: Project, action: str, numbers: Sequence[int]) -> Plan:
     )
     refusals = {one.pk: _refusal(action, one) for one in chosen}
     if action == BulkAction.REDRIVE:
-        refusals |= redrive.refusals([one for one in chosen if not refusals[one.pk]])
+        refusals |= redrive.redrive_refusals([one for one in chosen if not refusals[one.pk]])
     return Plan(action, chosen, {number: why for number, why in refusals.items() if why})
 
 
@@ -110,7 +112,7 @@ _DONE: dict[str, str] = {
 # -- the job ---------------------------------------------------------------------------------------
 
 
-def begin(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
+def create_job(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") -> BulkJob:
     """Store a job for everything chosen; what is refused now is tried, and told, in its turn."""
     items = [
         BulkItem(number=one.pk, arn=one.arn, started_by=one.started_by) for one in planned.chosen
@@ -141,7 +143,7 @@ _BULK: dict[str, str] = {
 }
 
 
-def switch(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
+def pause_or_resume(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
     """Pause or resume a job; return whether that changed anything."""
     before, after = (
         (BulkJobStatus.PAUSED, BulkJobStatus.RUNNING)
@@ -160,7 +162,7 @@ def switch(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
     return write(store)
 
 
-def counts(job: BulkJob) -> dict[str, int]:
+def count_items(job: BulkJob) -> dict[str, int]:
     """Return how many items stand where."""
     found = (
         BulkItem.objects.filter(job=job)
@@ -174,12 +176,12 @@ def counts(job: BulkJob) -> dict[str, int]:
 # -- the work --------------------------------------------------------------------------------------
 
 
-def running() -> list[int]:
+def running_jobs() -> list[int]:
     """Return the jobs that have something to do."""
     return list(BulkJob.objects.filter(status=BulkJobStatus.RUNNING).values_list("pk", flat=True))
 
 
-def work(number: int) -> bool:
+def work_on_job(number: int) -> bool:
     """Do some of what a job still has to do; return whether there is more to do at once."""
     job = BulkJob.objects.select_related("project").get(pk=number)
     if job.status != BulkJobStatus.RUNNING:
@@ -236,7 +238,7 @@ def _in_one_transaction(job: BulkJob, place: int) -> bool:
 
 
 def _redrive(execution: Execution, actor: audit.Actor) -> str:
-    redrive.redrive(execution, actor=actor)
+    redrive.redrive_execution(execution, actor=actor)
     return ""
 
 
@@ -245,7 +247,7 @@ def _start(execution: Execution, actor: audit.Actor) -> str:
     if machine is None or execution.map_run_id is not None:
         raise ValidationException(_refusal(BulkAction.START, execution))
     case = execution.test_case
-    return executions.start(machine, input=execution.input, test_case=case, actor=actor).arn
+    return start_execution(machine, input=execution.input, test_case=case, actor=actor).arn
 
 
 _DEEDS: dict[str, Callable[[Execution, audit.Actor], str]] = {
@@ -273,7 +275,7 @@ def _stop(job: BulkJob, place: int) -> bool:
     execution = write(begin_it)
     if execution is None:
         return _goes_on(job)
-    executions.stop(execution, actor=_actor(job))
+    stop_execution(execution, actor=_actor(job))
     execution.refresh_from_db(fields=["status"])
     words = (
         "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)

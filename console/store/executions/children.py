@@ -14,7 +14,7 @@ from console import clock
 from console.models import Execution, RunRow, TaskRow
 from console.statuses import ExecutionStatus
 from console.store.db.writer import write
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import machine_options
 from console.store.tasks import claim, schedule
 
@@ -33,7 +33,7 @@ def to_end() -> Sequence[int]:
     return list(marked.values_list("execution_id", flat=True)[:_AT_ONCE])
 
 
-def abandoned(execution_id: int) -> bool:
+def publish_abandoned(execution_id: int) -> bool:
     """Tell whether an execution has ended and leaves its children alone."""
     ended = (
         Execution.objects.filter(pk=execution_id).exclude(status=ExecutionStatus.RUNNING).exists()
@@ -60,7 +60,7 @@ def end_child(number: int) -> None:
 
 
 def _stop(parent: Execution, child: Execution) -> None:
-    executions.stop(child, cause=f"The execution that started it ended: {parent.arn}")
+    stop_execution(child, cause=f"The execution that started it ended: {parent.arn}")
 
 
 def _is_over(call: TaskRow) -> bool:
@@ -73,7 +73,7 @@ def _started_by(parent: Execution, call: TaskRow) -> list[Execution]:
     """Return the execution that a call has started here, if it has come to that."""
     given: Any = engine.loads(call.input)
     machine = str(_given(given, "StateMachineArn")).partition("#")[0]
-    name = _given(given, "Name") or claim.work_of(parent.pk, call.task).idempotency_key
+    name = _given(given, "Name") or claim.get_work(parent.pk, call.task).idempotency_key
     qualified = machine.split(":")
     base = ":".join(qualified[:7])
     rows = Execution.objects.filter(project_id=parent.project_id, state_machine_arn=base, name=name)

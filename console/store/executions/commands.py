@@ -9,6 +9,7 @@ from django.db.models import F
 import engine
 from console import arns, clock
 from console.models import MapRun
+from console.statuses import DueKind, Topic
 from console.store.db import signals, sql
 from console.store.db.texts import storable
 from console.store.events import outbox
@@ -33,23 +34,23 @@ class Fenced(Exception):
 def apply_commands(execution_id: int, arn: str, commands: Sequence[engine.Command]) -> None:
     """Write down what the engine asked for (inside a transaction)."""
     now_ms = clock.now_ms()
-    schedule.schedule(
+    schedule.schedule_tasks(
         execution_id, arn, [one for one in commands if isinstance(one, engine.RunTask)], now_ms
     )
     timers.set_timers(execution_id, commands)
     for command in commands:
         match command:
             case engine.CancelTimer(timer=name):
-                timers.drop(execution_id, [name])
+                timers.drop_timers(execution_id, [name])
             case engine.CancelTask(task=task):
-                schedule.close(execution_id, task, now_ms)
-                jobs.tell_cancelled(execution_id, task)
+                schedule.close_task(execution_id, task, now_ms)
+                jobs.publish_cancelled(execution_id, task)
             case engine.RedriveMapRun(task=task):
                 redrive.reopen_map_run(execution_id, task)
             case engine.Finish():
                 _finish(execution_id, command, now_ms)
                 if arns.is_express(arn):  # somebody may wait for it
-                    signals.publish(("answered", execution_id))
+                    signals.publish((Topic.ANSWERED, execution_id))
 
 
 def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
@@ -61,21 +62,21 @@ def _finish(execution_id: int, finish: engine.Finish, now_ms: int) -> None:
         if cursor.rowcount != 1:
             raise Fenced
         # First the tasks: who is just closing one holds its row, and has then posted its message.
-        schedule.close_all(execution_id, now_ms)
+        schedule.close_tasks(execution_id, now_ms)
         for table in ("console_timer", "console_inboxmessage"):
             cursor.execute(f"DELETE FROM {table} WHERE execution_id = %s", [execution_id])
         cursor.execute(_BELONGS, [execution_id])
         map_run, project, parent, task = cursor.fetchone()
-    outbox.ended(execution_id, project)
-    signals.publish(("ended",), execution_id)
+    outbox.put_execution_ended(execution_id, project)
+    signals.publish((Topic.ENDED,), execution_id)
     if map_run is not None:
         _count_child(map_run, finish.status)
     if task is not None:  # of an execution that waits for this one: it looks now, not at its time
-        signals.publish_due(now_ms, "look", parent, task)
+        signals.publish_due(now_ms, DueKind.LOOK, parent, task)
 
 
 def _count_child(map_run_id: int, status: str) -> None:
     """Count the end of a child execution of a Map Run, in the transaction that ends it."""
     column = status.lower()
     MapRun.objects.filter(pk=map_run_id).update(**{column: F(column) + 1})
-    signals.publish(("map-run",), map_run_id)
+    signals.publish((Topic.MAP_RUN,), map_run_id)

@@ -6,6 +6,7 @@ from django.db import connection
 
 import engine
 from console import clock
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import is_outage, write
 from console.store.executions import commands, step
@@ -30,7 +31,7 @@ _END = (
 )
 
 
-def note(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
+def record_failure(execution_id: int, error: BaseException, *, counted: bool = False) -> bool:
     """Note that a step raised; after three in a row end the execution.
 
     Return whether to try again. ``counted``: the attempt was, before it was made. Not for outages
@@ -44,7 +45,7 @@ def note(execution_id: int, error: BaseException, *, counted: bool = False) -> b
     if write(lambda: _count(execution_id, 0 if counted else 1)) < MAX_FAILURES:
         return True
     try:
-        abandon(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
+        end_execution(execution_id, f"The engine could not go on: {type(error).__name__}: {error}")
     except step.Fenced:
         return True  # somebody else took it further
     return False
@@ -57,17 +58,17 @@ def may_try(execution_id: int) -> bool:
     """
     if write(lambda: _count(execution_id, 1)) < MAX_FAILURES:
         return True
-    abandon(execution_id, _DIED)
+    end_execution(execution_id, _DIED)
     return False
 
 
-def blame(execution_id: int) -> None:
+def record_crash(execution_id: int) -> None:
     """Note that an execution was being stepped when a process died; end it at the third time."""
     count = write(lambda: _count(execution_id, 1))
     if count > MAX_FAILURES:  # the engine could not even end it
         write(lambda: _by_hand(execution_id, _DIED))
     elif count == MAX_FAILURES:
-        abandon(execution_id, _DIED)
+        end_execution(execution_id, _DIED)
 
 
 def _count(execution_id: int, more: int) -> int:
@@ -79,7 +80,7 @@ def _count(execution_id: int, more: int) -> int:
     return 0 if row is None else int(row[0])
 
 
-def abandon(execution_id: int, cause: str) -> None:
+def end_execution(execution_id: int, cause: str) -> None:
     """End an execution FAILED with ``States.Runtime``, whatever is the matter with it."""
     try:
         _by_the_engine(execution_id, cause)
@@ -90,10 +91,10 @@ def abandon(execution_id: int, cause: str) -> None:
 
 
 def _by_the_engine(execution_id: int, cause: str) -> None:
-    loaded = step.take(execution_id)
+    loaded = step.load_step(execution_id)
     if loaded is None:
         return
-    made, now = [], step.moment(loaded.machine)
+    made, now = [], step.current_moment(loaded.machine)
     if loaded.run.status != engine.ExecutionStatus.RUNNING:
         # a redrive was to come: the history has its event first
         made.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
@@ -102,7 +103,7 @@ def _by_the_engine(execution_id: int, cause: str) -> None:
     loaded.run = made[-1].run
     for one in made:
         loaded.values.apply(one)
-    write(lambda: step.commit(loaded, made))
+    write(lambda: step.commit_step(loaded, made))
 
 
 def _by_hand(execution_id: int, cause: str) -> None:
@@ -121,9 +122,9 @@ def _by_hand(execution_id: int, cause: str) -> None:
         events.append(engine.Event(number, number - 1, at_ms, "ExecutionFailed", details))
         cursor.execute(_NEXT_EVENT, [number + 1, execution_id])
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
-    history.append(execution_id, events)
+    history.append_events(execution_id, events)
     end = engine.Finish(
         engine.ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms
     )
     commands.apply_commands(execution_id, arn, [end])
-    signals.publish(("execution", execution_id))
+    signals.publish((Topic.EXECUTION, execution_id))

@@ -17,11 +17,11 @@ from console import clock
 from console.errors import ValidationException
 from console.models import Execution
 from console.statuses import ExecutionStatus
-from console.store.db import audit, signals
+from console.store.db import audit
 from console.store.db.texts import storable
 from console.store.db.writer import write
 from console.store.machines import definitions
-from console.store.state import history, history_digest
+from console.store.state import history
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Printed:
     description: dict[str, Any] = field(default_factory=dict)
 
 
-def read(events: str, machine: str, description: str = "") -> Printed:
+def read_printed(events: str, machine: str, description: str = "") -> Printed:
     """Read the output of get-execution-history, describe-state-machine and describe-execution.
 
     In the place of the second a bare definition will do. Raises ValidationException that says which
@@ -64,7 +64,9 @@ def read(events: str, machine: str, description: str = "") -> Printed:
     return Printed(_events(listed), text, told if "definition" in told else {}, named)
 
 
-def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) -> Execution:
+def import_execution(
+    project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY
+) -> Execution:
     """Store what was read; durable when this returns."""
     first, last = printed.events[0], printed.events[-1]
     told, ended = printed.description, last.details or {}
@@ -89,18 +91,16 @@ def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) 
     )
 
     def store() -> None:
-        execution.definition = definitions.keep(printed.definition)
+        execution.definition = definitions.keep_definition(printed.definition)
         execution.save(force_insert=True)
-        history.append(execution.pk, printed.events)
+        history.append_events(execution.pk, printed.events)
         audit.record(project, actor, "ImportExecution", execution.arn)
-        if history_digest.is_due(1, last.id, running=False):
-            signals.publish(("long",), execution.pk)
 
     write(store)
     return execution
 
 
-def forget(project: Project, number: int, actor: audit.Actor = audit.NOBODY) -> bool:
+def delete_import(project: Project, number: int, actor: audit.Actor = audit.NOBODY) -> bool:
     """Delete an imported execution; return whether there was one."""
 
     def delete() -> bool:
@@ -224,7 +224,7 @@ def _text(told: Any) -> str | None:
     return None if told is None else storable(str(told))
 
 
-def address(execution: Execution) -> str:
+def machine_address(execution: Execution) -> str:
     """Return what stands for the machine in the address of an imported execution."""
     machine = execution.state_machine_arn.rpartition(":")[2].replace("/", "~")
     return f"{machine}~import-{execution.pk}"

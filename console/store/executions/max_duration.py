@@ -75,6 +75,6 @@ def _arm(execution_id: int) -> bool:
     of_execution = Timer.objects.filter(execution_id=execution_id, name=engine.EXECUTION_TIMER)
     if of_execution.filter(due_ms__lte=due_ms).exists():
         return False
-    timers.drop(execution_id, [engine.EXECUTION_TIMER])
+    timers.drop_timers(execution_id, [engine.EXECUTION_TIMER])
     timers.set_timers(execution_id, [engine.SetTimer(engine.EXECUTION_TIMER, due_ms)])
     return True

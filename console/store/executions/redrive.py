@@ -13,7 +13,14 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, MapRun, RunRow, TaskRow
-from console.statuses import UNSUCCESSFUL, ExecutionStatus, MachineStatus, RedriveStatus, TaskStatus
+from console.statuses import (
+    UNSUCCESSFUL,
+    ExecutionStatus,
+    MachineStatus,
+    RedriveStatus,
+    TaskStatus,
+    Topic,
+)
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.events import outbox
@@ -32,12 +39,12 @@ _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
 
 
-def refusal(execution: Execution) -> str:
+def redrive_refusal(execution: Execution) -> str:
     """Return why an execution cannot be redriven, "" if it can. Wants ``runrow`` only if ended."""
-    return refusals([execution])[execution.pk]
+    return redrive_refusals([execution])[execution.pk]
 
 
-def refusals(executions: Sequence[Execution]) -> dict[int, str]:
+def redrive_refusals(executions: Sequence[Execution]) -> dict[int, str]:
     """Return why each of many executions cannot be redriven, "" if it can, in two queries."""
     now_ms = clock.now_ms()
     found = {one.pk: _outside(one, now_ms) for one in executions}
@@ -83,9 +90,9 @@ def _inside(run: tuple[int, bool] | None, *, stopping: bool) -> str:
     return "Execution history event limit exceeded" if run[0] > _MOST_EVENTS else ""
 
 
-def status(execution: Execution) -> tuple[str, str]:
+def redrive_status(execution: Execution) -> tuple[str, str]:
     """Return redriveStatus and its reason ("" for none) as DescribeExecution tells them."""
-    reason = refusal(execution)
+    reason = redrive_refusal(execution)
     if reason:
         return RedriveStatus.NOT_REDRIVABLE, reason
     if execution.map_run_id is not None:
@@ -93,7 +100,9 @@ def status(execution: Execution) -> tuple[str, str]:
     return RedriveStatus.REDRIVABLE, ""
 
 
-def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY) -> int:
+def redrive_execution(
+    execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY
+) -> int:
     """Let an execution go on from what did not succeed; return the redrive date (epoch ms).
 
     ``token``: the same within 15 minutes gives the same answer. Raise ExecutionNotRedrivable.
@@ -116,7 +125,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
             raise ServiceError(
                 ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
             )
-        reason = refusal(row) or (_DELETING if deleted else "")
+        reason = redrive_refusal(row) or (_DELETING if deleted else "")
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
         people = {*execution_rights.starters_of(row), *actor.people}
@@ -154,8 +163,8 @@ def _reopen(row: Execution, token: str = "") -> int:
             "acting_for",
         ]
     )
-    inbox.post(row.pk, engine.Redrive())
-    outbox.changed(row)
+    inbox.post_message(row.pk, engine.Redrive())
+    outbox.put_status_change(row)
     return moment
 
 
@@ -179,8 +188,8 @@ def again(execution: Execution) -> list[str]:
 def reopen_map_run(execution_id: int, task: int) -> None:
     """Open a Map's task and its Map Run again (inside a transaction).
 
-    Its children that did not succeed wait to be redriven; ``map_runs.progress`` does it. A Map Run
-    that had not begun when its parent was stopped begins now.
+    Its children that did not succeed wait to be redriven; ``map_runs.advance_map_run`` does it. A
+    Map Run that had not begun when its parent was stopped begins now.
     """
     found = MapRun.objects.filter(parent_id=execution_id, task=task)
     number = found.values_list("pk", flat=True).first()
@@ -191,7 +200,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         dispatches=int(begun),
     )
     if not begun:
-        signals.publish(("map",), execution_id, task)
+        signals.publish((Topic.MAP,), execution_id, task)
         return
     found.update(
         status=ExecutionStatus.RUNNING,
@@ -203,7 +212,7 @@ def reopen_map_run(execution_id: int, task: int) -> None:
         timed_out=0,
         aborted=0,
     )
-    signals.publish(("map-run",), number)
+    signals.publish((Topic.MAP_RUN,), number)
 
 
 def children(run: MapRun, room: int) -> int:
@@ -215,7 +224,7 @@ def children(run: MapRun, room: int) -> int:
     waiting = [one for one in found[: run.pending_redrive] if _waits(one, run)][:room]
     ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
     for child in waiting:
-        if refusal(child):
+        if redrive_refusal(child):
             ended[child.status.lower()] += 1
         else:
             child.acting_for = run.parent.acting_for

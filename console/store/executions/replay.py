@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import engine
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.store.db import audit
-from console.store.executions import executions
-from console.store.executions.insert import Replay
+from console.store.executions.start import Replay, start_execution
 
 if TYPE_CHECKING:
     from console.models import Execution
@@ -35,7 +34,7 @@ class Origin:
         return parts[7] if len(parts) > 7 else self.arn  # noqa: PLR2004 - arn:...:machine:name
 
 
-def start(
+def start_replay(
     origin: Execution,
     state: str,
     *,
@@ -49,22 +48,22 @@ def start(
 
     ``variables``: a JSON object, or "". ``changed``: with the machine's definition as it is now
     instead of the one the origin had. Raises ValidationException if there is no such state or
-    machine, InvalidExecutionInput, and what ``executions.start`` raises.
+    machine, InvalidExecutionInput, and what ``start_execution`` raises.
     """
     machine = origin.state_machine
     if machine is None or origin.imported_ms is not None or origin.map_run_id is not None:
         raise ValidationException("Its state machine is not here, so nothing can be started")
     definition = machine.definition if changed else origin.definition
-    check(definition.text, state)
+    check_state(definition.text, state)
     _check_variables(variables)
     edited_by = machine.edited_by if changed else origin.edited_by
     replay = Replay(origin.arn, state, variables, definition.pk, edited_by)
-    return executions.start(
+    return start_execution(
         machine, name=name, input=input, replay=replay, test_case=origin.test_case, actor=actor
     )
 
 
-def check(text: str, state: str) -> None:
+def check_state(text: str, state: str) -> None:
     """Raise ValidationException if an execution cannot begin in a state of this definition."""
     try:
         known = engine.parse(text).block.states
@@ -82,8 +81,8 @@ def origin_of(execution: Execution) -> Origin | None:
         return None
     about = json.loads(text)["about"]
     values = json.loads(about.get("variables") or "{}")
-    told = {name: engine.dumps(value) for name, value in values.items()}
-    return Origin(about["origin"], about["start_at"], told) if "origin" in about else None
+    variables = {name: engine.dumps(value) for name, value in values.items()}
+    return Origin(about["origin"], about["start_at"], variables) if "origin" in about else None
 
 
 def _check_variables(text: str) -> None:

@@ -21,11 +21,11 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import clock
 from console.integrations import parameters
-from console.statuses import ExecutionStatus, MachineStatus
+from console.statuses import ExecutionStatus, MachineStatus, Topic
 from console.store.db import epoch, signals, sql
 from console.store.db.writer import hand_in, is_outage
 from console.store.executions.commands import Fenced, apply_commands
-from console.store.state import history, history_digest, inbox, timers, transition_rate
+from console.store.state import history, inbox, timers, transition_rate
 from console.store.state.caches import kept_runs, machines
 from console.store.state.values import StoredValues, save_values
 
@@ -74,7 +74,7 @@ class Loaded:
     """A run with what came in for it.
 
     ``inbox``: row ids; ``timers``: names of due timers; ``came_ms``: when messages came in, by
-    their place; ``tokens``: timers that say that tokens are there; ``pace``: what it may spend;
+    their place; ``tokens``: timers that say that tokens are there; ``budget``: what it may spend;
     ``deleting``: its state machine is being deleted.
     """
 
@@ -89,7 +89,7 @@ class Loaded:
     timers: list[str] = field(default_factory=list)
     came_ms: dict[int, int] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
-    pace: transition_rate.TransitionBudget | None = None
+    budget: transition_rate.TransitionBudget | None = None
     deleting: bool = False
 
     def leave(self, count: int) -> None:
@@ -102,29 +102,31 @@ class Loaded:
 # -- one step --------------------------------------------------------------------------------------
 
 
-def step(execution_id: int) -> bool:
+def step_execution(execution_id: int) -> bool:
     """Take an execution as far as one commit goes; return whether it can go on at once.
 
     Raises ``Fenced`` if another thread or process stepped it meanwhile.
     """
-    end = begin(execution_id)
+    end = begin_step(execution_id)
     return end is not None and end()
 
 
-def begin(execution_id: int) -> Callable[[], bool] | None:
+def begin_step(execution_id: int) -> Callable[[], bool] | None:
     """Compute a step and hand it in; return what waits for its commit, as ``step`` does.
 
     None if there is nothing to do. Whoever has more to compute need not wait meanwhile.
     """
-    loaded = take(execution_id)
+    loaded = load_step(execution_id)
     if loaded is None:
         return None
     full = len(loaded.inbox) == _MESSAGES
     with bound_contextvars(execution=loaded.arn):
         with _unless_overtaken(execution_id, loaded.version), _watch(execution_id):
-            made = advance(loaded)
+            made = advance_run(loaded)
         try:
-            committed = hand_in(lambda: commit(loaded, made))  # PostgreSQL: it is committed then
+            committed = hand_in(
+                lambda: commit_step(loaded, made)
+            )  # PostgreSQL: it is committed then
         except transition_rate.NoTokens:
             return lambda: True
 
@@ -135,14 +137,14 @@ def begin(execution_id: int) -> Callable[[], bool] | None:
             return True
         kept_runs.put(execution_id, loaded.version + 1, loaded.run)
         more = full or len(made) < len(loaded.messages)
-        if loaded.pace is not None and (loaded.pace.held or loaded.pace.pending):
-            return more and not loaded.pace.allowed  # a Stop is still to come
+        if loaded.budget is not None and (loaded.budget.held or loaded.budget.pending):
+            return more and not loaded.budget.allowed  # a Stop is still to come
         return bool(loaded.run.ready) or more
 
     return end
 
 
-def watch_by(watch: Callable[[int], AbstractContextManager[None]]) -> None:
+def set_crash_watch(watch: Callable[[int], AbstractContextManager[None]]) -> None:
     """Let somebody see which execution the engine computes, should it end the process."""
     global _watch  # noqa: PLW0603 - one a process
     _watch = watch
@@ -153,7 +155,7 @@ def _loads(execution_id: int, snapshot: str, values: StoredValues) -> engine.Run
         return engine.Run.loads(snapshot, values)
 
 
-def take(execution_id: int) -> Loaded | None:
+def load_step(execution_id: int) -> Loaded | None:
     """Load a run and all that came in for it; None if there is nothing to do."""
     with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
@@ -165,20 +167,20 @@ def take(execution_id: int) -> Loaded | None:
         cursor.execute(_DUE, [execution_id, clock.now_ms()])
         names = [name for (name,) in cursor.fetchall()]
     version, snapshot, ready, _, _, arn, definition, machine_status, map_run, machine_arn = row
-    tokens = [name for name in names if transition_rate.is_token(name)]
-    due = [name for name in names if not transition_rate.is_token(name)]
+    tokens = [name for name in names if transition_rate.is_token_timer(name)]
+    due = [name for name in names if not transition_rate.is_token_timer(name)]
     ready = ready or bool(tokens)
     if not (ready or due or came_in):
         return None
-    pacing = transition_rate.budget_of(execution_id, arn, tokens)
-    if pacing is not None and not pacing.allowed:
-        came_in, due = transition_rate.exempt(pacing, came_in, due)
-        if pacing.pending and not (came_in or due):
+    budget = transition_rate.budget_of(execution_id, arn, tokens)
+    if budget is not None and not budget.allowed:
+        came_in, due = transition_rate.take_exempt(budget, came_in, due)
+        if budget.pending and not (came_in or due):
             return None
         ready = False
     messages: list[engine.Message] = [engine.Continue()] if ready else []
     messages += [engine.TimerFired(name) for name in due]
-    messages += [inbox.message(kind, body) for _, kind, body, _ in came_in]
+    messages += [inbox.load_message(kind, body) for _, kind, body, _ in came_in]
     if map_run is not None:
         machine_status = status_above(machine_arn)
     values = StoredValues(execution_id)
@@ -196,7 +198,7 @@ def take(execution_id: int) -> Loaded | None:
         due,
         {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
         tokens,
-        pacing,
+        budget,
         machine_status == MachineStatus.DELETING,
     )
 
@@ -245,7 +247,7 @@ def arn_of(execution_id: int) -> str:
     return "" if row is None else str(row[0])
 
 
-def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
+def load_running(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     """Return an execution as it stands, to be looked at; None if it has ended."""
     with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
@@ -255,23 +257,23 @@ def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
 
-def advance(loaded: Loaded) -> list[engine.Step]:
+def advance_run(loaded: Loaded) -> list[engine.Step]:
     """Take the messages as far as one commit should go; what is not taken stays for the next."""
     until = time.monotonic() + _STEP_S
     made: list[engine.Step] = []
-    left = engine.BUDGET if loaded.pace is None else min(engine.BUDGET, loaded.pace.allowed)
+    left = engine.BUDGET if loaded.budget is None else min(engine.BUDGET, loaded.budget.allowed)
 
     def enough() -> bool:
         return time.monotonic() > until
 
-    passing = loaded.pace is not None and not loaded.pace.allowed  # what needs no token, all of it
+    exempt_only = loaded.budget is not None and not loaded.budget.allowed  # all that needs no token
     for place, message in enumerate(loaded.messages):
-        now = replace(moment(loaded.machine), deleting=loaded.deleting)
+        now = replace(current_moment(loaded.machine), deleting=loaded.deleting)
         if isinstance(message, engine.TaskStarted):  # it was taken then, and tells so
             now = replace(now, now_ms=loaded.came_ms.get(place, now.now_ms))
         made.append(_advance(loaded, message, now, left, enough))
         left = made[-1].left
-        if (left <= 0 and not passing) or enough():
+        if (left <= 0 and not exempt_only) or enough():
             break
     loaded.leave(len(loaded.messages) - len(made))
     return made
@@ -285,8 +287,8 @@ def _advance(
     enough: Callable[[], bool],
 ) -> engine.Step:
     made = engine.advance(loaded.machine, loaded.run, message, now, budget=budget, enough=enough)
-    if loaded.pace is not None:
-        loaded.pace.used += transition_rate.entered(made) + transition_rate.retried(
+    if loaded.budget is not None:
+        loaded.budget.used += transition_rate.count_entered(made) + transition_rate.count_retried(
             loaded.run, message
         )
     loaded.run = made.run
@@ -294,7 +296,7 @@ def _advance(
     return made
 
 
-def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
+def current_moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
     """Return the outside world as the engine may see it; ``now_ms``: if not the time of now."""
     wanted = machine.activities
     missing: frozenset[str] = frozenset()
@@ -311,41 +313,43 @@ def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
 # -- the commit ------------------------------------------------------------------------------------
 
 
-def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
+def commit_step(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     """Write what the steps made of the run (inside a transaction).
 
     Raise ``Fenced`` if it is not ours.
     """
     number, run = loaded.execution_id, loaded.run
     ready, version = bool(run.ready), loaded.version
-    timers.drop(number, [*loaded.timers, *loaded.tokens])
-    if loaded.pace is not None:
+    timers.drop_timers(number, [*loaded.timers, *loaded.tokens])
+    if loaded.budget is not None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = (
-            transition_rate.reserve(
-                loaded.pace, left, running=run.status == engine.ExecutionStatus.RUNNING
+            transition_rate.reserve_tokens(
+                loaded.budget, left, running=run.status == engine.ExecutionStatus.RUNNING
             )
             and ready
         )
     with sql.cursor() as cursor:
-        guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
+        guard: list[Any] = [
+            run.dumps(),
+            run.next_event,
+            ready,
+            number,
+            version,
+            epoch.process_epoch(),
+        ]
         cursor.execute(_GUARD, guard)
         if cursor.rowcount != 1:
             raise Fenced
         if loaded.inbox:
             taken = [(one,) for one in loaded.inbox]
             cursor.executemany("DELETE FROM console_inboxmessage WHERE id = %s", taken)
-    history.append(number, [event for one in made for event in one.events])
+    history.append_events(number, [event for one in made for event in one.events])
     save_values(loaded.values)
     apply_commands(number, loaded.arn, [command for one in made for command in one.commands])
     if ready:
         signals.publish_runnable(number)
-    signals.publish(("execution", number))
-    first = run.next_event - sum(len(one.events) for one in made)
-    if history_digest.is_due(
-        first, run.next_event, running=run.status == engine.ExecutionStatus.RUNNING
-    ):
-        signals.publish(("long",), number)
+    signals.publish((Topic.EXECUTION, number))
 
 
-__all__ = ["Fenced", "Loaded", "commit", "machines", "step", "take"]
+__all__ = ["Fenced", "Loaded", "commit_step", "load_step", "step_execution"]

@@ -7,7 +7,7 @@ import hashlib
 from console.models import Definition
 
 
-def keep(text: str) -> Definition:
+def keep_definition(text: str) -> Definition:
     """Return the row of a definition, made if it is new (inside the caller's transaction)."""
     row, _ = Definition.objects.get_or_create(sha256=sha256_of(text), defaults={"text": text})
     return row

@@ -93,7 +93,7 @@ def groups_page(
 # -- routes ----------------------------------------------------------------------------------------
 
 
-def check(project: Project, region: str, logging: Mapping[str, Any]) -> None:
+def check_group_name(project: Project, region: str, logging: Mapping[str, Any]) -> None:
     """Raise ``InvalidLoggingConfiguration`` in AWS's words."""
     destinations = logging.get("destinations") or []
     if len(destinations) > 1 or (logging.get("level", "OFF") != "OFF" and not destinations):
@@ -124,7 +124,7 @@ def _arn(destination: Mapping[str, Any]) -> str:
     return str(group.get("logGroupArn") or "")
 
 
-def route(machine: StateMachine, moment: int) -> None:
+def route_logs(machine: StateMachine, moment: int) -> None:
     """Note how executions that start from now on log (inside the caller's transaction)."""
     logging = json.loads(machine.logging) if machine.logging else {}
     name = group_name(logging)

@@ -24,14 +24,14 @@ VALUES: dict[str, Sequence[str]] = {
 
 
 def check_tag(key: str, value: str) -> None:
-    """Raise ValidationException for a switch with a value it does not have."""
+    """Raise ValidationException for an option with a value it does not have."""
     if key in VALUES and value not in VALUES[key]:
         wanted = ", ".join(sorted(VALUES[key]))
         raise ValidationException(f"{key}: got {value!r}, wanted one of {wanted}")
 
 
 def of_execution(execution_id: int, key: str) -> str:
-    """Return how a switch of an execution's machine stands."""
+    """Return the value of an option of an execution's machine."""
     rows = Execution.objects.filter(pk=execution_id)
     arn = rows.values_list("state_machine_arn", flat=True).first() or ""
     return of_machine(base_arn(arn))[key]
@@ -43,14 +43,14 @@ def base_arn(arn: str) -> str:
 
 
 def machines_with(key: str, value: str, arns: Iterable[str]) -> set[str]:
-    """Return the ARNs of those machines whose switch stands so."""
+    """Return the ARNs of those machines whose option has this value."""
     wanted = {base_arn(arn) for arn in arns}
     found = Tag.objects.filter(arn__in=wanted, key=key, value=value)
     return set(found.values_list("arn", flat=True))
 
 
 def of_machine(arn: str) -> dict[str, str]:
-    """Return switch -> how it stands, for a machine."""
+    """Return option -> value, for a machine."""
     said = dict(Tag.objects.filter(arn=arn, key__in=VALUES).values_list("key", "value"))
     return {
         key: said[key] if said.get(key) in values else values[0] for key, values in VALUES.items()

@@ -36,7 +36,7 @@ _MISSING = (
 )
 
 
-def create(
+def create_machine(
     project: Project,
     region: str,
     *,
@@ -76,7 +76,7 @@ def create(
             arn=arn,
             type=type,
             role_arn=role_arn,
-            definition=definitions.keep(definition),
+            definition=definitions.keep_definition(definition),
             logging=logging,
             tracing=tracing,
             encryption=encryption,
@@ -85,7 +85,7 @@ def create(
             edited_by=execution_rights.names_as_text(actor.people),
         )
         machine.save(force_insert=True)
-        log_groups.route(machine, now_ms)
+        log_groups.route_logs(machine, now_ms)
         audit.record(project, actor, "CreateStateMachine", arn)
         return machine
 
@@ -105,7 +105,7 @@ def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachi
     return found
 
 
-def update(
+def update_machine(
     machine: StateMachine,
     *,
     definition: str | None = None,
@@ -142,7 +142,7 @@ def update(
         if revision is not None and revision != revision_of(row):
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
         if definition is not None:
-            definitions.keep(definition)
+            definitions.keep_definition(definition)
             row.edited_by = execution_rights.names_as_text(actor.people)
         changed = {
             name: value
@@ -156,7 +156,7 @@ def update(
             setattr(row, name, value)
         row.save()
         if "logging" in changed:
-            log_groups.route(row, row.updated_ms)
+            log_groups.route_logs(row, row.updated_ms)
         audit.record(row.project, actor, "UpdateStateMachine", row.arn)
         return row
 
@@ -185,7 +185,7 @@ def _current(machine: StateMachine) -> StateMachine:
     return row
 
 
-def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
+def delete_machine(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> None:
     """Mark a machine as DELETING; deleting a missing one succeeds.
 
     Each running execution ends at its next transition, as ABORTED. The machine goes, and its name

@@ -9,8 +9,7 @@ from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Activity, StateMachine, Tag
 from console.store.db import audit
 from console.store.db.writer import write
-from console.store.machines import machine_options
-from console.store.tasks import timeouts
+from console.store.machines import activity_limits, machine_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,12 +28,12 @@ def check_owner(project: Project, arn: str) -> None:
         raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
 
 
-def check(tags: Mapping[str, str]) -> None:
+def check_tags(tags: Mapping[str, str]) -> None:
     """Raise ValidationException for tags that nobody may set, or whose value says nothing."""
     for key, value in tags.items():
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys must not begin with aws: got {key!r}")
-        timeouts.check_tag(key, value)
+        activity_limits.check_tag(key, value)
         machine_options.check_tag(key, value)
 
 
@@ -48,7 +47,7 @@ def put_tags(
 
     Raises ValidationException, TooManyTags above 50.
     """
-    check(tags)
+    check_tags(tags)
 
     def store() -> None:
         for key, value in tags.items():
@@ -63,7 +62,7 @@ def put_tags(
     write(store)
 
 
-def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
+def put_own_tags(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Actor) -> None:
     """Set tags that change what this server does, and record who said what.
 
     Raises ValidationException, TooManyTags, ResourceNotFound.
@@ -78,7 +77,7 @@ def put_own(project: Project, arn: str, tags: Mapping[str, str], actor: audit.Ac
     write(store)
 
 
-def remove(
+def remove_tags(
     arn: str,
     keys: Sequence[str],
     project: Project | None = None,
@@ -94,6 +93,6 @@ def remove(
     write(store)
 
 
-def tags_of(arn: str) -> dict[str, str]:
+def get_tags(arn: str) -> dict[str, str]:
     """Return key -> value in the order they were set."""
     return dict(Tag.objects.filter(arn=arn).order_by("pk").values_list("key", "value"))

@@ -47,7 +47,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
-def resolve(project: Project, arn: str) -> Target:
+def resolve_target(project: Project, arn: str) -> Target:
     """Return what a machine, version or alias ARN stands for; an alias picks by weight.
 
     Raises InvalidArn or StateMachineDoesNotExist.
@@ -86,7 +86,7 @@ def _pick(routing: Routing) -> int:
 # -- versions --------------------------------------------------------------------------------------
 
 
-def publish(
+def publish_version(
     machine: StateMachine,
     *,
     description: str = "",
@@ -250,7 +250,7 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
         msg = f"Sum of routing configuration weights must equal 100. Received: {weights}"
         raise ValidationException(msg, reason=reason)
     try:
-        targets = [resolve(project, arn) for arn in given]
+        targets = [resolve_target(project, arn) for arn in given]
     except StateMachineDoesNotExist:
         raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE) from None
     if len({target.machine.pk for target in targets}) != 1:

@@ -40,7 +40,7 @@ class Counts:
 _STATES = [one.name for one in fields(Counts)][:7]
 
 
-def executions(run: MapRun) -> Counts:
+def count_executions(run: MapRun) -> Counts:
     """Count the children: the states by one row, so that they add up at any moment."""
     ended = run.succeeded + run.failed + run.timed_out + run.aborted
     return Counts(
@@ -59,7 +59,7 @@ def executions(run: MapRun) -> Counts:
     )
 
 
-def items(run: MapRun, children: Counts) -> Counts:
+def count_items(run: MapRun, children: Counts) -> Counts:
     """Count the items: as the children, but where those have batches of them.
 
     Reads every batch, then.

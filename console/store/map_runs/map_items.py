@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 
 from console.models import Execution, MapItem, MapRun, TaskRow
-from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus, Topic
 from console.store.db import rows, signals
 from console.store.db.writer import write
 
@@ -57,7 +57,7 @@ def add_items(map_run_id: int, first: int, texts: Iterable[str]) -> int:
     return len(values)
 
 
-def take(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]:
+def take_items(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]:
     """Return (index, input) of the next children and delete the rows (inside a transaction)."""
     span = [map_run_id, first, first + count]
     with connection.cursor() as cursor:
@@ -67,19 +67,19 @@ def take(map_run_id: int, first: int, count: int) -> list[tuple[int, str]]:
     return found
 
 
-def complete(map_run_id: int, total: int) -> None:
+def complete_reading(map_run_id: int, total: int) -> None:
     """Say that all inputs are there (inside a transaction)."""
     MapRun.objects.filter(pk=map_run_id).update(total=total, reading=False)
 
 
-def store(map_run_id: int, texts: Iterable[str]) -> None:
+def store_items(map_run_id: int, texts: Iterable[str]) -> None:
     """Write all inputs, some at a time; what an earlier attempt has left is dropped first."""
     write(lambda: MapItem.objects.filter(map_run_id=map_run_id).delete())
     source, total = iter(texts), 0
     while batch := list(itertools.islice(source, AT_ONCE)):
         total += write(lambda batch=batch, total=total: add_items(map_run_id, total, batch))  # type: ignore[misc]
-    write(lambda: complete(map_run_id, total))
-    signals.publish(("map-run",), map_run_id)
+    write(lambda: complete_reading(map_run_id, total))
+    signals.publish((Topic.MAP_RUN,), map_run_id)
 
 
 def batch_sizes(run: MapRun, children: Iterable[int]) -> dict[int, int]:
@@ -185,7 +185,7 @@ def _outside(run: MapRun, name: str) -> Outside | None:
     return Outside(run.pk, run.arn, run.parent_id, run.parent.arn, run.task, part)
 
 
-def results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:
+def list_results(map_run_id: int, statuses: Iterable[str]) -> Iterator[Execution]:
     """Yield the children that ended in one of these ways, by item, some at a time."""
     found = Execution.objects.filter(map_run_id=map_run_id, status__in=list(statuses))
     return found.order_by("item_index").iterator(chunk_size=_READ_AT_ONCE)

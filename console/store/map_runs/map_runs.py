@@ -17,12 +17,12 @@ import engine
 from console import arns, clock
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Execution, MapRun
-from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus
+from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus, Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions import redrive, step
 from console.store.executions.engine_failures import MAX_FAILURES
-from console.store.executions.insert import insert_execution
+from console.store.executions.start import insert_execution
 from console.store.machines import definitions
 from console.store.map_runs import map_items, map_tasks
 from console.store.state import inbox
@@ -43,7 +43,7 @@ _TOO_LARGE = (
 _EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
-def begin(execution_id: int, task: int) -> int | None:
+def begin_map_run(execution_id: int, task: int) -> int | None:
     """Make the Map Run of a parent's task, once; return its number, None if the task is closed."""
 
     def make() -> int | None:
@@ -62,7 +62,7 @@ def begin(execution_id: int, task: int) -> int | None:
             task=task,
             arn=work.resource,
             state_machine_arn=machine.replace(":mapRun:", ":stateMachine:", 1),
-            definition=definitions.keep(text),
+            definition=definitions.keep_definition(text),
             max_concurrency=wanted["concurrency"],
             tolerated_count=wanted["tolerated_count"],
             tolerated_percentage=wanted["tolerated_percentage"],
@@ -73,13 +73,13 @@ def begin(execution_id: int, task: int) -> int | None:
         run.save(force_insert=True)
         if "inputs" in wanted:
             map_items.add_items(run.pk, 0, map(engine.dumps, wanted["inputs"]))
-            map_items.complete(run.pk, len(wanted["inputs"]))
+            map_items.complete_reading(run.pk, len(wanted["inputs"]))
         return run.pk
 
     return write(make)
 
 
-def progress(map_run_id: int) -> bool:
+def advance_map_run(map_run_id: int) -> bool:
     """Take a Map Run as far as one transaction goes; return whether there is more to do at once."""
     return write(lambda: _progress(map_run_id))
 
@@ -91,13 +91,13 @@ def _progress(number: int) -> bool:
     run = rows.select_related(*beside).filter(pk=number).first()
     if run is None or run.status != MapRunStatus.RUNNING:
         return False
-    failures = map_tasks.failures(run.parent_id, run.task)
+    failures = map_tasks.count_failures(run.parent_id, run.task)
     if run.parent.status != ExecutionStatus.RUNNING or failures is None:
         _stop_children(run)
         _close(run, MapRunStatus.ABORTED)
         return False
     if failures:  # not any more, unless the rest of this fails
-        map_tasks.forgive(run.parent_id, run.task)
+        map_tasks.reset_failures(run.parent_id, run.task)
     if _too_many_failed(run):
         return _fail(run)
     if run.reading:
@@ -140,9 +140,9 @@ def _is_being_deleted(run: MapRun) -> bool:
 
 def _end_parent(run: MapRun) -> bool:
     """End the parent as ABORTED, and with it the children that run; return True."""
-    if schedule.close(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
-        schedule.close_all(run.parent_id, clock.now_ms())
-        inbox.post(run.parent_id, engine.Stop())
+    if schedule.close_task(run.parent_id, run.task, clock.now_ms()):  # it has not ended meanwhile
+        schedule.close_tasks(run.parent_id, clock.now_ms())
+        inbox.post_message(run.parent_id, engine.Stop())
     return True
 
 
@@ -174,7 +174,7 @@ def _start_children(run: MapRun, done: int) -> bool:
     # Some at a time cost a fraction of one by one; so a tenth of the places may stand empty.
     if now <= 0 or (free < limit // _TOGETHER and free < left):
         return False
-    for index, text in map_items.take(run.pk, run.started, now):
+    for index, text in map_items.take_items(run.pk, run.started, now):
         _start_child(run, index, text)
     MapRun.objects.filter(pk=run.pk).update(started=run.started + now)
     return room > now
@@ -237,8 +237,8 @@ def outputs_of(run: MapRun) -> str | None:
 
 def _report(run: MapRun, status: str, message: engine.TaskSucceeded | engine.TaskFailed) -> None:
     _close(run, status)
-    if schedule.close(run.parent_id, run.task, clock.now_ms()):
-        inbox.post(run.parent_id, message)
+    if schedule.close_task(run.parent_id, run.task, clock.now_ms()):
+        inbox.post_message(run.parent_id, message)
 
 
 def _close(run: MapRun, status: str) -> None:
@@ -250,8 +250,8 @@ def _stop_children(run: MapRun) -> None:
     redrive.give_up(run)
     running = Execution.objects.filter(map_run=run, status=ExecutionStatus.RUNNING)
     for number in running.values_list("pk", flat=True):
-        schedule.close_all(number, clock.now_ms())  # no outcome counts that comes after Stop
-        inbox.post(number, engine.Stop())
+        schedule.close_tasks(number, clock.now_ms())  # no outcome counts that comes after Stop
+        inbox.post_message(number, engine.Stop())
 
 
 def end_map_run(number: int, output: str) -> None:
@@ -259,7 +259,7 @@ def end_map_run(number: int, output: str) -> None:
     _end(number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output))
 
 
-def fail(number: int, error: str, cause: str) -> None:
+def fail_map_run(number: int, error: str, cause: str) -> None:
     """End a run whose items cannot be read or whose results cannot be written."""
     _end(number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause))
 
@@ -284,7 +284,7 @@ def task_of(number: int) -> tuple[int, int]:
     return MapRun.objects.values_list("parent_id", "task").get(pk=number)
 
 
-def note(execution_id: int, task: int, error: BaseException) -> None:
+def note_error(execution_id: int, task: int, error: BaseException) -> None:
     """Note that a run could not begin or go on; after three times in a row fail its task (G14).
 
     Not for outages of the database: those are nobody's fault.
@@ -304,8 +304,8 @@ def _give_up(execution_id: int, task: int, cause: str) -> None:
     for run in found:
         _stop_children(run)
         _close(run, MapRunStatus.FAILED)
-    if schedule.close(execution_id, task, clock.now_ms()):
-        inbox.post(execution_id, engine.TaskFailed(task, "States.Runtime", cause))
+    if schedule.close_task(execution_id, task, clock.now_ms()):
+        inbox.post_message(execution_id, engine.TaskFailed(task, "States.Runtime", cause))
 
 
 # -- looking at them -------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def get_map_run(project: Project, arn: str) -> MapRun:
     return run
 
 
-def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
+def update_map_run(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) -> None:
     """Change the settings of a run that goes on; raise ValidationException if it ended."""
 
     def store() -> None:
@@ -329,13 +329,13 @@ def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) ->
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )
-        told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
-        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, told)
-        signals.publish(("map-run",), run.pk)
+        reason = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+        audit.record(run.parent.project, actor, "UpdateMapRun", run.arn, reason)
+        signals.publish((Topic.MAP_RUN,), run.pk)
 
     write(store)
 
 
-def running() -> list[int]:
+def running_map_runs() -> list[int]:
     """Return the Map Runs that have not ended, for the sweeper."""
     return list(MapRun.objects.filter(status=MapRunStatus.RUNNING).values_list("pk", flat=True))

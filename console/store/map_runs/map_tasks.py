@@ -13,13 +13,13 @@ from console.statuses import TaskKind, TaskStatus
 from console.store.db import rows
 
 
-def scheduled() -> list[tuple[int, int]]:
+def scheduled_maps() -> list[tuple[int, int]]:
     """Return (execution, task) of Map tasks that nobody has taken."""
     found = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
     return list(found.values_list("execution_id", "task"))
 
 
-def failures(execution_id: int, task: int) -> int | None:
+def count_failures(execution_id: int, task: int) -> int | None:
     """Return how often in a row the Map could not go on; None if its task has ended."""
     row = rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
     if row is None or row.status == TaskStatus.CLOSED:
@@ -31,9 +31,9 @@ def count_failure(execution_id: int, task: int) -> int | None:
     """Count that the Map could not go on; return how often, None if its task has ended."""
     found = TaskRow.objects.filter(execution_id=execution_id, task=task)
     found.update(dispatches=F("dispatches") + 1)
-    return failures(execution_id, task)
+    return count_failures(execution_id, task)
 
 
-def forgive(execution_id: int, task: int) -> None:
+def reset_failures(execution_id: int, task: int) -> None:
     """Forget the failures: the Map went on."""
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(dispatches=1)

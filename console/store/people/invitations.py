@@ -44,7 +44,7 @@ class OtherAccount(Exception):
     """The invitation is for a person who has an account and is not the one who is signed in."""
 
 
-def make(
+def create_invitation(
     project: Project, name: str, role: str, hours: int, actor: audit.Actor, by: User | None = None
 ) -> tuple[Invitation, str]:
     """Invite a person; return the invitation and its token, which nobody can show again.
@@ -81,7 +81,9 @@ def make(
     return write(store), token
 
 
-def revoke(project: Project, number: int, actor: audit.Actor, by: User | None = None) -> Invitation:
+def revoke_invitation(
+    project: Project, number: int, actor: audit.Actor, by: User | None = None
+) -> Invitation:
     """End an open invitation; raise ResourceNotFound, AccessDeniedException as ``make`` does."""
 
     def store() -> Invitation:
@@ -104,7 +106,7 @@ def open_ones(project: Project) -> QuerySet[Invitation]:
     return found.filter(expires_ms__gt=clock.now_ms()).order_by("name")
 
 
-def find(token: str) -> Invitation:
+def find_invitation(token: str) -> Invitation:
     """Return the open invitation of a token; raise Closed."""
     found = (
         Invitation.objects.select_related("project")
@@ -123,19 +125,19 @@ def has_account(invitation: Invitation) -> bool:
     return Membership.objects.filter(user__username=invitation.name).exists()
 
 
-def accept(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
+def accept_invitation(token: str, encoded: str, me: User | None, request_id: str = "") -> User:
     """Make the invited person a member and return them. Of two who accept at once, one does.
 
     ``encoded``: the new password, from ``make_password``; "" for a person who has an account, who
     must be ``me``, the one who is signed in. Raise Closed or OtherAccount.
     """
-    project = find(token).project
+    project = find_invitation(token).project
 
     def store() -> User:
         people.lock_team(project)
         # Read again, under the locks: somebody may have used or revoked the invitation, and another
         # project may have added the person, whose account it would open to whoever has the link.
-        invitation = find(token)
+        invitation = find_invitation(token)
         user = people.locked_user(invitation.name)
         known = has_account(invitation)
         if known and (me is None or me.pk != user.pk):
@@ -151,8 +153,8 @@ def accept(token: str, encoded: str, me: User | None, request_id: str = "") -> U
             user.save(update_fields=["password"])
         Membership.objects.create(project=project, user=user, role=invitation.role)
         actor = audit.Actor(invitation.name, request_id=request_id)
-        told = f"role {invitation.role}, invited by {invitation.made_by}"
-        audit.record(project, actor, "AcceptInvitation", invitation.name, told)
+        reason = f"role {invitation.role}, invited by {invitation.made_by}"
+        audit.record(project, actor, "AcceptInvitation", invitation.name, reason)
         signals.publish(people.RIGHTS)
         return user
 

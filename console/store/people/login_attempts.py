@@ -88,7 +88,7 @@ class Attempt:
 _SERVER = audit.Actor("stepyard")
 
 
-def begin(name: str, address: str, own: str = "") -> Attempt:
+def begin_attempt(name: str, address: str, own: str = "") -> Attempt:
     """Count an attempt to log in; raise TooManyAttempts if its password must not be checked.
 
     ``name``: of the account, whether there is one or not. ``address``: where it comes from, as

@@ -22,7 +22,7 @@ def find_user(token: str) -> User | None:
     return link.user if link is not None and link.user.is_active else None
 
 
-def use(token: str) -> User | None:
+def use_link(token: str) -> User | None:
     """Use a link up and return whom it lets in; None if somebody else was first, as above."""
     user = find_user(token)
     now_ms = clock.now_ms()

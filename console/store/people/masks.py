@@ -68,7 +68,7 @@ def _check(place: int, path: str) -> None:
         raise ValidationException(f"Path {place}: {error}.") from None
 
 
-def reveal(execution: Execution, reason: str, actor: audit.Actor) -> None:
+def reveal_values(execution: Execution, reason: str, actor: audit.Actor) -> None:
     """Record that somebody sees what is hidden of an execution, before they do."""
     project, arn = execution.project, execution.arn
     write(lambda: audit.record(project, actor, _REVEAL, arn, reason))

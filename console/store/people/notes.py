@@ -32,7 +32,7 @@ def put_note(execution: Execution, text: str, actor: audit.Actor) -> None:
     write(store)
 
 
-def assign(execution: Execution, actor: audit.Actor, *, on: bool) -> None:
+def set_assignee(execution: Execution, actor: audit.Actor, *, on: bool) -> None:
     """Tell that somebody looks into an execution, in place of who did, or no longer does."""
     now_ms = clock.now_ms() if on else None
     write(lambda: _change(execution, looker=actor.name if on else "", looking_ms=now_ms))

@@ -29,6 +29,7 @@ from django.db.models import Q
 from console import access, clock
 from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
+from console.statuses import Topic
 from console.store.db import audit, signals
 from console.store.db.writer import write
 
@@ -40,8 +41,8 @@ _MOST_KEYS = 10
 _USED_S = 60.0
 _used: dict[str, float] = {}
 log = structlog.get_logger(__name__)
-RIGHTS = ("rights",)
-"""The topic of the hint that somebody's rights have changed."""
+RIGHTS = (Topic.RIGHTS,)
+"""The channel on which changes of rights are published."""
 signals.subscribe(RIGHTS, access.forget_principals)
 
 

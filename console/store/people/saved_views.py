@@ -48,7 +48,7 @@ def put_view(
     return write(store)
 
 
-def delete(project: Project, name: str, actor: audit.Actor) -> None:
+def delete_view(project: Project, name: str, actor: audit.Actor) -> None:
     """Forget a view; raise ResourceNotFound."""
 
     def store() -> None:

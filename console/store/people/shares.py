@@ -29,16 +29,16 @@ class Closed(Exception):
     """The link opens nothing, and why."""
 
 
-def make(execution: Execution, hours: int, actor: Actor) -> str:
+def create_share(execution: Execution, hours: int, actor: Actor) -> str:
     """Return a token that opens the picture of an execution for so many hours."""
     until = clock.now_ms() + hours * _HOUR_MS
-    told = f"{hours} h"
+    reason = f"{hours} h"
     project = execution.project
-    write(lambda: audit.record(project, actor, ACTION, execution.arn, told))
+    write(lambda: audit.record(project, actor, ACTION, execution.arn, reason))
     return signing.dumps([execution.pk, until, actor.name], salt=_SALT)
 
 
-def opened(token: str) -> Execution:
+def open_share(token: str) -> Execution:
     """Return the execution that a token opens; raise ``Closed``."""
     try:
         number, until, maker = signing.loads(token, salt=_SALT)

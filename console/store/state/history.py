@@ -22,7 +22,7 @@ _PAYLOADS = {
 _DATA = (*_PAYLOADS, "parameters")
 
 
-def append(execution_id: int, events: Iterable[engine.Event]) -> None:
+def append_events(execution_id: int, events: Iterable[engine.Event]) -> None:
     """Append events (inside the caller's transaction)."""
     values = [
         (
@@ -39,7 +39,7 @@ def append(execution_id: int, events: Iterable[engine.Event]) -> None:
     rows.append("console_historyevent", _COLUMNS, values)
 
 
-def page(
+def list_events(
     execution_id: int, *, after: int = 0, limit: int = 100, reverse: bool = False
 ) -> list[HistoryEvent]:
     """Return up to ``limit`` events after event ``after`` (before it in reverse.

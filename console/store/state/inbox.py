@@ -9,7 +9,7 @@ from typing import Any
 import engine
 from console import clock
 from console.models import InboxMessage
-from console.statuses import ExecutionStatus
+from console.statuses import DueKind, ExecutionStatus
 from console.store.db import signals, sql
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -31,7 +31,7 @@ _KINDS = {
 _SOON_MS = 50
 
 
-def post(
+def post_message(
     execution_id: int, message: engine.Message, *, soon: bool = False, at_ms: int | None = None
 ) -> None:
     """Put a message into an execution's inbox (inside the caller's transaction) and wake it.
@@ -51,7 +51,7 @@ def post(
             [execution_id, type(message).__name__, json.dumps(body), created_ms],
         )
     if soon:
-        signals.publish_due(clock.now_ms() + _SOON_MS, "timer", execution_id)
+        signals.publish_due(clock.now_ms() + _SOON_MS, DueKind.TIMER, execution_id)
     else:
         signals.publish_runnable(execution_id)
 
@@ -62,7 +62,7 @@ def _said(message: engine.Message) -> dict[str, Any]:
     return {one.name: value for one, value in said if value != one.default}
 
 
-def message(kind: str, body: str) -> engine.Message:
+def load_message(kind: str, body: str) -> engine.Message:
     """Make a message of its row; raise ``NewerFormat`` if this version does not know it (G16)."""
     known = _KINDS.get(kind)
     fields = json.loads(body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import engine
+from console.statuses import DueKind
 from console.store.db import rows, signals, sql
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ def set_timers(execution_id: int, commands: Sequence[engine.Command]) -> None:
     values = [(execution_id, one.timer, one.due_ms) for one in wanted]
     rows.append("console_timer", "execution_id, name, due_ms", values)
     for one in wanted:
-        signals.publish_due(one.due_ms, "timer", execution_id)
+        signals.publish_due(one.due_ms, DueKind.TIMER, execution_id)
 
 
-def drop(execution_id: int, names: Sequence[str]) -> None:
+def drop_timers(execution_id: int, names: Sequence[str]) -> None:
     """Forget timers (inside a transaction)."""
     if names:
         with sql.cursor() as cursor:

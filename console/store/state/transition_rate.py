@@ -80,7 +80,7 @@ def is_limited(project: str, arn: str) -> bool:
     )
 
 
-def is_token(timer: str) -> bool:
+def is_token_timer(timer: str) -> bool:
     """Tell whether a timer says that tokens are there."""
     return timer.startswith(_TIMER)
 
@@ -108,7 +108,7 @@ def budget_of(execution_id: int, arn: str, tokens: Sequence[str]) -> TransitionB
     return found
 
 
-def _at_most(pace: TransitionBudget, tokens: float, paid: int) -> float:
+def _at_most(budget: TransitionBudget, tokens: float, paid: int) -> float:
     """Return how many tokens are free: with those given away and not yet used no more than fit.
 
     Else a server that was down would let all at once go on that it owed tokens, and a bucket more.
@@ -116,28 +116,28 @@ def _at_most(pace: TransitionBudget, tokens: float, paid: int) -> float:
     if tokens <= 0:
         return tokens
     with sql.cursor() as cursor:
-        cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", pace.project_id])
+        cursor.execute(_GIVEN, [clock.now_ms(), f"{_TIMER}%", budget.project_id])
         given = _sum(name for (name,) in cursor.fetchall())
-    return min(tokens, pace.rate.bucket - given - paid)
+    return min(tokens, budget.rate.bucket - given - paid)
 
 
 def _sum(tokens: Iterable[str]) -> int:
     return sum(int(one.removeprefix(_TIMER)) for one in tokens)
 
 
-def exempt(
-    pace: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
+def take_exempt(
+    budget: TransitionBudget, came_in: Sequence[Any], due: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
     """Return those rows of the inbox and due timers that need no token; the others wait.
 
     All rows, if there is a Stop: what came before it counts, and is taken before it.
     """
     with sql.cursor() as cursor:
-        cursor.execute(_STOPS, [pace.execution_id])
+        cursor.execute(_STOPS, [budget.execution_id])
         stops = cursor.fetchone() is not None
     rows = [one for one in came_in if stops or one[1] in URGENT]
     names = [name for name in due if name == _EXECUTION_TIMER]
-    pace.waiting = len(came_in) - len(rows) + len(due) - len(names)
+    budget.waiting = len(came_in) - len(rows) + len(due) - len(names)
     return rows, names
 
 
@@ -147,12 +147,12 @@ def held_back() -> QuerySet[Timer, int]:
     return coming.values_list("execution_id", flat=True)
 
 
-def entered(made: engine.Step) -> int:
+def count_entered(made: engine.Step) -> int:
     """Return how many states a step entered."""
     return sum(event.type in event_types.STATE_ENTRIES for event in made.events)
 
 
-def retried(run: engine.Run, message: engine.Message) -> int:
+def count_retried(run: engine.Run, message: engine.Message) -> int:
     """Return 1 for a message that lets a state be tried again."""
     if not isinstance(message, engine.TimerFired):
         return 0
@@ -160,7 +160,7 @@ def retried(run: engine.Run, message: engine.Message) -> int:
     return int(any(one.phase == "backoff" and one.timer == message.timer for one in frames))
 
 
-def reserve(pace: TransitionBudget, left: int, *, running: bool) -> bool:
+def reserve_tokens(budget: TransitionBudget, left: int, *, running: bool) -> bool:
     """Pay for a step, and take tokens for what it could not do (inside its transaction).
 
     ``left``: how many lines of control and messages the step left. Return whether they can go on
@@ -169,29 +169,29 @@ def reserve(pace: TransitionBudget, left: int, *, running: bool) -> bool:
     Raise ``Short`` if the tokens that it counted on are gone. What one state starts together, as
     the branches of a Parallel, is begun together: the bucket may go below zero for it.
     """
-    pace.held = False
-    there = throttle.lock(pace.project_id, BUCKET, pace.rate)
-    there.tokens = _at_most(pace, there.tokens, pace.paid)
-    counted_on = min(pace.used, pace.allowed) - pace.paid
+    budget.held = False
+    there = throttle.lock(budget.project_id, BUCKET, budget.rate)
+    there.tokens = _at_most(budget, there.tokens, budget.paid)
+    counted_on = min(budget.used, budget.allowed) - budget.paid
     if counted_on > max(there.tokens, 0):
         raise NoTokens
-    there.tokens -= pace.used - pace.paid
+    there.tokens -= budget.used - budget.paid
     if not running:
-        there.tokens += pace.pending
-    elif pace.waiting + left and not pace.pending and pace.used >= pace.allowed:
-        _take_ahead(pace, there, pace.waiting + left)
-    there.tokens = min(there.tokens, pace.rate.bucket)
+        there.tokens += budget.pending
+    elif budget.waiting + left and not budget.pending and budget.used >= budget.allowed:
+        _take_ahead(budget, there, budget.waiting + left)
+    there.tokens = min(there.tokens, budget.rate.bucket)
     there.save()
-    return not (pace.held or pace.pending)
+    return not (budget.held or budget.pending)
 
 
-def _take_ahead(pace: TransitionBudget, there: TokenBucket, wanted: int) -> None:
+def _take_ahead(budget: TransitionBudget, there: TokenBucket, wanted: int) -> None:
     """Take tokens that are still to come, and let a timer say when they are there."""
-    most = max(int(pace.rate.refill * _SHARE_S), 1)
+    most = max(int(budget.rate.refill * _SHARE_S), 1)
     number = min(wanted, most)
     there.tokens -= number
-    missing_ms = max(-there.tokens, 0) / pace.rate.refill * 1000
+    missing_ms = max(-there.tokens, 0) / budget.rate.refill * 1000
     due_ms = there.at_ms + int(missing_ms) + 1
-    timers.set_timers(pace.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
-    throttle.count(pace.project_id, pace.state_machine_arn, number)
-    pace.held = True
+    timers.set_timers(budget.execution_id, [engine.SetTimer(f"{_TIMER}{number}", due_ms)])
+    throttle.count(budget.project_id, budget.state_machine_arn, number)
+    budget.held = True

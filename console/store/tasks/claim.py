@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 import engine
 from console import clock
 from console.models import TaskRow
-from console.statuses import TaskKind, TaskStatus
+from console.statuses import TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import signals, sql
 from console.store.db.pending import Pending
 from console.store.db.texts import storable
@@ -88,7 +88,7 @@ class Work:
     started_ms: int | None
 
 
-def claim(execution_id: int, task: int) -> Work | None:
+def claim_call(execution_id: int, task: int) -> Work | None:
     """Take a scheduled task that this server works itself; None if it is not to be had."""
     return write(lambda: _take(execution_id, task, BUILTIN_WORKER, OWN + _me))
 
@@ -103,7 +103,7 @@ def claim_by_hand(execution_id: int, task: int, person: str) -> Work | None:
     return _take(execution_id, task, person)
 
 
-def taking_activity_task(
+def pending_activity_task(
     activity_arn: str,
     worker: str = "",
     asked: list[Work] | None = None,
@@ -129,7 +129,7 @@ def taking_activity_task(
 
 def take_activity_task(activity_arn: str, worker: str = "") -> Work | None:
     """Take a task as ``taking_activity_task`` does; it is theirs when this returns."""
-    taking = taking_activity_task(activity_arn, worker)
+    taking = pending_activity_task(activity_arn, worker)
     return None if taking is None else taking.now()
 
 
@@ -157,9 +157,11 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
         if cursor.rowcount != 1:
             return None
     if first:
-        schedule.announce(execution_id, task, due[0], due[2])
+        schedule.publish_deadlines(execution_id, task, due[0], due[2])
         begun = engine.TaskStarted(task, worker or None)
-        inbox.post(execution_id, begun, soon=True, at_ms=now_ms)  # its clocks count from then
+        inbox.post_message(
+            execution_id, begun, soon=True, at_ms=now_ms
+        )  # its clocks count from then
     return work
 
 
@@ -174,7 +176,7 @@ def still_started(work: Work, *, lock: bool = True) -> bool:
         return cursor.fetchone() is not None
 
 
-def work_of(execution_id: int, task: int) -> Work:
+def get_work(execution_id: int, task: int) -> Work:
     """Return a task as whoever took it has it."""
     found = _read(execution_id, task)
     if found is None:
@@ -212,8 +214,8 @@ def _started(work: Work, now_ms: int) -> list[Any]:
         timeouts.due_ms(now_ms, work.timeout_s),
         timeouts.due_ms(now_ms, work.heartbeat_s),
     )
-    begun = timeouts.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
-    return [*timeouts.first(*begun), heartbeat_ms]
+    begun = TaskClock.START_TO_CLOSE, own_ms, work.scheduled_ms, work.close_due_ms
+    return [*timeouts.first_due(*begun), heartbeat_ms]
 
 
 def invocations_before(work: Work) -> int:
@@ -222,23 +224,23 @@ def invocations_before(work: Work) -> int:
     return rows.filter(task__lt=work.task).count()
 
 
-def work_as(name: str) -> None:
+def set_worker_name(name: str) -> None:
     """Take what this process works from now on under a name of its own."""
     global _me  # noqa: PLW0603 - one a process
     _me = name or BUILTIN_WORKER
 
 
-def held_here() -> list[tuple[int, int]]:
+def claimed_tasks() -> list[tuple[int, int]]:
     """Return (execution, task) of what this process has started to work and not ended."""
-    return list(started_here().values_list("execution_id", "task"))
+    return list(claimed_by_this_process().values_list("execution_id", "task"))
 
 
-def started_here() -> QuerySet[TaskRow]:
+def claimed_by_this_process() -> QuerySet[TaskRow]:
     """Return what this process calls or works itself."""
-    return in_hand().filter(worker=OWN + _me)
+    return claimed_by_servers().filter(worker=OWN + _me)
 
 
-def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
+def claimed_by_servers(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
     """Return what servers call or work themselves: all of it dies with their processes.
 
     ``alive``: leave out what these processes have.
@@ -248,28 +250,28 @@ def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
     return rows if alive is None else rows.exclude(worker__in=[OWN + name for name in alive])
 
 
-def release_called() -> int:
+def release_all_calls() -> int:
     """Offer again whatever any process had started to work; return how many tasks."""
-    return write(lambda: in_hand().update(status=TaskStatus.SCHEDULED))
+    return write(lambda: claimed_by_servers().update(status=TaskStatus.SCHEDULED))
 
 
-def release_lost(alive: Iterable[str]) -> int:
+def release_calls_except(alive: Iterable[str]) -> int:
     """Offer again what was started by processes other than these; return how many tasks."""
-    rows = in_hand(alive)
+    rows = claimed_by_servers(alive)
     return write(lambda: rows.update(status=TaskStatus.SCHEDULED))
 
 
-def release(execution_id: int, task: int) -> bool:
+def release_call(execution_id: int, task: int) -> bool:
     """Offer a task again that was started here and lost; return whether it was still open."""
 
     def again() -> bool:
-        found = started_here().filter(execution_id=execution_id, task=task)
+        found = claimed_by_this_process().filter(execution_id=execution_id, task=task)
         return found.update(status=TaskStatus.SCHEDULED) == 1
 
     return write(again)
 
 
-def put_back(work: Work) -> bool:
+def return_task(work: Work) -> bool:
     """Offer an activity task again that its worker never heard of; return whether it was open.
 
     Its clocks go on, and its history has had its start.
@@ -282,8 +284,8 @@ def put_back(work: Work) -> bool:
         )
         if not taken.update(status=TaskStatus.SCHEDULED):
             return False
-        signals.publish(("offered",), work.execution_id, work.task, work.resource)
-        signals.publish(("activity", work.resource))
+        signals.publish((Topic.OFFERED,), work.execution_id, work.task, work.resource)
+        signals.publish((Topic.ACTIVITY, work.resource))
         return True
 
     return write(again)

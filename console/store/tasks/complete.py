@@ -12,7 +12,7 @@ import engine
 from console import clock
 from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.models import TaskRow
-from console.statuses import TaskStatus
+from console.statuses import DueKind, TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 _TOKEN_LENGTH = 44
 
 
-def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
+def complete_call(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed) -> bool:
     """Record the outcome of a task that this server called.
 
     Return False if it was closed before.
     """
 
     def record() -> bool:
-        if not schedule.close(execution_id, message.task, clock.now_ms()):
+        if not schedule.close_task(execution_id, message.task, clock.now_ms()):
             return False
-        inbox.post(execution_id, message)
+        inbox.post_message(execution_id, message)
         return True
 
     return write(record)
 
 
-def succeeding(token: str, output: str, project: Project | None = None) -> Pending[None]:
+def pending_success(token: str, output: str, project: Project | None = None) -> Pending[None]:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
     if engine.is_too_long(output):
         limit = engine.payload_limit()
@@ -55,7 +55,7 @@ def succeeding(token: str, output: str, project: Project | None = None) -> Pendi
     return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
 
 
-def failing(
+def pending_failure(
     token: str,
     error: str | None = None,
     cause: str | None = None,
@@ -65,7 +65,7 @@ def failing(
     return _ending(token, project, lambda row: engine.TaskFailed(row.task, error, cause))
 
 
-def beating(token: str, project: Project | None = None) -> Pending[None]:
+def pending_heartbeat(token: str, project: Project | None = None) -> Pending[None]:
     """SendTaskHeartbeat: starts the heartbeat clock anew; writes no event."""
 
     def beat() -> None:
@@ -78,7 +78,7 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         ):
             raise _too_late()
         if due_ms:
-            signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
+            signals.publish_due(due_ms, DueKind.HEARTBEAT, row.execution_id, row.task)
 
     return Pending(beat)
 
@@ -86,14 +86,18 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
 def _ending(token: str, project: Project | None, message: Any) -> Pending[None]:
     def record() -> None:
         row = _open(token, project)
-        if not schedule.close(row.execution_id, row.task, clock.now_ms()):
+        if not schedule.close_task(row.execution_id, row.task, clock.now_ms()):
             raise _too_late()
-        inbox.post(row.execution_id, message(row))
+        inbox.post_message(row.execution_id, message(row))
 
     return Pending(record)
 
 
-succeed, fail, heartbeat = immediate(succeeding), immediate(failing), immediate(beating)
+succeed, fail, heartbeat = (
+    immediate(pending_success),
+    immediate(pending_failure),
+    immediate(pending_heartbeat),
+)
 """The same, written when these return."""
 
 

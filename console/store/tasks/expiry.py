@@ -8,10 +8,10 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import TaskStatus
+from console.statuses import TaskClock, TaskStatus
 from console.store.db.writer import write
 from console.store.state import inbox
-from console.store.tasks import jobs, timeouts
+from console.store.tasks import jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,10 +25,10 @@ _LATE = (
     " AND {column} <= %s"
 )
 _TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
-_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{timeouts.HEARTBEAT}'")
+_HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{TaskClock.HEARTBEAT}'")
 
 
-def expire(late: Iterable[tuple[int, int]]) -> int:
+def expire_tasks(late: Iterable[tuple[int, int]]) -> int:
     """Time out those of the tasks (execution, task) that are late, in one transaction.
 
     Return how many.
@@ -45,7 +45,7 @@ def _expire(execution_id: int, task: int) -> bool:
             cursor.execute(sql, [now_ms, execution_id, task, now_ms])
             closed = cursor.rowcount == 1
         if closed:
-            jobs.tell_cancelled(execution_id, task)
-            inbox.post(execution_id, engine.TaskTimedOut(task, heartbeat=sql is _HEARTBEAT))
+            jobs.publish_cancelled(execution_id, task)
+            inbox.post_message(execution_id, engine.TaskTimedOut(task, heartbeat=sql is _HEARTBEAT))
             return True
     return False

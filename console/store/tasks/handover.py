@@ -22,19 +22,19 @@ _PATIENCE_S = 20.0
 _PAUSE_S = 0.2
 
 
-def taking(activity_arn: str, worker: str) -> Pending[Work | None] | None:
+def claim_activity_task(activity_arn: str, worker: str) -> Pending[Work | None] | None:
     """Take the oldest open task of an activity, as ``claims.taking_activity_task``."""
     asked: list[Work] = []
 
     def rescue(error: Exception) -> Work | None:
         if not asked or not is_outage(error):
             raise error
-        return _look_again(asked[-1])
+        return _find_claim(asked[-1])
 
-    return claim.taking_activity_task(activity_arn, worker, asked, rescue)
+    return claim.pending_activity_task(activity_arn, worker, asked, rescue)
 
 
-def _look_again(work: Work) -> Work | None:
+def _find_claim(work: Work) -> Work | None:
     """Return the task if it was taken by us, None if the commit never was."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:

@@ -12,7 +12,7 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import TaskStatus
+from console.statuses import DueKind, TaskStatus, Topic
 from console.store.db import signals
 from console.store.db.writer import write
 from console.store.state import inbox
@@ -35,7 +35,7 @@ _JOB = (
 )
 
 
-def submit(execution_id: int, task: int, output: str, job: str, look_s: float) -> bool:
+def submit_job(execution_id: int, task: int, output: str, job: str, look_s: float) -> bool:
     """Note the first answer of a task that goes on; False if it was closed meanwhile."""
     due_ms = clock.now_ms() + int(look_s * 1000) if job else None
 
@@ -44,48 +44,48 @@ def submit(execution_id: int, task: int, output: str, job: str, look_s: float) -
             cursor.execute(_SUBMIT, [job, due_ms, execution_id, task])
             if cursor.rowcount != 1:
                 return False
-        inbox.post(execution_id, engine.TaskSubmitted(task, output))
+        inbox.post_message(execution_id, engine.TaskSubmitted(task, output))
         if due_ms is not None:
-            signals.publish_due(due_ms, "look", execution_id, task)
+            signals.publish_due(due_ms, DueKind.LOOK, execution_id, task)
         return True
 
     return write(store)
 
 
-def waiting(execution_id: int, task: int) -> tuple[Work, str, int] | None:
+def get_waiting_job(execution_id: int, task: int) -> tuple[Work, str, int] | None:
     """Return a waiting task, its job and how often it was looked at; None if it waits no more."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
     if found is None or found[2] != "waiting":
         return None
-    return claim.work_of(execution_id, task), found[0], found[1]
+    return claim.get_work(execution_id, task), found[0], found[1]
 
 
-def later(execution_id: int, task: int, look_s: float) -> None:
+def schedule_look(execution_id: int, task: int, look_s: float) -> None:
     """Look at a job again after some seconds."""
     due_ms = clock.now_ms() + int(look_s * 1000)
 
     def store() -> None:
         with connection.cursor() as cursor:
             cursor.execute(_LATER, [due_ms, execution_id, task])
-        signals.publish_due(due_ms, "look", execution_id, task)
+        signals.publish_due(due_ms, DueKind.LOOK, execution_id, task)
 
     write(store)
 
 
-def tell_cancelled(execution_id: int, task: int) -> None:
+def publish_cancelled(execution_id: int, task: int) -> None:
     """Say, after the commit, that nobody waits for a task's job any more (if it has one)."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
     if found is not None:
-        signals.publish(("cancel",), execution_id, task)
+        signals.publish((Topic.CANCEL,), execution_id, task)
 
 
-def cancelled(execution_id: int, task: int) -> tuple[Work, str] | None:
+def get_cancelled_job(execution_id: int, task: int) -> tuple[Work, str] | None:
     """Return the task and the job nobody waits for."""
     with connection.cursor() as cursor:
         cursor.execute(_JOB, [execution_id, task])
         found = cursor.fetchone()
-    return None if found is None else (claim.work_of(execution_id, task), found[0])
+    return None if found is None else (claim.get_work(execution_id, task), found[0])

@@ -32,19 +32,19 @@ def recover_all() -> tuple[int, int]:
 
     Return how many tasks failed and how many are made again.
     """
-    return _fail(claim.in_hand()), claim.release_called()
+    return _fail(claim.claimed_by_servers()), claim.release_all_calls()
 
 
 def recover_from(alive: Sequence[str]) -> int:
     """Take up what was started by processes other than these; return how many tasks."""
-    return _fail(claim.in_hand(alive)) + claim.release_lost(alive)
+    return _fail(claim.claimed_by_servers(alive)) + claim.release_calls_except(alive)
 
 
-def recover(execution_id: int, task: int) -> bool:
+def recover_call(execution_id: int, task: int) -> bool:
     """Take up a task that was started here and lost; return whether it is made again."""
-    if _fail(claim.started_here().filter(execution_id=execution_id, task=task)):
+    if _fail(claim.claimed_by_this_process().filter(execution_id=execution_id, task=task)):
         return False
-    return claim.release(execution_id, task)
+    return claim.release_call(execution_id, task)
 
 
 def _fail(held: QuerySet[TaskRow]) -> int:
@@ -74,7 +74,7 @@ def _fail_one(execution_id: int, task: int, worker: str) -> bool:
     """End a task that a worker lost, and tell its execution (inside a transaction)."""
     there = TaskRow.objects.filter(execution_id=execution_id, task=task)
     lost = there.filter(status=TaskStatus.STARTED, worker=worker).exists()
-    if not lost or not schedule.close(execution_id, task, clock.now_ms()):
+    if not lost or not schedule.close_task(execution_id, task, clock.now_ms()):
         return False
-    inbox.post(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))
+    inbox.post_message(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))
     return True

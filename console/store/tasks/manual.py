@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from console.models import Execution
 
 
-def answerable(row: TaskRow) -> bool:
+def is_answerable(row: TaskRow) -> bool:
     """Tell whether somebody outside may end a task: it is an activity's, or gave its token away."""
     called_back = row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN
     return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 
 
-def find(execution: Execution, task: int) -> TaskRow | None:
+def find_task(execution: Execution, task: int) -> TaskRow | None:
     """Return a task of an execution, open or closed."""
     return rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution.pk, task])
 
@@ -61,7 +61,7 @@ def heartbeat(execution: Execution, task: int, actor: audit.Actor) -> None:
     _answer(execution, task, "SendTaskHeartbeat", actor, complete.heartbeat)
 
 
-def reveal(execution: Execution, task: int, actor: audit.Actor) -> str:
+def reveal_input(execution: Execution, task: int, actor: audit.Actor) -> str:
     """Return the token of an open task; that it was shown is recorded."""
     shown: list[str] = []
     _answer(execution, task, "RevealTaskToken", actor, shown.append, take=False)
@@ -80,8 +80,8 @@ def _answer(
     """Do something with the token of an open task, and record who did so, in one transaction."""
 
     def record() -> None:
-        row = find(execution, task)
-        if row is None or not answerable(row):
+        row = find_task(execution, task)
+        if row is None or not is_answerable(row):
             raise ServiceError(
                 ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
             )

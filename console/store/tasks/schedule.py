@@ -1,7 +1,7 @@
 """What work is open?  A task is a row from the commit that scheduled it to the one that ends it.
 
-Its side effect starts only after that first commit. Who has it is told in ``claims``, how it ends
-in ``endings``.
+Its side effect starts only after that first commit. Who has it is told in ``claim``, how it ends
+in ``complete``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from django.conf import settings
 
 import engine
 from console.models import RunRow, TaskRow
-from console.statuses import TaskKind, TaskStatus
+from console.statuses import DueKind, TaskClock, TaskKind, TaskStatus, Topic
 from console.store.db import rows, signals, sql
 from console.store.db.texts import storable
-from console.store.machines import machine_options
+from console.store.machines import activity_limits, machine_options
 from console.store.tasks import timeouts
 
 if TYPE_CHECKING:
@@ -28,14 +28,16 @@ NESTED = ("states", "aws-sdk:sfn")
 """Services whose startExecution starts a child."""
 
 
-def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int) -> None:
+def schedule_tasks(
+    execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_ms: int
+) -> None:
     """Write the rows of tasks."""
     if not wanted:
         return
     activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
-    limits = timeouts.limits_of(activities) if activities else {}
+    limits = activity_limits.limits_of(activities) if activities else {}
     made = [
-        _row(execution_id, arn, one, now_ms, limits.get(one.resource, timeouts.NONE))
+        _row(execution_id, arn, one, now_ms, limits.get(one.resource, activity_limits.NO_LIMITS))
         for one in wanted
     ]
     rows.insert_rows(TaskRow, made)
@@ -43,7 +45,7 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
         _mark_parent(execution_id)
     for one, row in zip(wanted, made, strict=True):
         _offer(execution_id, one)
-        announce(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
+        publish_deadlines(execution_id, one.task, row["timeout_due_ms"], row["heartbeat_due_ms"])
 
 
 def _mark_parent(execution_id: int) -> None:
@@ -54,7 +56,7 @@ def _mark_parent(execution_id: int) -> None:
 
 
 def _row(
-    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: timeouts.Limits
+    execution_id: int, arn: str, wanted: engine.RunTask, now_ms: int, limits: activity_limits.Limits
 ) -> dict[str, Any]:
     """Return the row of a task. Most clocks of an activity start when a worker has it."""
     called = wanted.kind in CALLED
@@ -88,7 +90,7 @@ def _row(
 
 
 def _first_clock(
-    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: timeouts.Limits
+    wanted: engine.RunTask, timeout_s: int | None, now_ms: int, limits: activity_limits.Limits
 ) -> tuple[int | None, str]:
     """Return when the first clock of a new task runs out, and which it is.
 
@@ -99,33 +101,33 @@ def _first_clock(
         return None, ""
     last_ms = timeouts.close_due(now_ms, limits)
     if wanted.kind in CALLED:
-        begun = timeouts.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
+        begun = TaskClock.START_TO_CLOSE, timeouts.due_ms(now_ms, timeout_s)
     else:
-        begun = timeouts.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
-    return timeouts.first(*begun, now_ms, last_ms)
+        begun = TaskClock.SCHEDULE_TO_START, timeouts.due_ms(now_ms, limits.schedule_to_start)
+    return timeouts.first_due(*begun, now_ms, last_ms)
 
 
 def _offer(execution_id: int, wanted: engine.RunTask) -> None:
     """Tell whoever does this kind of work that there is some."""
     if wanted.kind in CALLED:
-        signals.publish(("task",), execution_id, wanted.task)
+        signals.publish((Topic.TASK,), execution_id, wanted.task)
     elif wanted.kind == TaskKind.MAP:
-        signals.publish(("map",), execution_id, wanted.task)
+        signals.publish((Topic.MAP,), execution_id, wanted.task)
     else:
-        signals.publish(("offered",), execution_id, wanted.task, wanted.resource)
-        signals.publish(("activity", wanted.resource))
+        signals.publish((Topic.OFFERED,), execution_id, wanted.task, wanted.resource)
+        signals.publish((Topic.ACTIVITY, wanted.resource))
 
 
-def announce(
+def publish_deadlines(
     execution_id: int, task: int, timeout_ms: int | None, heartbeat_ms: int | None
 ) -> None:
-    """Let the clockwork know when the task will be late."""
-    for what, due_ms in (("timeout", timeout_ms), ("heartbeat", heartbeat_ms)):
+    """Signal when the task will be late, for the timer queue."""
+    for kind, due_ms in ((DueKind.TIMEOUT, timeout_ms), (DueKind.HEARTBEAT, heartbeat_ms)):
         if due_ms is not None:
-            signals.publish_due(due_ms, what, execution_id, task)
+            signals.publish_due(due_ms, kind, execution_id, task)
 
 
-def close(execution_id: int, task: int, now_ms: int) -> bool:
+def close_task(execution_id: int, task: int, now_ms: int) -> bool:
     """Close a task; return whether it was open."""
     with sql.cursor() as cursor:
         cursor.execute(
@@ -138,7 +140,7 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
         return bool(cursor.rowcount == 1)
 
 
-def close_all(execution_id: int, now_ms: int) -> None:
+def close_tasks(execution_id: int, now_ms: int) -> None:
     """Close every open task of an execution."""
     with sql.cursor() as cursor:
         cursor.execute(

@@ -57,7 +57,7 @@ def register() -> str:
     now_ms = clock.now_ms()
     row = Worker(
         name=uuid.uuid4().hex[:16],
-        host=host(),
+        host=host_name(),
         pid=os.getpid(),
         version=VERSION,
         started_ms=now_ms,
@@ -67,7 +67,7 @@ def register() -> str:
     return row.name
 
 
-def renew(name: str, steps: int = 0, fenced: int = 0) -> bool:
+def renew_lease(name: str, steps: int = 0, fenced: int = 0) -> bool:
     """Renew a lease that has not ended, and note the work done since; return whether it stands."""
 
     def store() -> bool:
@@ -81,17 +81,17 @@ def renew(name: str, steps: int = 0, fenced: int = 0) -> bool:
 
 def team_share(name: str) -> tuple[Share, list[str]]:
     """Return the part of a worker among those alive, and the names of those that are not."""
-    now_ms, here = clock.now_ms(), host()
+    now_ms, this_host = clock.now_ms(), host_name()
     living: list[str] = []
     dead: list[str] = []
     for row in Worker.objects.order_by("name"):
-        gone = row.lease_until_ms <= now_ms or (row.host == here and not runs(row.pid))
+        gone = row.lease_until_ms <= now_ms or (row.host == this_host and not is_running(row.pid))
         (dead if gone else living).append(row.name)
     part = Share(living.index(name), len(living)) if name in living else Share()
     return part, dead
 
 
-def alive() -> list[str]:
+def is_alive() -> list[str]:
     """Return the names whose leases stand."""
     now_ms = clock.now_ms()
     found = Worker.objects.filter(lease_until_ms__gt=now_ms)
@@ -103,7 +103,7 @@ def deregister(name: str) -> int:
 
     def store() -> int:
         Worker.objects.filter(name=name).delete()
-        return lost_calls.recover_from(alive())
+        return lost_calls.recover_from(is_alive())
 
     return write(store)
 
@@ -113,7 +113,7 @@ def remove_dead(dead: list[str]) -> int:
 
     def store() -> int:
         Worker.objects.filter(name__in=dead).delete()
-        return lost_calls.recover_from(alive())
+        return lost_calls.recover_from(is_alive())
 
     return write(store)
 
@@ -122,13 +122,13 @@ def _ttl_ms() -> int:
     return int(settings.STEPYARD_LEASE_S * 1000)
 
 
-def host() -> str:
+def host_name() -> str:
     """Return this machine or container: where the numbers of processes mean the same."""
     space = Path("/proc/self/ns/pid")
     return f"{socket.gethostname()[:90]}/{space.stat().st_ino if space.exists() else 0}"
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Tell whether a process of this machine is still there."""
     try:
         os.kill(pid, 0)

@@ -65,11 +65,11 @@ def bulk(request: HttpRequest) -> HttpResponse:
     require(here, store.ACTIONS[action])
     if request.method == "GET":
         return _dry_run(request, here, action)
-    planned = store.plan(here.project, action, numbers(request.POST.get("numbers", "")))
+    planned = store.plan_job(here.project, action, numbers(request.POST.get("numbers", "")))
     if not planned.chosen:
         messages.error(request, "No execution is selected.")
         return redirect("executions")
-    job = store.begin(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
+    job = store.create_job(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
     return redirect("bulk-job", job.pk)
 
 
@@ -82,7 +82,7 @@ def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
             raise Http404(" ".join(wanted.problems.values()))
         keys, more = scan.every(here, None, wanted, store.MOST)
         marked = [number for _, number in keys]
-    planned = store.plan(here.project, action, marked)
+    planned = store.plan_job(here.project, action, marked)
     verb, done, meaning = WORDS[action]
     context = {
         "here": "executions",
@@ -112,7 +112,7 @@ def job(request: HttpRequest, number: int) -> HttpResponse:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
         require(here, store.ACTIONS[one.action])
-        store.switch(one, on=request.POST.get("act") == "resume", actor=actor(here))
+        store.pause_or_resume(one, on=request.POST.get("act") == "resume", actor=actor(here))
         return redirect(request.get_full_path())
     context = _progress(one, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:
@@ -122,7 +122,7 @@ def job(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
-    counts = store.counts(one)
+    counts = store.count_items(one)
     found = BulkItem.objects.filter(job=one).order_by("position")
     if result in RESULTS:
         found = found.filter(status=result)

@@ -30,14 +30,14 @@ class Conflict:
 def of_paths(project: Project) -> Conflict:
     """Return the masked paths that somebody else saved."""
     now = Project.objects.get(pk=project.pk).masked
-    found = audit.latest(project, project.name, "PutMaskedPaths")
+    found = audit.find_latest(project, project.name, "PutMaskedPaths")
     return _conflict(masks.revision_of(now), found, (("Their paths", now),))
 
 
 def of_rule(rule: EventRule) -> Conflict:
     """Return what somebody else saved of a rule."""
     now = EventRule.objects.get(pk=rule.pk)
-    found = audit.latest(now.project, now.arn, "events:PutRule")
+    found = audit.find_latest(now.project, now.arn, "events:PutRule")
     fields = (
         ("Their event pattern", now.pattern),
         ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),

@@ -27,7 +27,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: the reader's role does not allow it; who tried to change something is on record."""
     if isinstance(exception, Refused) and request.method == "POST":
         here = exception.here
-        refusals.record(here.project, actor(here), exception.action, request.path)
+        refusals.record_refused(here.project, actor(here), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     return render(request, "core/error.html", context, status=403)
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from console.store.db import health
+from console.store.state import health
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -28,5 +28,5 @@ def alive(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def ready(_request: HttpRequest) -> HttpResponse:
     """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
-    found = health.look()
+    found = health.check_health()
     return JsonResponse(found.facts(), status=200 if found.ready else 503)

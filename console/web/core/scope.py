@@ -97,7 +97,7 @@ class Scope:
     def shown(self, execution: Execution) -> Execution:
         """Return an execution of this project as the reader may see it."""
         execution.project = self.project
-        return masked_execution.shown(execution, until_ms=self.revealed.get(execution.pk))
+        return masked_execution.mask_execution(execution, until_ms=self.revealed.get(execution.pk))
 
     def own_execution(self, machine: str, name: str) -> Execution:
         """Return an execution that may be changed: an imported one may not, that is a 403."""

@@ -49,7 +49,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if "check" in request.POST:
         return _form(request, **typed)
     try:
-        made = store.create(
+        made = store.create_machine(
             here.project,
             here.region,
             name=typed["name"],
@@ -103,7 +103,7 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
     over = request.POST.get("over") or typed["revision"]
     try:
         if changed:
-            store.update(one, actor=actor(here), revision=over, **changed)
+            store.update_machine(one, actor=actor(here), revision=over, **changed)
     except ConflictException:
         return _conflict(request, here, typed)
     except ServiceError as error:
@@ -126,7 +126,7 @@ def _conflict(request: HttpRequest, here: Scope, typed: dict[str, Any]) -> HttpR
 
 
 def _saved_by(one: StateMachine) -> str:
-    found = audit.latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
+    found = audit.find_latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
     return found.actor if found else ""
 
 

@@ -59,7 +59,7 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
     rows = AuditEntry.objects.filter(target=execution.arn)  # which names the project's account
     rows = rows.extra(where=[_NOT_STARTS])  # noqa: S610 - a constant, literally as in the index
     found = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
-    veil = masked_execution.masked_execution(execution).veil
+    veil = masked_execution.masked_execution(execution).mask
     acts = [
         Act(
             row.at_ms,

@@ -34,12 +34,12 @@ def page(request: HttpRequest) -> HttpResponse:
         require(here, "ImportExecution")
         try:
             given = [_given(request, name) for name, _, _ in FIELDS]
-            one = imports.keep(here.project, imports.read(*given), actor(here))
+            one = imports.import_execution(here.project, imports.read_printed(*given), actor(here))
         except ValidationException as error:
             refused, status = error.message, 422
         else:
             messages.success(request, "The execution was imported. It is read-only.")
-            return redirect("execution", imports.address(one), one.name)
+            return redirect("execution", imports.machine_address(one), one.name)
     rows = Execution.imports.filter(project=here.project).order_by("-imported_ms", "-pk")
     context = {
         "here": "executions",
@@ -56,7 +56,7 @@ def forget(request: HttpRequest, number: int) -> HttpResponse:
     """Delete an imported execution."""
     here = scope_of(request)
     require(here, "ImportExecution")
-    if imports.forget(here.project, number, actor(here)):
+    if imports.delete_import(here.project, number, actor(here)):
         messages.success(request, "The import was deleted.")
     return redirect("import")
 

@@ -32,7 +32,7 @@ def change(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
         if act == "note":
             store.put_note(one, request.POST.get("note", ""), actor(here))
         else:
-            store.assign(one, actor(here), on=act == "look")
+            store.set_assignee(one, actor(here), on=act == "look")
     except ServiceError as refused:
         messages.error(request, refused.message)
     own = reverse("execution", args=[machine, one.name])

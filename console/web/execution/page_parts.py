@@ -182,7 +182,7 @@ def facts(one: Execution) -> dict[str, Any]:
         "cause": cause_of(one.cause),
         "origin": replay.origin_of(one),
         "over": one.status != "RUNNING",
-        "parked": masked_execution.masked_execution(one).veil.words(one.runrow.parked)
+        "parked": masked_execution.masked_execution(one).mask.words(one.runrow.parked)
         if hasattr(one, "runrow")
         else "",
     }

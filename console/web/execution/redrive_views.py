@@ -25,10 +25,10 @@ def redrive(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     require(here, "RedriveExecution")
     one = here.own_execution(machine, execution)
     status = 200
-    refused = store.refusal(one)
+    refused = store.redrive_refusal(one)
     if request.method == "POST":
         try:
-            store.redrive(one, actor=actor(here))
+            store.redrive_execution(one, actor=actor(here))
         except ServiceError as error:
             refused, status = error.message, 422
         else:

@@ -41,7 +41,7 @@ def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     changed = request.POST.get("definition") == "changed"
     try:
         whole = _whole(one, step, request.GET.get("visit", ""), typed)
-        started = store.start(
+        started = store.start_replay(
             one,
             step,
             input=whole["input"] or "{}",
@@ -63,13 +63,16 @@ def _whole(one: Execution, step: str, visit: str, typed: dict[str, str]) -> dict
         return typed
     shown, true = earlier(one, step, visit)
     return typed | {
-        name: mask.filled(typed[name], shown[name], true[name]) for name in ("input", "variables")
+        name: mask.fill_mask(typed[name], shown[name], true[name])
+        for name in ("input", "variables")
     }
 
 
 def earlier(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
-    return _recorded(one, step, visit), _recorded(masked_execution.whole(one), step, visit)
+    return _recorded(one, step, visit), _recorded(
+        masked_execution.unmask_execution(one), step, visit
+    )
 
 
 def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def _refused(one: Execution, step: str) -> str:
     if one.state_machine is None:
         return "its state machine was deleted"
     try:
-        store.check(one.definition.text, step)
+        store.check_state(one.definition.text, step)
     except ServiceError as error:
         return error.message
     return ""

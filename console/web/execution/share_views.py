@@ -39,7 +39,7 @@ def make(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     hours = next((one for one in shares.HOURS if str(one) == request.POST.get("hours")), 24)
     made = []
     if request.method == "POST":
-        token = shares.make(one, hours, actor(here))
+        token = shares.create_share(one, hours, actor(here))
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
         made = [request.build_absolute_uri(place) for place in places]
     context = {
@@ -63,7 +63,7 @@ def shared(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
-        one = masked_execution.shown(shares.opened(token))
+        one = masked_execution.mask_execution(shares.open_share(token))
     except shares.Closed as why:
         raise PermissionDenied(str(why)) from None
     headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}

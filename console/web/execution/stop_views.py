@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
-from console.store.executions import executions as store
+from console.store.executions.stop import stop_execution
 from console.web.core import formatting
 from console.web.core.scope import actor, render, require, scope_of
 
@@ -37,7 +37,7 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
     scripted = bool(request.headers.get("HX-Request"))
     try:
-        store.stop(one, error=error or None, cause=cause or None, actor=actor(here))
+        stop_execution(one, error=error or None, cause=cause or None, actor=actor(here))
     except ServiceError as refused:
         context |= {"error": error, "cause_text": cause, "refused": refused.message}
         template = "execution/_stop_form.html" if scripted else "execution/stop.html"

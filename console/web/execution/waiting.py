@@ -9,9 +9,9 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
+from console.statuses import TaskClock
 from console.store.state import transition_rate
-from console.store.tasks import timeouts
-from console.store.tasks.manual import answerable
+from console.store.tasks.manual import is_answerable
 from console.web.core import formatting
 from console.web.history import task_timeouts
 
@@ -86,7 +86,7 @@ def shown(row: TaskRow) -> OpenTask:
         status=_status(row),
         worker=row.worker.lstrip("\x01"),
         deadline=_deadline(row),
-        answerable=answerable(row),
+        answerable=is_answerable(row),
     )
 
 
@@ -123,8 +123,8 @@ def _status(row: TaskRow) -> formatting.Status:
 
 def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
-    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
-    told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
+    due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, TaskClock.HEARTBEAT)]
+    told = [Deadline(at, clock) for at, clock in due if at and clock != TaskClock.YEAR]
     return min(told, key=lambda one: one.at_ms, default=None)
 
 
@@ -275,7 +275,7 @@ def _of_timers(one: Execution) -> Iterator[Line]:
     due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
-    for name in [name for name in armed if transition_rate.is_token(name)]:
+    for name in [name for name in armed if transition_rate.is_token_timer(name)]:
         text = "Held back by the project's limit of state transitions"
         yield Line("", "Execution", text, None, armed.pop(name), "the execution continues")
     if armed:

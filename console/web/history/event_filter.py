@@ -82,7 +82,7 @@ class Filter:
         """Return those with the text; what is hidden of them is not looked at."""
         found = rows.filter(_says(self.text))
         cover = masked_execution.masked_execution(execution)
-        if not cover.veil.places:
+        if not cover.mask.places:
             return found
         named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
         unsaid = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, TaskRow
-from console.store.tasks import timeouts
+from console.statuses import TaskClock
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from console.models import Execution
 
-WORDS = {
-    timeouts.SCHEDULE_TO_START: "schedule to start: no worker took it in time",
-    timeouts.START_TO_CLOSE: "start to close (TimeoutSeconds)",
-    timeouts.SCHEDULE_TO_CLOSE: "schedule to close",
-    timeouts.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
-    timeouts.YEAR: "a task is open for a year at most",
+WORDS: dict[str, str] = {
+    TaskClock.SCHEDULE_TO_START: "schedule to start: no worker took it in time",
+    TaskClock.START_TO_CLOSE: "start to close (TimeoutSeconds)",
+    TaskClock.SCHEDULE_TO_CLOSE: "schedule to close",
+    TaskClock.HEARTBEAT: "heartbeat (HeartbeatSeconds)",
+    TaskClock.YEAR: "a task is open for a year at most",
 }
 _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
 

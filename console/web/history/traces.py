@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import engine
-from console.store.state import history_columns, history_digest
+from console.store.state import history_columns
 from engine import Trace
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
 
 def _grow(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
-    for portion in history_digest.read(execution_id, trace.last, upto):
-        trace.take(portion)
+    batch = history_columns.read_batch(execution_id, trace.last, upto)
+    if batch is not None:
+        trace.take(batch)
 
 
 def details_of(text: str) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> li
     matches = patterns.compile_pattern(pattern)
     known = [span for span in streams.log_spans(group) if span.machine_arn == one.arn]
     some = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
-    veils = masked_execution.veils_of(here.project, [stream.execution.pk for stream in some])
+    veils = masked_execution.masks_of(here.project, [stream.execution.pk for stream in some])
     lines = (
         replace(line, text=veils[line.stream.execution.pk].details(line.text))
         for line in read.newest_lines(group, some, _READ)

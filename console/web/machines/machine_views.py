@@ -93,7 +93,7 @@ def delete(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method == "GET":
         running = one.execution_set.filter(status="RUNNING").count()
         return render(request, "machines/delete.html", about(one) | {"running": running})
-    store.delete(here.project, one.arn, actor(here))
+    store.delete_machine(here.project, one.arn, actor(here))
     if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
         return redirect("machine", one.name)
     messages.success(request, f"{one.name} was deleted.")

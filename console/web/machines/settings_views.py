@@ -53,7 +53,7 @@ def _page(
         "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
         "encryption": json.loads(one.encryption) if one.encryption else None,
         "role": typed.get("role") or one.role_arn,
-        "tags": tags.tags_of(one.arn),
+        "tags": tags.get_tags(one.arn),
     }
     return render(request, "machines/settings.html", context | more, status=status)
 
@@ -69,21 +69,21 @@ def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
     if name and level != "OFF":
         arn = f"arn:aws:logs:{here.region}:{here.project.account_id}:log-group:{name}:*"
         wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    log_groups.check(here.project, here.region, wanted)
+    log_groups.check_group_name(here.project, here.region, wanted)
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
-    machines.update(one, logging=text, actor=actor(here))
+    machines.update_machine(one, logging=text, actor=actor(here))
     return "Executions that start from now on use these log settings."
 
 
 def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = json.dumps({"enabled": True}) if "tracing" in form else ""
-    machines.update(one, tracing=text, actor=actor(here))
+    machines.update_machine(one, tracing=text, actor=actor(here))
     return "Tracing is on." if text else "Tracing is off."
 
 
 def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    machines.update(one, role_arn=form.get("role", "").strip(), actor=actor(here))
+    machines.update_machine(one, role_arn=form.get("role", "").strip(), actor=actor(here))
     return "Executions that start from now on have this role."
 
 
@@ -100,7 +100,7 @@ def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
 
 def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
     key = form.get("key", "")
-    tags.remove(one.arn, [key], here.project, actor(here))
+    tags.remove_tags(one.arn, [key], here.project, actor(here))
     return f"The tag {key} is removed."
 
 

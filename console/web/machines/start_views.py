@@ -12,7 +12,7 @@ from console.errors import ServiceError
 from console.integrations import mocks
 from console.masking import mask
 from console.models import Execution
-from console.store.executions import executions as store
+from console.store.executions.start import start_execution
 from console.web.core.scope import Scope, actor, render, require, scope_of
 from console.web.machines.machine_views import about, suggested
 
@@ -45,7 +45,7 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
         problem = f"The mock configuration has no test case '{case}' for this state machine."
         return _form(request, one, status=422, case_error=problem, **typed)
     try:
-        started = store.start(
+        started = start_execution(
             one,
             name=name or None,
             input=_whole(here, one, origin, text) or "{}",
@@ -79,7 +79,7 @@ def _whole(here: Scope, one: StateMachine, origin: str, text: str) -> str:
     if earlier is None:
         return text
     true = earlier.input
-    return mask.filled(text, here.shown(earlier).input, true)
+    return mask.fill_mask(text, here.shown(earlier).input, true)
 
 
 def _form(

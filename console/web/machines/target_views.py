@@ -52,7 +52,7 @@ def of_machine(request: HttpRequest, machine: str) -> HttpResponse:
         require(here, "TagResource")
         given = {key: request.POST[key] for key in machine_options.VALUES if key in request.POST}
         try:
-            tags.put_own(here.project, one.arn, given, actor(here))
+            tags.put_own_tags(here.project, one.arn, given, actor(here))
         except ServiceError as refused:
             problem = refused.message
         else:

@@ -72,7 +72,7 @@ def _page(
 
 def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
-    made = store.publish(one, description=text, actor=actor(here))
+    made = store.publish_version(one, description=text, actor=actor(here))
     return f"Version {made.number} was published."
 
 

@@ -92,10 +92,10 @@ class Count:
 
 def counts(run: MapRun) -> dict[str, Any]:
     """Return what is counted, and whether it is over: nothing changes any more by itself."""
-    children = map_counts.executions(run)
+    children = map_counts.count_executions(run)
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
-        items = map_counts.items(run, children)
+        items = map_counts.count_items(run, children)
     return {
         "counts": [_count(*row, children, items) for row in _ROWS],
         "of_children": children,
@@ -168,7 +168,7 @@ def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
 def _errors(here: Scope, rows: list[Execution]) -> dict[int, str]:
     """Return the errors as they may be read."""
     failed = {one.pk: one.error for one in rows if one.error}
-    veils = masked_execution.veils_of(here.project, failed.keys()) if failed else {}
+    veils = masked_execution.masks_of(here.project, failed.keys()) if failed else {}
     return {pk: veils[pk].words(error) for pk, error in failed.items()}
 
 
@@ -199,7 +199,7 @@ def refusal(run: MapRun) -> str:
     """
     if run.parent.map_run_id is not None:
         return "Its execution is a child of a Map Run, and is redriven by its parent"
-    return redrive.refusal(run.parent)
+    return redrive.redrive_refusal(run.parent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def show(request: HttpRequest, machine: str, execution: str, number: int) -> Htt
         return _page(request, here, machine, run, fields, status=422)
     try:
         if changes:
-            store.update(run, actor(here), **changes)
+            store.update_map_run(run, actor(here), **changes)
     except ServiceError as refused:
         messages.error(request, f"{refused.message}.")
     else:

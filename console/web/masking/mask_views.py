@@ -65,7 +65,7 @@ def reveal(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     told = {number: until for number, until in _told(request).items() if until > clock.now_ms()}
     told.pop(str(one.pk), None)
     if request.POST.get("act") != "hide":
-        store.reveal(one, request.POST.get("reason", "").strip(), actor(here))
+        store.reveal_values(one, request.POST.get("reason", "").strip(), actor(here))
         told[str(one.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = told
     own = reverse("execution", args=[machine, one.name])

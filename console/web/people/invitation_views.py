@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def accept(request: HttpRequest, token: str) -> HttpResponse:
     """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
     try:
-        found = invitations.find(token)
+        found = invitations.find_invitation(token)
         form = None
         if not invitations.has_account(found):
             form = SetPasswordForm(invitations.unsaved_user(found), request.POST or None)
@@ -39,7 +39,9 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
         if form is not None and not form.is_valid():
             return _page(request, found, form, 422)
         encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
-        user = invitations.accept(token, encoded, _reader(request), logging_setup.request_id())
+        user = invitations.accept_invitation(
+            token, encoded, _reader(request), logging_setup.request_id()
+        )
     except invitations.Closed:
         return render(request, "people/invitation_closed.html", status=410)
     except invitations.OtherAccount:

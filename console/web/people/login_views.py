@@ -42,7 +42,9 @@ def form(request: HttpRequest) -> HttpResponse:
     name = str(field.to_python(request.POST.get("username", "")))
     context: dict[str, Any] = {"next": after, "username": name}
     try:
-        attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
+        attempt = login_attempts.begin_attempt(
+            name, limited_address(request), _device(request, name)
+        )
     except login_attempts.TooManyAttempts as locked:
         return too_many(request, "people/login.html", context, locked)
     asked = AuthenticationForm(request, request.POST)
@@ -81,7 +83,7 @@ def link(request: HttpRequest, token: str) -> HttpResponse:
     Opening the address changes nothing: scanners of mail and previews of chats open it, too.
     """
     post = request.method == "POST"
-    user = login_links.use(token) if post else login_links.find_user(token)
+    user = login_links.use_link(token) if post else login_links.find_user(token)
     if user is None:
         return render(request, "people/login_link_used.html", status=410)
     if not post:

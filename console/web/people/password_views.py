@@ -53,7 +53,9 @@ def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> 
     """
     if not isinstance(form, PasswordChangeForm):
         return form.is_valid()
-    attempt = login_attempts.begin(user.get_username(), limited_address(request), _OWN_COUNT)
+    attempt = login_attempts.begin_attempt(
+        user.get_username(), limited_address(request), _OWN_COUNT
+    )
     valid = form.is_valid()
     if "old_password" in form.errors:
         attempt.failed()

@@ -62,7 +62,7 @@ def invite(request: HttpRequest) -> HttpResponse:
     hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
     asked = {"invited": {"name": name, "role": role, "hours": hours}}
     try:
-        made, token = invitations.make(
+        made, token = invitations.create_invitation(
             here.project, name, role, hours, actor(here), here.principal.user
         )
     except ServiceError as refused:
@@ -77,7 +77,9 @@ def revoke(request: HttpRequest, number: int) -> HttpResponse:
     here = scope_of(request)
     require(here, "RevokeInvitation")
     try:
-        found = invitations.revoke(here.project, number, actor(here), here.principal.user)
+        found = invitations.revoke_invitation(
+            here.project, number, actor(here), here.principal.user
+        )
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:

@@ -103,7 +103,7 @@ def _save(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str)
     if given:
         target["Input"] = given
     try:
-        store.save(here.project, here.region, name, target, actor=actor(here), **fields)
+        store.save_rule(here.project, here.region, name, target, actor=actor(here), **fields)
     except ServiceError as refused:
         return refused.message
     messages.success(request, f"The rule {name} is on.")

@@ -68,7 +68,9 @@ def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, 
     kept = {"state": one.state, "role_arn": one.role_arn}
     kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
-        store.save(here.project, here.region, one.name, None, actor=actor(here), **kept, **typed)
+        store.save_rule(
+            here.project, here.region, one.name, None, actor=actor(here), **kept, **typed
+        )
     except ConflictException:
         raise
     except ServiceError as refused:
@@ -140,7 +142,7 @@ def switch(request: HttpRequest, rule: str) -> HttpResponse:
     on = request.POST.get("act") == "enable"
     require(here, "events:EnableRule" if on else "events:DisableRule")
     one = _rule(here, rule)
-    store.switch(here.project, here.region, one.name, on=on, actor=actor(here))
+    store.set_rule_state(here.project, here.region, one.name, on=on, actor=actor(here))
     messages.success(request, f"The rule {one.name} is {'on' if on else 'off'}.")
     return redirect(where(here, "rule", one.name))
 
@@ -156,7 +158,7 @@ def delete(request: HttpRequest, rule: str) -> HttpResponse:
         waiting = Delivery.objects.filter(target__rule=one, status__in=("waiting", "sending"))
         context = {"here": view, "rule": one, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
-    store.delete(here.project, here.region, one.name, with_targets=True, actor=actor(here))
+    store.delete_rule(here.project, here.region, one.name, with_targets=True, actor=actor(here))
     messages.success(request, f"The rule {one.name} was deleted.")
     return redirect(where(here, view))
 

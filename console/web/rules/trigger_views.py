@@ -19,10 +19,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.web.core.scope import actor, render, require, scope_of
 from console.web.machines.machine_views import about
 
@@ -41,7 +42,7 @@ LONGEST_S = 29.0
 @require_POST
 def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
     """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
-    link = start_links.find(machine, secret)
+    link = start_links.find_link(machine, secret)
     if link is None:
         return _answer({"message": "Not Found"}, 404)
     try:
@@ -59,7 +60,7 @@ def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
 
 
 def _started(link: StartLink, text: str, name: str | None) -> Execution:
-    return executions.start(
+    return start_execution(
         link.machine,
         name=name or None,
         input=text if text.strip() else "{}",
@@ -72,7 +73,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
 def _waited(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
-    stop = signals.subscribe(("execution", execution.pk), lambda *_: ended.set())
+    stop = signals.subscribe((Topic.EXECUTION, execution.pk), lambda *_: ended.set())
     try:
         left = LONGEST_S
         while True:
@@ -119,7 +120,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method == "POST":
         require(here, "CreateStartLink")
         try:
-            _, secret = start_links.make(one, request.POST.get("name", ""), actor(here))
+            _, secret = start_links.create_link(one, request.POST.get("name", ""), actor(here))
             made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
         except ServiceError as refused:
             problem = refused.message
@@ -141,7 +142,7 @@ def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     require(here, "RevokeStartLink")
     one = here.machine(machine)
     try:
-        link = start_links.revoke(one, number, actor(here))
+        link = start_links.revoke_link(one, number, actor(here))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:

@@ -114,7 +114,7 @@ def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
         "cause",
     )
     states = _states(numbers)
-    veils = masked_execution.veils_of(project, numbers)
+    veils = masked_execution.masks_of(project, numbers)
     return [
         Failure(
             number,

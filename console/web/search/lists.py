@@ -115,7 +115,7 @@ def lately(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
     unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
     rows = _of(here, None).filter(status__in=statuses).defer(*unread)
-    return masked_execution.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
+    return masked_execution.mask_list(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
 def tally(here: Scope) -> dict[str, int]:

@@ -37,7 +37,7 @@ def change(request: HttpRequest) -> HttpResponse:
     try:
         shown = _save(request, here) if act == "save" else ""
         if act == "delete":
-            store.delete(here.project, name, actor(here))
+            store.delete_view(here.project, name, actor(here))
             messages.success(request, f"The view “{name}” is deleted for everybody.")
     except ServiceError as refused:
         messages.error(request, refused.message)

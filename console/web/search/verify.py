@@ -70,7 +70,7 @@ def _looked_at(
         for start, number, *texts in read.iterator(chunk_size=100):
             yield (start, number), holds(texts)
         return
-    veils = masked_execution.veils_of(project, numbers)
+    veils = masked_execution.masks_of(project, numbers)
     names = (*ANYWHERE, *(COLUMNS["state"],) * wanted.find.asks("state"))
     told = rows.values_list("start_ms", "pk", *names)
     for start, number, *texts in told.iterator(chunk_size=100):

@@ -10,9 +10,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
-from console.store.machines import tags
+from console.store.machines import activity_limits, tags
 from console.store.tasks import activities as store
-from console.store.tasks import timeouts
 from console.web.core.scope import actor, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
@@ -69,12 +68,12 @@ def show(request: HttpRequest, activity: str) -> HttpResponse:
         store.delete_activity(here.project, one.activity.arn, actor(here))
         messages.success(request, f"The activity {activity} was deleted.")
         return redirect("activities")
-    limits = timeouts.shown_limit(one.activity.arn)
+    limits = activity_limits.limit_tags(one.activity.arn)
     if request.method == "POST":
         require(here, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
         try:
-            tags.put_own(here.project, one.activity.arn, limits, actor(here))
+            tags.put_own_tags(here.project, one.activity.arn, limits, actor(here))
         except ServiceError as refused:
             problem = refused.message
         else:

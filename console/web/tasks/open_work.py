@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, Q
 from console import clock
 from console.integrations import targets
 from console.models import Activity, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.web.core import formatting
 
@@ -51,7 +52,7 @@ class Work:
     @property
     def pollers(self) -> int:
         """Return how many workers hold a GetActivityTask open here, now."""
-        return signals.subscribers(("activity", self.activity.arn))
+        return signals.subscribers((Topic.ACTIVITY, self.activity.arn))
 
     alarm = formatting.Status("caught", "Nobody polls")
     own_status = formatting.Status("running", "This server")

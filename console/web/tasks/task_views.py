@@ -44,7 +44,7 @@ def answer(request: HttpRequest, machine: str, execution: str, number: int) -> H
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
     here = scope_of(request)
     one = here.execution(machine, execution)
-    row = manual.find(one, number)
+    row = manual.find_task(one, number)
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
@@ -57,7 +57,7 @@ def answer(request: HttpRequest, machine: str, execution: str, number: int) -> H
     try:
         token = _act(here, one, number, act, request)
     except ServiceError as refused:
-        row = manual.find(one, number) or row
+        row = manual.find_task(one, number) or row
         return _page(request, machine, one, row, status=422, problem=refused.message, act=act)
     if token:
         return _page(request, machine, one, row, token=token)
@@ -78,7 +78,7 @@ def _act(here: Scope, one: Execution, number: int, act: str, request: HttpReques
         case "heartbeat":
             manual.heartbeat(one, number, by)
         case _:
-            return manual.reveal(one, number, by)
+            return manual.reveal_input(one, number, by)
     return ""
 
 

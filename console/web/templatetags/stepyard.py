@@ -200,7 +200,7 @@ def bulk_verb(job: BulkJob) -> str:
 @register.filter
 def redrive_refusal(execution: Execution) -> str:
     """Say why an execution cannot be redriven, "" if it can."""
-    return redrive.refusal(execution)
+    return redrive.redrive_refusal(execution)
 
 
 @register.filter
@@ -222,7 +222,7 @@ def machine_name(execution: Execution) -> str:
 @register.filter
 def import_address(execution: Execution) -> str:
     """Return what stands for the machine in the address of an imported execution."""
-    return imports.address(execution)
+    return imports.machine_address(execution)
 
 
 @register.filter

@@ -191,7 +191,7 @@ def outcome(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> Test
 def veil_of(project: Project, origin: Execution | None) -> Mask:
     """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
     if origin is not None:
-        return masked_execution.masked_execution(origin).veil
+        return masked_execution.masked_execution(origin).mask
     return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 

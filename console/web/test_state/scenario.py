@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console.masking import masked_execution
 from console.models import MapRun, TaskRow
+from console.statuses import TaskClock
 from console.store.executions import replay
 from console.store.map_runs import map_runs
-from console.store.tasks import timeouts
 from console.web.history import visit_events
 from console.web.history.traces import traced
 from console.web.test_state import parameters
@@ -119,7 +119,7 @@ def _calls(
 
 def _heartbeats(execution: Execution) -> set[int]:
     """Return the tasks whose heartbeat was missed: the history calls them timed out only."""
-    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=timeouts.HEARTBEAT)
+    rows = TaskRow.objects.filter(execution_id=execution.pk, clock=TaskClock.HEARTBEAT)
     return set(rows.values_list("task", flat=True))
 
 
@@ -149,7 +149,7 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     whole = None if run is None else map_runs.outputs_of(run)
     return (
-        None if whole is None else masked_execution.masked_execution(execution).veil.payload(whole)
+        None if whole is None else masked_execution.masked_execution(execution).mask.payload(whole)
     )
 
 

@@ -55,7 +55,7 @@ class _Subject:
             return asked
         shown, true = earlier(self.origin, self.step, self.visit)
         texts = {name: getattr(asked, name) for name in ("input", "variables")}
-        told = {name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()}
+        told = {name: mask.fill_mask(text, shown[name], true[name]) for name, text in texts.items()}
         return TestRequest(**asdict(asked) | told)
 
 

@@ -15,6 +15,7 @@ from console import quotas
 from console.awsapi import services
 from console.errors import ServiceError
 from console.models import Execution, StateMachine
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.machines import versions
 from tests.console.awsapi.world import (
@@ -145,7 +146,7 @@ def after(setup: Callable[[World], object], act: Provoke) -> Provoke:
 def crowded(world: World) -> object:
     """Poll an activity beside as many others as may."""
     limited(activity_pollers=1)(world)
-    end = signals.subscribe(("activity", world.activity), lambda *_: None)
+    end = signals.subscribe((Topic.ACTIVITY, world.activity), lambda *_: None)
     try:
         return world.ask("GetActivityTask", activityArn=world.activity)
     finally:

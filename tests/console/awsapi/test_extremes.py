@@ -78,7 +78,7 @@ def known(world: World) -> dict[str, Any]:
     """Member -> something that exists."""
     execution = world.start(world.create("mapped", MAP), input="[1]")
     parent = drain(Execution.objects.get(arn=execution))
-    map_runs.begin(parent.pk, TaskRow.objects.get(execution=parent).task)
+    map_runs.begin_map_run(parent.pk, TaskRow.objects.get(execution=parent).task)
     version = world.version(world.machine)
     ask(world, services.LOGS, "CreateLogGroup", {"logGroupName": GROUP})
     ask(world, services.EVENTS, "PutRule", {"Name": "rule", "ScheduleExpression": "rate(1 day)"})

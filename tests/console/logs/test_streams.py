@@ -17,7 +17,8 @@ from console.awsapi import services
 from console.errors import ErrorCode
 from console.logs import lines, read, streams
 from console.models import Execution, HistoryEvent, LogGroup, Project, Role
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
 from console.store.machines import log_groups, machines
 from tests.console.store.helpers import REGION, ROLE, drain
 from tests.refusals import raises_code
@@ -38,7 +39,7 @@ def machine(project: Project, definition: str, name: str = "logging") -> StateMa
         "includeExecutionData": True,
         "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}],
     }
-    return machines.create(
+    return machines.create_machine(
         project,
         REGION,
         name=name,
@@ -77,14 +78,14 @@ def said_of(here: LogGroup) -> list[dict[str, Any]]:
 
 def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     """The first run says 0, what follows a redrive 1."""
-    execution = drain(executions.start(machine(project, FAILS), input="{}"))
-    redrive.redrive(execution)
+    execution = drain(start_execution(machine(project, FAILS), input="{}"))
+    redrive.redrive_execution(execution)
     drain(execution)
     counts = [(one["type"], one["redrive_count"]) for one in said(project)]
     redriven = next(place for place, one in enumerate(counts) if one[0] == "ExecutionRedriven")
     assert {count for _, count in counts[:redriven]} == {"0"}
     assert {count for _, count in counts[redriven:]} == {"1"}
-    drain(executions.start(machine(project, FAILS), input="{}"))
+    drain(start_execution(machine(project, FAILS), input="{}"))
     here, span = group(project), read.Range()
     ways = read.streams_from(here, span, "", None)
     everything = read.search_lines(here, ways, span, lambda _: True, 100).found
@@ -123,7 +124,7 @@ def test_every_failure_is_an_error_and_nothing_else() -> None:
 
 def test_another_project_has_its_own_groups_and_streams(project: Project) -> None:
     """A group of the same name elsewhere has none of our streams, nor finds one by its name."""
-    drain(executions.start(machine(project, PASSES), input="{}"))
+    drain(start_execution(machine(project, PASSES), input="{}"))
     other = Project.objects.create(name="other", account_id="210987654321")
     with raises_code(ErrorCode.ResourceNotFoundException):
         log_groups.get_group(other, REGION, GROUP)
@@ -152,7 +153,7 @@ def test_a_viewer_reads_logs_and_makes_no_groups(
 def test_a_page_of_streams_costs_the_same_for_many(project: Project) -> None:
     """One query for the routes and one for the streams, however many there are."""
     source = machine(project, PASSES)
-    first = drain(executions.start(source, input="{}"))
+    first = drain(start_execution(source, input="{}"))
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:
@@ -188,7 +189,7 @@ def copies(execution: Execution, count: int) -> None:
 
 def test_a_search_in_small_pages_finds_each_line_once(project: Project) -> None:
     """Executions that started in the same millisecond are not mixed up at the end of a page."""
-    copies(drain(executions.start(machine(project, PASSES), input="{}")), 6)
+    copies(drain(start_execution(machine(project, PASSES), input="{}")), 6)
     here, found = group(project), []
     cursor: read.Cursor | None = None
     while True:
@@ -205,7 +206,7 @@ def test_a_search_gives_way_after_many_lines(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page may be empty and have a token: the next one goes on behind what was read."""
-    copies(drain(executions.start(machine(project, PASSES), input="{}")), 2)
+    copies(drain(start_execution(machine(project, PASSES), input="{}")), 2)
     monkeypatch.setattr(read, "_MOST_READ", 5)
     here, span = group(project), read.Range()
     page = read.search_lines(
@@ -223,8 +224,8 @@ def test_a_search_gives_way_after_many_lines(
 @pytest.mark.parametrize("prefix", ["", "states/log", "states/logging/20", "whole"])
 def test_streams_are_found_by_the_beginning_of_their_name(project: Project, prefix: str) -> None:
     """Whatever part of a name is given; another machine's are left out."""
-    drain(executions.start(machine(project, PASSES), input="{}"))
-    drain(executions.start(machine(project, PASSES, "another"), input="{}"))
+    drain(start_execution(machine(project, PASSES), input="{}"))
+    drain(start_execution(machine(project, PASSES, "another"), input="{}"))
     names = [one.name for one in streams.streams_by_name(group(project))]
     assert [name.split("/")[1] for name in names] == ["another", "logging"]
     wanted = names[1] if prefix == "whole" else prefix
@@ -239,7 +240,7 @@ def test_streams_are_found_by_the_beginning_of_their_name(project: Project, pref
 
 def test_a_made_up_stream_name_finds_nothing(project: Project) -> None:
     """The name must be the one that the execution's stream has."""
-    drain(executions.start(machine(project, PASSES), input="{}"))
+    drain(start_execution(machine(project, PASSES), input="{}"))
     stream = only_stream(project)
     assert streams.find_stream(group(project), stream.name) == replace(stream)
     for name in (

@@ -108,7 +108,7 @@ def test_what_a_redrive_runs_again_is_no_retry(project: Project, worker: Any) ->
     machine = create(project, one("T", **function("nowhere")))
     execution = ended(start(machine))
     assert shown(execution) == 2
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     execution = ended(execution)
     of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (3, 3)
@@ -134,7 +134,7 @@ def test_a_sample_stands_for_the_rest(project: Project, monkeypatch: pytest.Monk
 
 def test_express_pays_for_requests_and_memory(project: Project) -> None:
     """Two seconds of 64 MB: 0.125 GB-seconds, and one request."""
-    machine = machines.create(
+    machine = machines.create_machine(
         *(project, REGION), name="quick", definition=json.dumps(PASS), role_arn=ROLE, type="EXPRESS"
     )
     execution = drain(start(machine))

@@ -10,7 +10,7 @@ from console import clock
 from console.metrics import read, rollups
 from console.metrics.names import METRICS
 from console.models import Execution, MetricMinute, MetricTotal, ServerFact, TaskRow
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -65,7 +65,7 @@ def some(project: Project) -> None:
     for machine, times in ((good, 3), (bad, 2)):
         for _ in range(times):
             drain(start(machine))
-    executions.stop(drain(start(wait)))
+    stop_execution(drain(start(wait)))
     drain(start(wait))
 
 
@@ -205,7 +205,7 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
     assert taken is not None
     drain(execution)
     TaskRow.objects.update(**{column: 1})
-    assert expiry.expire([(execution.pk, taken.task)]) == 1
+    assert expiry.expire_tasks([(execution.pk, taken.task)]) == 1
     drain(execution)
     names = ("ActivitiesHeartbeatTimedOut", "ActivitiesTimedOut", "ActivitiesFailed")
     got = sums(project, *names, resource=ACTIVITY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console import clock, quotas
-from tests.console.store.pacing import Clock
+from tests.console.store.transition_rates import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

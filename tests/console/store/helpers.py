@@ -16,7 +16,8 @@ from console.models import (
     Project,
     StateMachine,
 )
-from console.store.executions import executions, step
+from console.store.executions import step
+from console.store.executions.start import start_execution
 from console.store.machines import machines
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def function(name: str, **more: Any) -> dict[str, Any]:
 
 def create(project: Project, definition: dict[str, Any], name: str = "machine") -> StateMachine:
     """Create a state machine."""
-    return machines.create(
+    return machines.create_machine(
         project, REGION, name=name, definition=json.dumps(definition), role_arn=ROLE
     )
 
@@ -54,12 +55,12 @@ def create(project: Project, definition: dict[str, Any], name: str = "machine") 
 def start(machine: StateMachine, data: Any = None, name: str | None = None) -> Execution:
     """Start an execution."""
     text = "{}" if data is None else json.dumps(data)
-    return executions.start(machine, name=name, input=text)
+    return start_execution(machine, name=name, input=text)
 
 
 def drain(execution: Execution) -> Execution:
     """Step an execution, in this thread, until it can go no further; return it anew."""
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
     return Execution.objects.get(pk=execution.pk)
 

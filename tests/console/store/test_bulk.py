@@ -9,7 +9,9 @@ import pytest
 from console import clock
 from console.models import AuditEntry, BulkItem, BulkJob, Execution, Membership, RunRow
 from console.store.db.audit import Actor
-from console.store.executions import bulk, executions, redrive
+from console.store.executions import bulk, redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, start, types
 
 if TYPE_CHECKING:
@@ -31,13 +33,13 @@ def operator(project: Project, django_user_model: Any) -> Membership:
 
 def begin(project: Project, action: str, chosen: Sequence[Execution]) -> BulkJob:
     """Begin a job for these executions."""
-    planned = bulk.plan(project, action, [one.pk for one in chosen])
-    return bulk.begin(planned, project, WHO)
+    planned = bulk.plan_job(project, action, [one.pk for one in chosen])
+    return bulk.create_job(planned, project, WHO)
 
 
 def finish(job: BulkJob) -> list[tuple[str, str]]:
     """Work a job off in this thread; return status and error of each item."""
-    while bulk.work(job.pk):
+    while bulk.work_on_job(job.pk):
         pass
     job.refresh_from_db()
     items = BulkItem.objects.filter(job=job).order_by("-position")  # as they were started
@@ -50,10 +52,10 @@ def test_a_plan_says_who_is_left_out_and_whose_they_are(project: Project) -> Non
     failed = []
     for number in range(40):
         actor = Actor("mallory" if number < 11 else "operator")
-        failed.append(drain(executions.start(machine, actor=actor)))
+        failed.append(drain(start_execution(machine, actor=actor)))
     old = [one.pk for one in failed[-2:]]
     Execution.objects.filter(pk__in=old).update(stop_ms=clock.now_ms() - redrive.PERIOD_MS - 1000)
-    planned = bulk.plan(project, "redrive", [one.pk for one in failed])
+    planned = bulk.plan_job(project, "redrive", [one.pk for one in failed])
     assert len(planned.eligible) == 38
     assert planned.reasons == [("Execution redrivable period exceeded", 2)]
     assert dict(planned.owners) == {"operator": 27, "mallory": 11}
@@ -69,8 +71,8 @@ def test_a_plan_knows_every_refusal_that_one_redrive_knows(project: Project) -> 
     RunRow.objects.filter(pk=chosen[2].pk).update(next_event=25_001)
     RunRow.objects.filter(pk=chosen[3].pk).update(snapshot='{"frames":[]}')
     rows = list(Execution.objects.all())
-    together = redrive.refusals(rows)
-    assert together == {one.pk: redrive.refusal(one) for one in rows}
+    together = redrive.redrive_refusals(rows)
+    assert together == {one.pk: redrive.redrive_refusal(one) for one in rows}
     assert len(set(together.values())) == 5
 
 
@@ -78,7 +80,7 @@ def test_each_is_redriven_once_and_refusals_are_told(project: Project) -> None:
     """What could not be redriven has a name and words; the audit has a row for each that was."""
     machine = create(project, FAIL)
     chosen = [drain(start(machine)) for _ in range(3)]
-    redrive.redrive(chosen[1])
+    redrive.redrive_execution(chosen[1])
     job = begin(project, "redrive", chosen)
     assert finish(job) == [("done", ""), ("refused", "ExecutionNotRedrivable"), ("done", "")]
     assert job.status == "DONE"
@@ -97,7 +99,7 @@ def test_each_is_stopped(project: Project) -> None:
     machine = create(project, WAIT)
     chosen = [start(machine) for _ in range(3)]
     job = begin(project, "stop", chosen)
-    executions.stop(chosen[0])
+    stop_execution(chosen[0])
     assert [one for one, _ in finish(job)] == ["refused", "done", "done"]
     assert set(Execution.objects.values_list("status", flat=True)) == {"ABORTED"}
 
@@ -118,10 +120,10 @@ def test_a_paused_job_waits(project: Project) -> None:
     """Nothing is done until it is resumed; then the rest is, once."""
     chosen = [drain(start(create(project, FAIL, f"m{number}"))) for number in range(3)]
     job = begin(project, "redrive", chosen)
-    assert bulk.switch(job, on=False, actor=WHO)
-    assert not bulk.switch(job, on=False, actor=WHO)
+    assert bulk.pause_or_resume(job, on=False, actor=WHO)
+    assert not bulk.pause_or_resume(job, on=False, actor=WHO)
     assert {one for one, _ in finish(job)} == {"waiting"}
-    assert bulk.switch(job, on=True, actor=WHO)
+    assert bulk.pause_or_resume(job, on=True, actor=WHO)
     assert {one for one, _ in finish(job)} == {"done"}
 
 
@@ -151,7 +153,7 @@ def test_a_crash_at_any_commit_repeats_nothing(
     monkeypatch.setattr(bulk, "write", dying)
     for _ in range(12):
         try:
-            if not bulk.work(job.pk):
+            if not bulk.work_on_job(job.pk):
                 break
         except Killed:
             continue
@@ -181,7 +183,7 @@ def test_another_projects_executions_cannot_be_chosen(project: Project) -> None:
     theirs = Project.objects.create(name="theirs", account_id="999999999999")
     foreign = start(create(theirs, WAIT, "secret"))
     own = start(create(project, WAIT))
-    assert bulk.plan(project, "stop", [foreign.pk, own.pk]).chosen == (own,)
+    assert bulk.plan_job(project, "stop", [foreign.pk, own.pk]).chosen == (own,)
 
 
 def test_the_worker_does_it(project: Project, worker: Embedded) -> None:

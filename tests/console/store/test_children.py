@@ -9,7 +9,8 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, RunRow, StateMachine, TaskRow
-from console.store.executions import children, executions
+from console.store.executions import children
+from console.store.executions.stop import stop_execution
 from console.store.machines import machine_options, tags
 from console.store.tasks import claim
 from console.worker import task_delivery
@@ -34,7 +35,7 @@ def parent_of(project: Project, policy: str = "", *, suffix: str = "", **more: A
 
 def called(parent: Execution) -> claim.Work:
     """Take the parent's call, as the worker does before it makes it."""
-    work = claim.claim(parent.pk, TaskRow.objects.get(execution=parent).task)
+    work = claim.claim_call(parent.pk, TaskRow.objects.get(execution=parent).task)
     assert work is not None
     return work
 
@@ -66,7 +67,7 @@ def test_terminate_stops_the_children(project: Project, suffix: str) -> None:
     child = child_of(project, called(parent).idempotency_key)
     swept()
     assert status(child) == "RUNNING"  # the parent has not ended
-    executions.stop(parent)
+    stop_execution(parent)
     swept()
     child = Execution.objects.get(pk=child.pk)
     assert (child.status, child.cause) == (
@@ -87,7 +88,7 @@ def test_terminate_finds_a_child_by_its_own_name(project: Project) -> None:
     RunRow.objects.filter(pk=parent.pk).update(children_end=True)
     called(parent)
     child, other = child_of(project, "mine"), child_of(project, "somebody")
-    executions.stop(parent)
+    stop_execution(parent)
     swept()
     assert (status(child), status(other)) == ("ABORTED", "RUNNING")
 
@@ -97,7 +98,7 @@ def test_a_call_under_way_is_waited_for(project: Project) -> None:
     parent = start(parent_of(project, "terminate"))
     drain(parent)
     work = called(parent)
-    executions.stop(parent)
+    stop_execution(parent)
     swept()
     assert children.to_end() == [parent.pk]
     child = child_of(project, work.idempotency_key)
@@ -112,7 +113,7 @@ def test_without_the_tag_nothing_is_marked(project: Project) -> None:
     parent = start(parent_of(project))
     drain(parent)
     child = child_of(project, called(parent).idempotency_key)
-    executions.stop(parent)
+    stop_execution(parent)
     swept()
     assert status(child) == "RUNNING"
     assert not RunRow.objects.filter(children_end=True).exists()
@@ -137,10 +138,10 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
     parent = start(parent_of(project, policy, suffix=".sync"))
     drain(parent)
     work = called(parent)
-    jobs.submit(parent.pk, work.task, "{}", '{"ask": {}}', 10)
+    jobs.submit_job(parent.pk, work.task, "{}", '{"ask": {}}', 10)
     drain(parent)
-    executions.stop(parent)
-    task_delivery.cancel(parent.pk, work.task)
+    stop_execution(parent)
+    task_delivery.cancel_job(parent.pk, work.task)
     assert len(asks) == asked
 
 

@@ -18,7 +18,10 @@ from console.models import (
     Timer,
 )
 from console.store.db.writer import write
-from console.store.executions import executions, redrive, step
+from console.store.executions import redrive, step
+from console.store.executions.find import list_executions
+from console.store.executions.start import pending_start, start_execution
+from console.store.executions.stop import stop_execution
 from console.store.state import history
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
 from tests.refusals import raises_code
@@ -40,7 +43,7 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
     assert start(machine, {"a": 1}, "x").pk == first.pk
     with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 2}, "x")
-    executions.stop(first)
+    stop_execution(first)
     with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 1}, "x")
 
@@ -61,21 +64,21 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
 def test_bad_input_is_refused(project: Project, text: str, words: str) -> None:
     """Input must be JSON as AWS takes it, and say what is wrong if not."""
     with raises_code(ErrorCode.InvalidExecutionInput) as caught:
-        executions.start(create(project, PASS), input=text)
+        start_execution(create(project, PASS), input=text)
     assert words in caught.value.message
 
 
 @pytest.mark.parametrize("text", ["null", "1", '"x"', "[]", '"' + "é" * 131_071 + '"'])
 def test_any_json_value_is_good_input(project: Project, text: str) -> None:
     """Not only objects; the size counts in bytes."""
-    execution = executions.start(create(project, PASS), input=text)
+    execution = start_execution(create(project, PASS), input=text)
     assert drain(execution).output == text
 
 
 def test_text_passes_unchanged(project: Project) -> None:
     """Number text, key order and duplicate keys come out as they came in."""
     text = '{"b": 1.0, "a": 9007199254740993, "z": -0.0, "a": 2}'
-    execution = executions.start(create(project, PASS), input=text)
+    execution = start_execution(create(project, PASS), input=text)
     assert drain(execution).output == text
 
 
@@ -83,10 +86,10 @@ def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
     """Error and cause are kept, nothing is awaited, and stopping again changes nothing."""
     execution = start(create(project, WAIT))
     drain(execution)
-    stop_ms = executions.stop(execution, error="E", cause="C")
+    stop_ms = stop_execution(execution, error="E", cause="C")
     execution.refresh_from_db()
     assert (execution.status, execution.error, execution.cause) == ("ABORTED", "E", "C")
-    assert execution.stop_ms == stop_ms == executions.stop(execution, error="other")
+    assert execution.stop_ms == stop_ms == stop_execution(execution, error="other")
     assert not Timer.objects.exists()
     assert not InboxMessage.objects.exists()
     assert types(execution)[-1] == "ExecutionAborted"
@@ -95,13 +98,13 @@ def test_stop_returns_the_stop_date_that_is_stored(project: Project) -> None:
 def test_a_late_step_writes_nothing(project: Project) -> None:
     """Whoever loaded an older version of a run is fenced off, and no event is doubled."""
     execution = start(create(project, PASS))
-    loaded = step.take(execution.pk)
+    loaded = step.load_step(execution.pk)
     assert loaded is not None
     drain(execution)
     before = types(execution)
-    made = step.advance(loaded)
+    made = step.advance_run(loaded)
     with pytest.raises(step.Fenced):
-        write(lambda: step.commit(loaded, made))
+        write(lambda: step.commit_step(loaded, made))
     assert types(execution) == before
 
 
@@ -116,7 +119,7 @@ def test_many_threads_step_one_execution_once(project: Project) -> None:
 
         for _ in range(200):
             try:
-                step.step(execution.pk)
+                step.step_execution(execution.pk)
             except step.Fenced:
                 continue
             if Execution.objects.get(pk=execution.pk).status != "RUNNING":
@@ -144,9 +147,9 @@ def test_values_of_a_map_are_written_once_and_removed(project: Project) -> None:
     execution = start(create(project, one("M", **state)), [1, 2, 3])
     drain(execution)
     assert RunValue.objects.filter(execution_id=execution.pk).count() == 3
-    executions.stop(execution)
+    stop_execution(execution)
     assert RunValue.objects.filter(execution_id=execution.pk).count() == 3  # for a redrive
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     drain(execution)
     for _ in range(2):
         Timer.objects.filter(execution_id=execution.pk).update(due_ms=0)
@@ -161,11 +164,11 @@ def test_history_pages_and_reverses(project: Project) -> None:
     states["S10"] = {"Type": "Succeed"}
     execution = start(create(project, {"StartAt": "S0", "States": states}))
     drain(execution)
-    whole = [row.event_id for row in history.page(execution.pk, limit=1000)]
+    whole = [row.event_id for row in history.list_events(execution.pk, limit=1000)]
     stitched: list[int] = []
-    while page := history.page(execution.pk, after=stitched[-1] if stitched else 0, limit=7):
+    while page := history.list_events(execution.pk, after=stitched[-1] if stitched else 0, limit=7):
         stitched += [row.event_id for row in page]
-    mirrored = [row.event_id for row in history.page(execution.pk, limit=1000, reverse=True)]
+    mirrored = [row.event_id for row in history.list_events(execution.pk, limit=1000, reverse=True)]
     assert stitched == whole == mirrored[::-1]
 
 
@@ -173,20 +176,20 @@ def test_list_pages_newest_first_without_gaps(project: Project) -> None:
     """Keyset pages neither repeat nor skip rows while new ones arrive."""
     machine = create(project, PASS)
     names = [start(machine).name for _ in range(7)]
-    first = executions.list_page(machine, limit=3)
+    first = list_executions(machine, limit=3)
     start(machine)
     last = first[-1]
-    rest = executions.list_page(machine, after=(last.start_ms, last.pk), limit=100)
+    rest = list_executions(machine, after=(last.start_ms, last.pk), limit=100)
     assert [row.name for row in (*first, *rest)] == names[::-1]
 
 
 def test_a_start_is_stored_when_it_is_written(project: Project) -> None:
     """Made ready it is nowhere; and what became of the machine meanwhile counts."""
     machine = create(project, WAIT)
-    starting = executions.starting(machine, name="x")
+    starting = pending_start(machine, name="x")
     assert not Execution.objects.exists()
     assert starting.now() == Execution.objects.get()
-    late = executions.starting(machine, name="y")
+    late = pending_start(machine, name="y")
     StateMachine.objects.update(status="DELETING")
     with raises_code(ErrorCode.StateMachineDeleting):
         late.now()

@@ -10,7 +10,8 @@ import engine
 from console.models import Execution, HistoryEvent, InboxMessage, Project, RunRow, RunValue
 from console.store.db.texts import storable
 from console.store.db.writer import write
-from console.store.executions import engine_failures, executions, redrive, step
+from console.store.executions import engine_failures, redrive, step
+from console.store.executions.stop import stop_execution
 from console.store.state import inbox
 from tests.console.store.helpers import (
     PASS,
@@ -28,7 +29,11 @@ def test_three_failed_steps_end_it(project: Project) -> None:
     """FAILED with States.Runtime and the reason."""
     execution = start(create(project, WAIT))
     error = ValueError("boom")
-    assert [engine_failures.note(execution.pk, error) for _ in range(3)] == [True, True, False]
+    assert [engine_failures.record_failure(execution.pk, error) for _ in range(3)] == [
+        True,
+        True,
+        False,
+    ]
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     assert "ValueError: boom" in str(execution.cause)
@@ -39,7 +44,7 @@ def test_a_good_step_forgives(project: Project) -> None:
     """Only failures in a row count."""
     execution = start(create(project, WAIT))
     for _ in range(2):
-        engine_failures.note(execution.pk, ValueError("boom"))
+        engine_failures.record_failure(execution.pk, ValueError("boom"))
     drain(execution)
     assert RunRow.objects.get().failures == 0
 
@@ -48,8 +53,8 @@ def test_an_attempt_is_counted_once(project: Project) -> None:
     """Before it is made or when it raised; a good step forgives both."""
     execution = start(create(project, WAIT))
     assert engine_failures.may_try(execution.pk)
-    assert engine_failures.note(execution.pk, ValueError("boom"), counted=True)
-    assert engine_failures.note(execution.pk, ValueError("boom"))
+    assert engine_failures.record_failure(execution.pk, ValueError("boom"), counted=True)
+    assert engine_failures.record_failure(execution.pk, ValueError("boom"))
     assert RunRow.objects.get().failures == 2
     drain(execution)
     assert RunRow.objects.get().failures == 0
@@ -62,13 +67,13 @@ def test_who_is_overtaken_does_not_end_it(
     execution = start(create(project, WAIT))
     drain(execution)
     for _ in range(2):
-        engine_failures.note(execution.pk, ValueError("boom"))
+        engine_failures.record_failure(execution.pk, ValueError("boom"))
 
     def overtaken(*arguments: object) -> None:
         raise step.Fenced
 
     monkeypatch.setattr(engine_failures, "_by_the_engine", overtaken)
-    assert engine_failures.note(execution.pk, ValueError("boom"))
+    assert engine_failures.record_failure(execution.pk, ValueError("boom"))
 
 
 @pytest.mark.parametrize("broken", ["snapshot", "message"])
@@ -79,7 +84,7 @@ def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str
     drain(execution)
     if broken == "snapshot":
         RunRow.objects.update(snapshot="broken")
-        write(lambda: inbox.post(execution.pk, engine.Stop()))
+        write(lambda: inbox.post_message(execution.pk, engine.Stop()))
     else:
         InboxMessage.objects.create(
             execution=execution, kind="TaskSucceeded", body="{}", created_ms=0
@@ -87,8 +92,8 @@ def test_what_cannot_even_be_read_is_ended_by_hand(project: Project, broken: str
     step.kept_runs.forget(execution.pk)  # type: ignore[attr-defined]
     for _ in range(3):
         with pytest.raises((ValueError, TypeError)) as caught:
-            step.step(execution.pk)
-        engine_failures.note(execution.pk, caught.value)
+            step.step_execution(execution.pk)
+        engine_failures.record_failure(execution.pk, caught.value)
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     assert types(execution)[-1] == "ExecutionFailed"
@@ -102,12 +107,12 @@ def test_what_was_to_be_redriven_says_so_before_it_is_ended(
 ) -> None:
     """Nothing but ExecutionRedriven follows an end, also where the redrive itself cannot be."""
     execution = start(create(project, WAIT))
-    executions.stop(execution)
-    redrive.redrive(execution)
+    stop_execution(execution)
+    redrive.redrive_execution(execution)
     if broken:
         RunRow.objects.update(snapshot="broken")
     for _ in range(3):
-        engine_failures.note(execution.pk, ValueError("boom"))
+        engine_failures.record_failure(execution.pk, ValueError("boom"))
     execution.refresh_from_db()
     assert (execution.status, execution.error) == ("FAILED", "States.Runtime")
     ends = ["ExecutionAborted", "ExecutionRedriven", "ExecutionFailed"]
@@ -119,7 +124,7 @@ def test_stopping_what_cannot_be_read_still_ends_it(project: Project) -> None:
     """StopExecution returns a stop date, whatever is the matter."""
     execution = start(create(project, WAIT))
     RunRow.objects.update(snapshot="broken")
-    stop_ms = executions.stop(execution)
+    stop_ms = stop_execution(execution)
     execution.refresh_from_db()
     assert (execution.stop_ms, execution.status) == (stop_ms, "FAILED")
 
@@ -127,7 +132,7 @@ def test_stopping_what_cannot_be_read_still_ends_it(project: Project) -> None:
 def test_characters_no_database_stores_are_replaced(project: Project) -> None:
     """U+0000 and lone surrogates in error and cause poison nothing."""
     execution = start(create(project, WAIT))
-    executions.stop(execution, error="a\x00", cause="b\x00\ud800é")
+    stop_execution(execution, error="a\x00", cause="b\x00\ud800é")
     execution.refresh_from_db()
     assert (execution.error, execution.cause) == ("a\ufffd", "b\ufffd\ufffdé")
     assert storable("plain") == "plain"
@@ -146,7 +151,7 @@ def test_messages_to_ended_executions_are_dropped(project: Project) -> None:
     drain(ended)
     waits = start(create(project, WAIT, "waits"))
     for execution in (ended, waits):
-        write(lambda number=execution.pk: inbox.post(number, engine.Stop()))
+        write(lambda number=execution.pk: inbox.post_message(number, engine.Stop()))
     inbox.drop_stale()
     assert list(InboxMessage.objects.values_list("execution_id", flat=True)) == [waits.pk]
 
@@ -165,13 +170,13 @@ def test_what_a_later_version_wrote_is_left_alone(project: Project) -> None:
     execution = start(create(project, WAIT))
     drain(execution)
     snapshot = write_newer(execution)
-    write(lambda: inbox.post(execution.pk, engine.Stop()))
+    write(lambda: inbox.post_message(execution.pk, engine.Stop()))
     for _ in range(5):
         with pytest.raises(engine.NewerFormat) as caught:
-            step.step(execution.pk)
-        assert engine_failures.note(execution.pk, caught.value) is False
+            step.step_execution(execution.pk)
+        assert engine_failures.record_failure(execution.pk, caught.value) is False
         assert engine_failures.may_try(execution.pk)
-        assert engine_failures.note(execution.pk, caught.value, counted=True) is False
+        assert engine_failures.record_failure(execution.pk, caught.value, counted=True) is False
     row = RunRow.objects.get()
     assert (row.snapshot, row.failures, row.version) == (snapshot, 0, 1)
     execution.refresh_from_db()
@@ -191,7 +196,7 @@ def test_a_message_of_a_later_version_is_left_alone(project: Project, kind: str,
     drain(execution)
     InboxMessage.objects.create(execution_id=execution.pk, kind=kind, body=body, created_ms=1)
     with pytest.raises(engine.NewerFormat, match=f"{kind}: a later version"):
-        step.step(execution.pk)
+        step.step_execution(execution.pk)
     assert InboxMessage.objects.count() == 1
 
 
@@ -200,10 +205,10 @@ def test_what_failed_before_is_not_ended_in_a_later_versions_place(project: Proj
     execution = start(create(project, WAIT))
     drain(execution)
     write_newer(execution)
-    write(lambda: inbox.post(execution.pk, engine.Stop()))
+    write(lambda: inbox.post_message(execution.pk, engine.Stop()))
     RunRow.objects.update(failures=engine_failures.MAX_FAILURES - 1)
     with pytest.raises(engine.NewerFormat) as caught:
         engine_failures.may_try(execution.pk)
-    engine_failures.note(execution.pk, caught.value, counted=True)
+    engine_failures.record_failure(execution.pk, caught.value, counted=True)
     execution.refresh_from_db()
     assert (execution.status, RunRow.objects.get().failures) == ("RUNNING", 2)

@@ -38,12 +38,12 @@ def test_only_a_change_of_logging_makes_a_route(
     times = iter(range(1_000, 2_000))
     monkeypatch.setattr(clock, "now_ms", lambda: next(times))
     quiet = create(project, PASS, "quiet")
-    machines.update(quiet, role_arn=f"{ROLE}2")
+    machines.update_machine(quiet, role_arn=f"{ROLE}2")
     assert routes() == []
-    machines.update(quiet, logging=logging("/team/a"))
-    machines.update(quiet, role_arn=ROLE)
-    machines.update(quiet, logging=logging("/team/b", "ERROR"))
-    machines.update(quiet, logging="")
+    machines.update_machine(quiet, logging=logging("/team/a"))
+    machines.update_machine(quiet, role_arn=ROLE)
+    machines.update_machine(quiet, logging=logging("/team/b", "ERROR"))
+    machines.update_machine(quiet, logging="")
     assert routes() == [("/team/a", "ALL"), ("/team/b", "ERROR"), ("", "OFF")]
 
 
@@ -51,10 +51,10 @@ def test_a_machine_made_again_does_not_log_as_the_one_before(project: Project) -
     """Its predecessor's logs stay, its own executions log nothing."""
     text = json.dumps(PASS)
     made: dict[str, Any] = {"name": "m", "definition": text, "role_arn": ROLE}
-    first = machines.create(project, REGION, **made, logging=logging("/team/a"))
+    first = machines.create_machine(project, REGION, **made, logging=logging("/team/a"))
     LogRoute.objects.update(since_ms=1)
-    machines.delete(project, first.arn)
-    machines.create(project, REGION, **made)
+    machines.delete_machine(project, first.arn)
+    machines.create_machine(project, REGION, **made)
     assert routes() == [("/team/a", "ALL"), ("", "OFF")]
 
 

@@ -13,7 +13,7 @@ import pytest
 from console import clock, errors
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, Project, StateMachine
-from console.store.executions import executions, insert
+from console.store.executions import start as start_module
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start
 from tests.refusals import raises_code
@@ -25,7 +25,7 @@ def test_creating_the_same_again_returns_the_first(project: Project) -> None:
     Role and tags do not count.
     """
     first = create(project, PASS)
-    again = machines.create(
+    again = machines.create_machine(
         project, REGION, name="machine", definition=json.dumps(PASS), role_arn=ROLE + "2"
     )
     assert (again.pk, again.role_arn) == (first.pk, ROLE)
@@ -36,7 +36,7 @@ def test_creating_another_of_the_same_name_is_refused(project: Project) -> None:
     """White space in the definition is a difference, too."""
     machine = create(project, PASS)
     with raises_code(ErrorCode.StateMachineAlreadyExists) as caught:
-        machines.create(
+        machines.create_machine(
             project, REGION, name="machine", definition=json.dumps(PASS) + " ", role_arn=ROLE
         )
     assert caught.value.message == f"State Machine Already Exists: '{machine.arn}'"
@@ -69,19 +69,19 @@ def test_bad_definition_is_refused_with_every_problem(project: Project) -> None:
 def test_update_makes_a_revision_only_if_something_changed(project: Project) -> None:
     """The revision id appears with the first real change."""
     machine = create(project, PASS)
-    same = machines.update(machine, definition=json.dumps(PASS))
+    same = machines.update_machine(machine, definition=json.dumps(PASS))
     assert same.revision_id == ""
-    changed = machines.update(machine, definition=json.dumps(WAIT))
+    changed = machines.update_machine(machine, definition=json.dumps(WAIT))
     assert len(changed.revision_id) == 36
     with raises_code(ErrorCode.MissingRequiredParameter):
-        machines.update(machine)
+        machines.update_machine(machine)
 
 
 def test_running_executions_keep_their_definition(project: Project) -> None:
     """An edit never touches what runs."""
     machine = create(project, WAIT)
     execution = start(machine)
-    machines.update(machine, definition=json.dumps(PASS))
+    machines.update_machine(machine, definition=json.dumps(PASS))
     execution.refresh_from_db()
     assert execution.definition.text == json.dumps(WAIT)
     assert drain(execution).status == "RUNNING"
@@ -91,8 +91,8 @@ def test_an_unused_machine_is_deleted_at_once_and_its_name_is_free(project: Proj
     """Deleting a missing machine succeeds. Past executions stay visible."""
     machine = create(project, PASS)
     execution = drain(start(machine))
-    machines.delete(project, machine.arn)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     execution.refresh_from_db()
     assert (execution.status, execution.state_machine_id) == ("SUCCEEDED", None)
     assert create(project, WAIT).arn == machine.arn
@@ -106,8 +106,8 @@ def test_what_runs_ends_at_its_next_transition_when_its_machine_is_deleted(
     machine = create(project, {"StartAt": "W", "States": states})
     execution = start(machine)
     assert drain(execution).status == "RUNNING"
-    machines.delete(project, machine.arn)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     assert drain(execution).status == "RUNNING"
     machines.finish_deletions()
     machine.refresh_from_db()
@@ -132,7 +132,7 @@ def test_an_execution_in_its_last_state_succeeds_while_its_machine_is_deleted(
     machine = create(project, WAIT)
     execution = start(machine)
     drain(execution)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     later = clock.now_ms() + 3_600_000
     monkeypatch.setattr(clock, "now_ms", lambda: later)
     assert drain(execution).status == "SUCCEEDED"
@@ -145,21 +145,22 @@ def test_what_starts_while_its_machine_is_deleted_is_ended(
 ) -> None:
     """Start comes before the deletion, and is seen by it, or after it, and is refused."""
     machine = create(project, WAIT)
-    born = threading.Event()
+    inserting = threading.Event()
+    insert_execution = start_module.insert_execution
 
     def slowly(*arguments: Any, **more: Any) -> None:
-        born.set()
+        inserting.set()
         time.sleep(0.3)
-        insert.insert_execution(*arguments, **more)
+        insert_execution(*arguments, **more)
 
     def act(number: int) -> None:
         if number:
             start(machine)
         else:
-            born.wait(5)
-            machines.delete(project, machine.arn)
+            inserting.wait(5)
+            machines.delete_machine(project, machine.arn)
 
-    monkeypatch.setattr(executions, "insert_execution", slowly)
+    monkeypatch.setattr(start_module, "insert_execution", slowly)
     assert crowd(2, act) == [None, None]
     assert drain(Execution.objects.get()).status == "ABORTED"
     machines.finish_deletions()
@@ -177,14 +178,14 @@ def test_projects_do_not_see_each_other(project: Project) -> None:
 def test_changes_are_audited(project: Project) -> None:
     """Create, update and delete each leave one row."""
     machine = create(project, PASS)
-    machines.update(machine, role_arn=ROLE + "2")
-    machines.delete(project, machine.arn)
+    machines.update_machine(machine, role_arn=ROLE + "2")
+    machines.delete_machine(project, machine.arn)
     actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
     assert actions == ["CreateStateMachine", "UpdateStateMachine", "DeleteStateMachine"]
 
 
 def _save(machine: StateMachine, texts: list[str], revision: str, number: int) -> StateMachine:
-    return machines.update(machine, definition=texts[number], revision=revision)
+    return machines.update_machine(machine, definition=texts[number], revision=revision)
 
 
 def test_one_of_two_saves_of_the_same_revision_wins(project: Project) -> None:
@@ -208,6 +209,6 @@ def test_one_of_two_saves_of_the_same_revision_wins(project: Project) -> None:
 def test_a_revision_is_not_that_of_a_namesake(project: Project) -> None:
     """Two machines that were never changed differ, though neither has a revision id."""
     machine = create(project, PASS)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     again = create(project, PASS)
     assert machines.revision_of(again) != machines.revision_of(machine)

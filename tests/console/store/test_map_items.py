@@ -41,18 +41,18 @@ def test_reading_is_done_anew_after_a_crash(run: MapRun) -> None:
         raise ConnectionError("gone")
 
     with pytest.raises(ConnectionError):
-        map_items.store(run.pk, cut_short())
+        map_items.store_items(run.pk, cut_short())
     assert MapItem.objects.filter(map_run=run).count() == map_items.AT_ONCE
     run.refresh_from_db()
     assert (run.reading, run.total) == (True, 0)
-    map_items.store(run.pk, (str(n) for n in range(map_items.AT_ONCE + 10)))
+    map_items.store_items(run.pk, (str(n) for n in range(map_items.AT_ONCE + 10)))
     run.refresh_from_db()
     assert (run.reading, run.total) == (False, map_items.AT_ONCE + 10)
 
 
 def test_inputs_are_taken_once_and_in_order(run: MapRun) -> None:
     """Their rows go with the commit that starts the children."""
-    map_items.store(run.pk, iter("abcde"))
-    assert write(lambda: map_items.take(run.pk, 0, 2)) == [(0, "a"), (1, "b")]
-    assert write(lambda: map_items.take(run.pk, 2, 100)) == [(2, "c"), (3, "d"), (4, "e")]
-    assert write(lambda: map_items.take(run.pk, 0, 100)) == []
+    map_items.store_items(run.pk, iter("abcde"))
+    assert write(lambda: map_items.take_items(run.pk, 0, 2)) == [(0, "a"), (1, "b")]
+    assert write(lambda: map_items.take_items(run.pk, 2, 100)) == [(2, "c"), (3, "d"), (4, "e")]
+    assert write(lambda: map_items.take_items(run.pk, 0, 100)) == []

@@ -9,7 +9,9 @@ import pytest
 
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.store.events import outbox
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def listen(
     )
     EventTarget.objects.create(rule=rule, target_id="1", address="https://example.com/hook")
     if forget:
-        outbox.forget()
+        outbox.forget_rules()
     return rule
 
 
@@ -51,12 +53,12 @@ def test_without_a_rule_nothing_is_written(project: Project) -> None:
     """And whether there is one is not asked again: a rule made behind its back is not seen yet."""
     machine = create(project, PASS)
     drain(start(machine, name="first"))
-    outbox.forget()
-    assert not outbox.wanted(project.pk)
+    outbox.forget_rules()
+    assert not outbox.has_rules(project.pk)
     listen(project, forget=False)
     start(machine, name="second")
     assert told() == []
-    outbox.forget()
+    outbox.forget_rules()
     start(machine, name="third")
     assert told() == [("third", "RUNNING")]
 
@@ -66,7 +68,7 @@ def test_start_and_end_are_told(project: Project) -> None:
     listen(project)
     drain(start(create(project, PASS), {"a": 1}, name="good"))
     drain(start(create(project, FAIL, "failing"), name="bad"))
-    executions.stop(start(create(project, WAIT, "waiting"), name="stopped"), error="no")
+    stop_execution(start(create(project, WAIT, "waiting"), name="stopped"), error="no")
     assert told() == [
         ("good", "RUNNING"),
         ("good", "SUCCEEDED"),
@@ -83,7 +85,7 @@ def test_start_and_end_are_told(project: Project) -> None:
 def test_an_execution_that_ends_where_it_is_born_is_told_twice(project: Project) -> None:
     """First RUNNING, then its end, though both are one transaction."""
     listen(project)
-    executions.start(create(project, PASS), name="quick", ahead=True)
+    start_execution(create(project, PASS), name="quick", ahead=True)
     assert told() == [("quick", "RUNNING"), ("quick", "SUCCEEDED")]
 
 
@@ -91,7 +93,7 @@ def test_a_redrive_is_told_as_running(project: Project) -> None:
     """With its count and date."""
     listen(project)
     failed = drain(start(create(project, FAIL), name="bad"))
-    redrive.redrive(failed)
+    redrive.redrive_execution(failed)
     assert told()[-1] == ("bad", "RUNNING")
     last = json.loads(OutboxEvent.objects.latest("pk").body)["detail"]
     assert last["redriveStatus"] == "REDRIVE_IN_PROGRESS"
@@ -128,8 +130,8 @@ def test_routing_writes_one_delivery_a_target(project: Project) -> None:
     EventTarget.objects.create(rule=rule, target_id="2", address="mailto:a@example.com")
     listen(project, {"detail": {"status": ["FAILED"]}}, name="other")
     drain(start(create(project, PASS), name="x"))
-    assert not outbox.route()
-    outbox.route()
+    assert not outbox.route_events()
+    outbox.route_events()
     assert told() == [("x", "SUCCEEDED")]
     assert list(Delivery.objects.values_list("target__rule__name", "status")) == [
         ("rule", "waiting"),
@@ -147,6 +149,6 @@ def test_another_projects_rule_and_a_disabled_one_get_nothing(project: Project) 
     start(create(project, PASS), name="x")
     listen(project, {"source": ["my.app"]}, name="on")
     drain(start(create(project, PASS), name="y"))
-    outbox.route()
+    outbox.route_events()
     assert Delivery.objects.count() == 0
     assert told() == []

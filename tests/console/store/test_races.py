@@ -11,7 +11,9 @@ import pytest
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, HistoryEvent, InboxMessage, TaskRow
 from console.store.db import audit, rows
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.tasks import activities, claim, complete, expiry, manual
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -110,7 +112,7 @@ def test_a_deadline_and_the_answers_have_one_winner(
 
         def act(number: int, execution: Execution = execution, work: claim.Work = work) -> bool:
             if number < 2:
-                return expiry.expire([(execution.pk, work.task)]) == 1
+                return expiry.expire_tasks([(execution.pk, work.task)]) == 1
             complete.succeed(work.token, str(number))
             return True
 
@@ -132,7 +134,7 @@ def test_a_stop_and_the_answers_leave_one_end(
 
         def act(number: int, execution: Execution = execution, work: claim.Work = work) -> str:
             if number == 0:
-                executions.stop(execution, cause="race")
+                stop_execution(execution, cause="race")
                 return "stopped"
             complete.succeed(work.token, str(number))
             return "answered"
@@ -154,8 +156,8 @@ def test_the_token_before_a_redrive_ends_nothing_after_it(
 ) -> None:
     """The redriven task has a token of its own, and only that one opens it."""
     execution, work = open_task("x")
-    executions.stop(execution)
-    redrive.redrive(Execution.objects.get(pk=execution.pk))
+    stop_execution(execution)
+    redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
     drain(execution)
     again = claim.take_activity_task(ACTIVITY, "w")
     assert again is not None
@@ -186,7 +188,7 @@ def test_many_callers_of_one_name_start_one_execution(
         return found
 
     monkeypatch.setattr(rows, "fetch_one", slowly)
-    found = crowd(8, lambda _: executions.start(machine, name="same", input="{}").pk)
+    found = crowd(8, lambda _: start_execution(machine, name="same", input="{}").pk)
     assert Execution.objects.filter(name="same").count() == 1
     assert found == [Execution.objects.get(name="same").pk] * 8
 

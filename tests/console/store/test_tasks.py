@@ -21,9 +21,10 @@ from console.awsapi.operations.call import Later
 from console.awsapi.threads import Threads
 from console.errors import ErrorCode, ServiceError
 from console.models import Execution, Project, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.writer import write
-from console.store.executions import executions
+from console.store.executions.stop import _post_stop, stop_execution
 from console.store.tasks import activities, claim, complete, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
@@ -147,7 +148,7 @@ def test_eight_senders_have_one_winner(execution: Execution) -> None:
 def test_stopping_closes_the_token(execution: Execution) -> None:
     """A worker whose execution was stopped learns it at its next call."""
     work = taken()
-    executions.stop(execution)
+    stop_execution(execution)
     with raises_code(ErrorCode.TaskTimedOut):
         complete.heartbeat(work.token)
 
@@ -157,10 +158,10 @@ def test_no_answer_is_taken_after_a_stop(execution: Execution) -> None:
     work = taken()
     drain(execution)
     before = types(execution)
-    assert write(lambda: executions._post_stop(execution.pk, engine.Stop()))
+    assert write(lambda: _post_stop(execution.pk, engine.Stop()))
     with raises_code(ErrorCode.TaskTimedOut):
         complete.succeed(work.token, "1")
-    assert expiry.expire([(execution.pk, work.task)]) == 0
+    assert expiry.expire_tasks([(execution.pk, work.task)]) == 0
     assert drain(execution).status == "ABORTED"
     assert types(execution) == [*before, "ExecutionAborted"]
     assert_nothing_wrong()
@@ -175,9 +176,9 @@ def test_deadline_counts_from_the_worker_and_is_never_early(project: Project) ->
     before = TaskRow.objects.get()
     assert (before.timeout_due_ms or 0) - before.scheduled_ms == 365 * 24 * 3_600_000
     work = taken()
-    assert not expiry.expire([(execution.pk, work.task)])
+    assert not expiry.expire_tasks([(execution.pk, work.task)])
     TaskRow.objects.update(heartbeat_due_ms=1)
-    assert expiry.expire([(execution.pk, work.task)]) == 1
+    assert expiry.expire_tasks([(execution.pk, work.task)]) == 1
     assert drain(execution).error == "States.Timeout"
 
 
@@ -187,16 +188,16 @@ def test_called_tasks_of_a_lost_process_are_offered_again(project: Project) -> N
     execution = start(create(project, one("T", Type="Task", Resource=arn)))
     drain(execution)
     number = TaskRow.objects.get().task
-    first = claim.claim(execution.pk, number)
-    assert claim.claim(execution.pk, number) is None
-    assert claim.release_called() == 1
-    second = claim.claim(execution.pk, number)
+    first = claim.claim_call(execution.pk, number)
+    assert claim.claim_call(execution.pk, number) is None
+    assert claim.release_all_calls() == 1
+    second = claim.claim_call(execution.pk, number)
     assert first is not None
     assert second is not None
     assert first.idempotency_key == second.idempotency_key
     assert second.dispatches == 2
-    assert complete.finish(execution.pk, engine.TaskSucceeded(number, "1"))
-    assert not complete.finish(execution.pk, engine.TaskSucceeded(number, "2"))
+    assert complete.complete_call(execution.pk, engine.TaskSucceeded(number, "1"))
+    assert not complete.complete_call(execution.pk, engine.TaskSucceeded(number, "2"))
     assert drain(execution).output == "1"
 
 
@@ -207,11 +208,11 @@ def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
     execution = start(create(project, definition))
     drain(execution)
     number = TaskRow.objects.get().task
-    assert claim.claim(execution.pk, number) is not None
+    assert claim.claim_call(execution.pk, number) is not None
     TaskRow.objects.update(timeout_due_ms=execution.start_ms + 5)
-    assert claim.release(execution.pk, number)
-    assert not claim.release(execution.pk, number)
-    assert claim.claim(execution.pk, number) is not None
+    assert claim.release_call(execution.pk, number)
+    assert not claim.release_call(execution.pk, number)
+    assert claim.claim_call(execution.pk, number) is not None
     assert TaskRow.objects.get().timeout_due_ms == execution.start_ms + 5
     drain(execution)
     assert types(execution).count("ActivityStarted") == 1
@@ -220,30 +221,30 @@ def test_the_clock_of_a_lost_activity_task_goes_on(project: Project) -> None:
 def test_work_of_other_workers_is_left_to_them(execution: Execution) -> None:
     """What an outside worker has is not offered again; its own deadline watches over it."""
     work = taken("stranger")
-    assert claim.release_called() == 0
-    assert not claim.release(execution.pk, work.task)
-    assert claim.held_here() == []
+    assert claim.release_all_calls() == 0
+    assert not claim.release_call(execution.pk, work.task)
+    assert claim.claimed_tasks() == []
 
 
 def test_no_worker_can_pass_for_the_builtin_one(execution: Execution) -> None:
     """Whatever a caller is named, what it has is not offered again."""
     for name in (claim.BUILTIN_WORKER, f"\x01{claim.BUILTIN_WORKER}"):
         work = taken(name)
-        assert claim.held_here() == []
-        assert not claim.release(execution.pk, work.task)
-        assert claim.release_called() == 0
-        assert claim.put_back(work)
+        assert claim.claimed_tasks() == []
+        assert not claim.release_call(execution.pk, work.task)
+        assert claim.release_all_calls() == 0
+        assert claim.return_task(work)
 
 
 def test_what_a_worker_never_heard_of_is_put_back(execution: Execution) -> None:
     """The next worker gets it with the same token; who has had it meanwhile keeps it."""
     first = taken()
-    assert claim.put_back(first)
+    assert claim.return_task(first)
     second = taken("w2")
     assert second.token == first.token
-    assert not claim.put_back(first)
+    assert not claim.return_task(first)
     complete.succeed(second.token, "1")
-    assert not claim.put_back(second)
+    assert not claim.return_task(second)
     assert drain(execution).output == "1"
     assert types(execution).count("ActivityStarted") == 1
 
@@ -264,7 +265,7 @@ def poll(seconds: float) -> dict[str, Any]:
         await asyncio.sleep(seconds)
         return {"type": "http.disconnect"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, lambda: claim.put_back(taken[0]))
+    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, lambda: claim.return_task(taken[0]))
     threads = Threads(1, "poll")
 
     async def answer() -> dict[str, Any]:
@@ -304,7 +305,7 @@ def test_a_task_found_at_once_for_nobody_is_put_back() -> None:
     def look() -> dict[str, Any]:
         return {"taskToken": "t"}
 
-    later = Later(look, ("activity", ACTIVITY), 10, {}, undo)
+    later = Later(look, (Topic.ACTIVITY, ACTIVITY), 10, {}, undo)
     assert looped(lambda: later.wait(Threads(1, "poll"), receive)) == {"taskToken": "t"}
     assert undone == [True]
 
@@ -330,7 +331,7 @@ def test_one_poller_is_told_of_one_task() -> None:
     async def polls() -> list[dict[str, Any]]:
         threads = Threads(1, "poll")
         laters = [
-            Later(partial(look, number), ("activity", "x"), 10, {}, one_each=True)
+            Later(partial(look, number), (Topic.ACTIVITY, "x"), 10, {}, one_each=True)
             for number in range(4)
         ]
         waiting = [asyncio.create_task(one.wait(threads)) for one in laters]
@@ -338,7 +339,7 @@ def test_one_poller_is_told_of_one_task() -> None:
         assert looked == [0, 1, 2, 3]
         for _ in range(4):
             offered[0] += 1
-            signals.deliver(("activity", "x"))
+            signals.deliver((Topic.ACTIVITY, "x"))
         return list(await asyncio.wait_for(asyncio.gather(*waiting), 0.7))
 
     assert [one["poller"] for one in looped(polls)] == [0, 1, 2, 3]
@@ -363,7 +364,7 @@ def test_a_heartbeat_in_the_last_moment_wins(
         return now_ms()
 
     monkeypatch.setattr(clock, "now_ms", beat_first)
-    assert expiry.expire([(execution.pk, work.task)]) == 0
+    assert expiry.expire_tasks([(execution.pk, work.task)]) == 0
 
 
 def test_many_late_tasks_expire_together(project: Project) -> None:
@@ -377,8 +378,8 @@ def test_many_late_tasks_expire_together(project: Project) -> None:
     numbers = list(TaskRow.objects.values_list("execution_id", "task"))
     TaskRow.objects.filter(execution_id=late[0].pk).update(timeout_due_ms=1)
     TaskRow.objects.filter(execution_id=late[1].pk).update(heartbeat_due_ms=1)
-    assert expiry.expire(numbers) == 6
-    assert expiry.expire(numbers) == 0
+    assert expiry.expire_tasks(numbers) == 6
+    assert expiry.expire_tasks(numbers) == 0
     for execution in late:
         assert drain(execution).error == "States.Timeout"
 

@@ -14,7 +14,8 @@ from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
 from console.store.db.writer import write
-from console.store.executions import executions, insert
+from console.store.executions.start import Parent, start_execution
+from console.store.executions.stop import stop_execution
 from console.store.state import throttle
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
@@ -130,7 +131,7 @@ def test_a_full_project_is_counted_as_far_as_the_limit(project: Project, given: 
     for _ in range(3):
         with raises_code(ErrorCode.ExecutionLimitExceeded, match="open executions is reached: 1"):
             start(machine)
-    executions.stop(machine.execution_set.get())
+    stop_execution(machine.execution_set.get())
     start(machine)
 
 
@@ -138,11 +139,11 @@ def test_nesting_is_limited(project: Project, given: Any) -> None:
     """The refusal says how deep it would be, and which quota that is."""
     machine = create(project, PASS)
     given({"nesting_depth": 3})
-    parent = insert.Parent(1, 2)
-    assert executions.start(machine, parent=parent).depth == 3
+    parent = Parent(1, 2)
+    assert start_execution(machine, parent=parent).depth == 3
     wanted = r"got 4 .* wanted at most 3 .*nesting"
     with raises_code(ErrorCode.ExecutionLimitExceeded, match=wanted):
-        executions.start(machine, parent=insert.Parent(1, 3))
+        start_execution(machine, parent=Parent(1, 3))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from console import execution_rights
 from console.models import AuditEntry, Execution, Project, StateMachine, Version
-from console.store.executions.executions import start
+from console.store.executions.start import start_execution
 from tests.console.store.helpers import create
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def test_a_cut_off_index_is_made_anew(project: Project) -> None:
         found = connection.introspection.get_constraints(cursor, "console_execution")
     assert found["execution_by_parent"]["columns"] == ["parent"]
     machine = create(project, {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
-    assert start(machine).depth is None
+    assert start_execution(machine).depth is None

@@ -9,7 +9,8 @@ import pytest
 
 from console import errors
 from console.errors import ErrorCode
-from console.store.executions import executions
+from console.store.executions.find import list_executions
+from console.store.executions.start import start_execution
 from console.store.machines import machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
 from tests.refusals import raises_code
@@ -36,48 +37,51 @@ def routing(machine: StateMachine, *weights: int) -> list[dict[str, Any]]:
 
 def test_a_version_runs_its_own_text(project: Project, machine: StateMachine) -> None:
     """An update changes the machine, not its versions."""
-    version = versions.publish(machine)
-    machines.update(machine, definition=json.dumps(OTHER))
-    target = versions.resolve(project, version.arn)
-    execution = executions.start(target.machine, version=target.version, input="1")
+    version = versions.publish_version(machine)
+    machines.update_machine(machine, definition=json.dumps(OTHER))
+    target = versions.resolve_target(project, version.arn)
+    execution = start_execution(target.machine, version=target.version, input="1")
     assert drain(execution).output == "1"
     assert (
-        drain(executions.start(versions.resolve(project, machine.arn).machine)).output == '"other"'
+        drain(start_execution(versions.resolve_target(project, machine.arn).machine)).output
+        == '"other"'
     )
 
 
 def test_one_revision_is_one_version(machine: StateMachine) -> None:
     """Publishing twice gives the same version; a guard refuses another revision."""
-    first = versions.publish(machine, description="a")
-    assert versions.publish(machine, description="b").pk == first.pk
-    changed = machines.update(machine, definition=json.dumps(OTHER))
-    assert versions.publish(changed).number == 2
+    first = versions.publish_version(machine, description="a")
+    assert versions.publish_version(machine, description="b").pk == first.pk
+    changed = machines.update_machine(machine, definition=json.dumps(OTHER))
+    assert versions.publish_version(changed).number == 2
     with pytest.raises(errors.ConflictException, match="The current State Machine revision is"):
-        versions.publish(changed, revision_id="INITIAL")
+        versions.publish_version(changed, revision_id="INITIAL")
 
 
 def test_numbers_are_never_used_again(project: Project, machine: StateMachine) -> None:
     """After a deletion counting goes on."""
-    versions.publish(machine)
-    second = versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    versions.publish_version(machine)
+    second = versions.publish_version(
+        machines.update_machine(machine, definition=json.dumps(OTHER))
+    )
     versions.delete_version(project, second.arn)
     versions.delete_version(project, second.arn)
-    third = versions.publish(machines.update(machine, definition=json.dumps(WAIT)))
+    third = versions.publish_version(machines.update_machine(machine, definition=json.dumps(WAIT)))
     assert third.number == 3
 
 
 def test_an_alias_picks_by_weight(project: Project, machine: StateMachine) -> None:
     """All weight on one version: always that one; the execution keeps both ARNs."""
-    versions.publish(machine)
-    versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    versions.publish_version(machine)
+    versions.publish_version(machines.update_machine(machine, definition=json.dumps(OTHER)))
     alias = versions.create_alias(project, "live", routing(machine, 0, 100))
-    target = versions.resolve(project, alias.arn)
-    execution = executions.start(
+    target = versions.resolve_target(project, alias.arn)
+    execution = start_execution(
         target.machine, version=target.version, alias_arn=alias.arn, input="1"
     )
     assert drain(execution).output == '"other"'
     assert (execution.version_arn, execution.alias_arn) == (f"{machine.arn}:2", alias.arn)
-    assert [row.pk for row in executions.list_page(alias)] == [execution.pk]
+    assert [row.pk for row in list_executions(alias)] == [execution.pk]
     picked = [versions._pick([[1, 50], [2, 50]]) for _ in range(200)]
     assert set(picked) == {1, 2}
 
@@ -90,8 +94,8 @@ def test_weights_must_sum_to_100(
     project: Project, machine: StateMachine, weights: tuple[int, ...], words: str
 ) -> None:
     """In AWS's words."""
-    versions.publish(machine)
-    versions.publish(machines.update(machine, definition=json.dumps(OTHER)))
+    versions.publish_version(machine)
+    versions.publish_version(machines.update_machine(machine, definition=json.dumps(OTHER)))
     with pytest.raises(errors.ValidationException) as caught:
         versions.create_alias(project, "live", routing(machine, *weights))
     assert words in caught.value.message
@@ -99,7 +103,7 @@ def test_weights_must_sum_to_100(
 
 def test_a_version_in_use_is_kept(project: Project, machine: StateMachine) -> None:
     """The message lists the aliases; a different alias of the same name is a conflict."""
-    version = versions.publish(machine)
+    version = versions.publish_version(machine)
     versions.create_alias(project, "live", routing(machine, 100))
     same = versions.create_alias(project, "live", routing(machine, 100))
     assert versions.get_alias(project, same.arn).name == "live"
@@ -113,10 +117,10 @@ def test_tags(project: Project, machine: StateMachine) -> None:
     """Set, replace, remove; only on what is there; at most 50."""
     tags.put_tags(machine.arn, {"a": "1", "b": "2"})
     tags.put_tags(machine.arn, {"a": "3"})
-    tags.remove(machine.arn, ["b", "c"])
-    assert tags.tags_of(machine.arn) == {"a": "3"}
+    tags.remove_tags(machine.arn, ["b", "c"])
+    assert tags.get_tags(machine.arn) == {"a": "3"}
     with raises_code(ErrorCode.TooManyTags):
         tags.put_tags(machine.arn, {f"k{number}": "" for number in range(50)})
-    assert tags.tags_of(machine.arn) == {"a": "3"}
+    assert tags.get_tags(machine.arn) == {"a": "3"}
     with raises_code(ErrorCode.ResourceNotFound):
         tags.check_owner(project, machine.arn + ":1")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Project, ServerFact, TaskRow, Timer, Worker
+from console.statuses import Topic
 from console.store.db import epoch, signals
 from console.store.executions import step
 from console.store.tasks import claim, workers
@@ -24,8 +25,8 @@ LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:f"
 def own_name() -> Iterator[None]:
     """Give the process its usual name and epoch back."""
     yield
-    claim.work_as("")
-    epoch.forget()
+    claim.set_worker_name("")
+    epoch.forget_epoch()
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def called(project: Project) -> tuple[Execution, int, str]:
     drain(execution)
     number = TaskRow.objects.get().task
     name = workers.register()
-    claim.work_as(name)
-    assert claim.claim(execution.pk, number) is not None
+    claim.set_worker_name(name)
+    assert claim.claim_call(execution.pk, number) is not None
     return execution, number, name
 
 
@@ -48,7 +49,7 @@ def end_lease(name: str) -> None:
 def test_a_lease_that_is_renewed_stands(called: tuple[Execution, int, str]) -> None:
     """Its tasks stay where they are, whoever else looks."""
     _, _, name = called
-    assert workers.renew(name, steps=3, fenced=1)
+    assert workers.renew_lease(name, steps=3, fenced=1)
     other = workers.register()
     assert workers.team_share(other)[1] == []
     assert workers.remove_dead([]) == 0
@@ -64,8 +65,8 @@ def test_what_the_dead_had_is_offered_again(called: tuple[Execution, int, str]) 
     part, dead = workers.team_share(other)
     assert (part, dead) == (workers.Share(0, 1), [name])
     assert workers.remove_dead(dead) == 1
-    claim.work_as(other)
-    work = claim.claim(execution.pk, number)
+    claim.set_worker_name(other)
+    work = claim.claim_call(execution.pk, number)
     assert work is not None
     assert work.dispatches == 2
 
@@ -74,7 +75,7 @@ def test_a_lease_that_ended_cannot_be_renewed(called: tuple[Execution, int, str]
     """Whoever was stopped for too long must begin anew."""
     _, _, name = called
     end_lease(name)
-    assert not workers.renew(name)
+    assert not workers.renew_lease(name)
 
 
 def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(project: Project) -> None:
@@ -110,7 +111,7 @@ def test_shares_cover_everything_once(project: Project) -> None:
     machine = create(project, WAIT)
     started = {start(machine).pk for _ in range(7)}
     for number in started:
-        while step.step(number):
+        while step.step_execution(number):
             pass
     names = [workers.register() for _ in range(3)]
     parts = [workers.team_share(name)[0] for name in names]
@@ -128,67 +129,67 @@ def test_shares_cover_everything_once(project: Project) -> None:
 def test_a_step_of_an_older_epoch_writes_nothing(project: Project) -> None:
     """After a restore, what a process remembers is not the past of the rows."""
     execution = start(create(project, PASS))
-    epoch.mine()
-    epoch.begin()
+    epoch.process_epoch()
+    epoch.begin_epoch()
     with pytest.raises(step.Fenced):
-        step.step(execution.pk)
+        step.step_execution(execution.pk)
     assert epoch.is_over()
-    epoch.forget()
+    epoch.forget_epoch()
     assert drain(execution).status == "SUCCEEDED"
 
 
 def test_no_epoch_comes_twice(project: Project) -> None:
     """Who restores the same backup again fences what ran since the first time."""
     del project
-    first = epoch.begin()
+    first = epoch.begin_epoch()
     ServerFact.objects.filter(name=epoch.NAME).delete()  # the backup knows nothing of it
     time.sleep(0.002)
-    assert epoch.begin() not in (first, "0", "1")
+    assert epoch.begin_epoch() not in (first, "0", "1")
 
 
-class Kept:
-    """A carrier that remembers."""
+class RecordingTransport:
+    """A transport that keeps the signals it is given."""
 
     def __init__(self) -> None:
-        self.taken: list[tuple[object, ...]] = []
+        self.added: list[tuple[object, ...]] = []
         self.written: list[tuple[object, ...]] = []
 
-    def takes(self, topic: signals.Topic) -> bool:
-        """Take births."""
-        return topic == ("born",)
+    def takes(self, channel: signals.Channel) -> bool:
+        """Take the signals of new executions."""
+        return channel == (Topic.CREATED,)
 
-    def keeps(self, topic: signals.Topic) -> bool:
-        """Keep none here."""
-        del topic
+    def keeps(self, channel: signals.Channel) -> bool:
+        """Keep none in this process."""
+        del channel
         return False
 
-    def carry(self, topic: signals.Topic, what: tuple[object, ...]) -> None:
-        """Remember."""
-        self.taken.append((*topic, *what))
+    def send(self, channel: signals.Channel, values: tuple[object, ...]) -> None:
+        """Remember the signal."""
+        self.added.append((*channel, *values))
 
     def flush(self) -> None:
         """Write."""
-        self.written += self.taken
-        self.taken = []
+        self.written += self.added
+        self.added = []
 
     def drop(self) -> None:
         """Forget."""
-        self.taken = []
+        self.added = []
 
 
-def test_hints_travel_with_their_transaction(project: Project) -> None:
-    """A carried hint is written once, and not told in this process."""
+def test_signals_are_sent_with_their_transaction(project: Project) -> None:
+    """A signal for other processes is written once, and not delivered in this one."""
     from django.db import connection
 
-    carrier = Kept()
-    here: list[Any] = []
-    signals.use_transport(carrier)
-    end = signals.subscribe(("born",), here.append)
+    transport = RecordingTransport()
+    delivered: list[Any] = []
+    signals.use_transport(transport)
+    end = signals.subscribe((Topic.CREATED,), delivered.append)
     try:
         execution = start(create(project, PASS))
     finally:
         signals.use_transport(None)
         end()
-    assert here == []
-    got = carrier.written if connection.vendor == "postgresql" else carrier.taken
-    assert got == [("born", execution.pk)]
+    assert delivered == []
+    got = transport.written if connection.vendor == "postgresql" else transport.added
+    assert got == [("created", execution.pk)]

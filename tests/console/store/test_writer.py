@@ -9,9 +9,11 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from console.models import Activity, Definition, Execution, Project, StateMachine
-from console.store.db import health, signals, writer
+from console.statuses import Topic
+from console.store.db import signals, writer
 from console.store.db.outcomes import CommitResult
 from console.store.db.writer import is_outage, write
+from console.store.state import health
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
 
@@ -61,7 +63,10 @@ def test_a_listener_that_raises_does_not_undo_what_is_committed(project: Project
         del execution_id
         raise RuntimeError("nobody listens any more")
 
-    ends = [signals.subscribe(("wake",), breaks), signals.subscribe(("ended",), told.append)]
+    ends = [
+        signals.subscribe((Topic.RUNNABLE,), breaks),
+        signals.subscribe((Topic.ENDED,), told.append),
+    ]
     try:
         execution = start(create(project, PASS))
     finally:
@@ -163,8 +168,8 @@ def test_a_server_that_cannot_write_says_that_it_is_not_ready(
     assert writer.refusal() == ""
     with pytest.raises(OperationalError):
         write(full)
-    assert not health.look().ready
-    assert "takes no writes: could not extend file" in " ".join(health.look().reasons)
+    assert not health.check_health().ready
+    assert "takes no writes: could not extend file" in " ".join(health.check_health().reasons)
     write(lambda: None)
     assert writer.refusal() == ""
     with pytest.raises(OperationalError):

@@ -58,7 +58,7 @@ def test_other_regions_have_their_own_machines(project: Project, client: Client)
     """The region is a part of the address and stays in the links."""
     from console.store.machines import machines
 
-    machines.create(
+    machines.create_machine(
         project,
         "eu-west-1",
         name="there",

@@ -9,7 +9,7 @@ from django.db import connection
 
 from console.models import AuditEntry
 from console.store.db import audit
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.web.execution import audit_trail
 from tests.console.store.helpers import WAIT, create, drain, start
 from tests.console.web.helpers import page, text
@@ -27,7 +27,7 @@ def stopped(project: Project) -> Execution:
     """Return an execution that Ana has stopped."""
     execution = start(create(project, WAIT))
     drain(execution)
-    executions.stop(execution, cause="wrong input", actor=audit.Actor("ana"))
+    stop_execution(execution, cause="wrong input", actor=audit.Actor("ana"))
     execution.refresh_from_db()
     return execution
 

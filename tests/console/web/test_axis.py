@@ -8,8 +8,8 @@ import pytest
 from django.db.models import F
 
 from console.models import Execution, HistoryEvent, Timer
-from console.store.executions import executions
 from console.store.executions import redrive as redrives
+from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE, SECOND, roughly
 from console.web.execution.timeline.axis import LEAST, MOST_WORDS, WIDTH, Span, folded
 from console.web.history import traces
@@ -45,7 +45,7 @@ def later(execution: Execution, milliseconds: int) -> None:
 
 def again(execution: Execution) -> Execution:
     """Redrive an execution."""
-    redrives.redrive(Execution.objects.get(pk=execution.pk))
+    redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
     return drain(execution)
 
 
@@ -103,7 +103,7 @@ def test_x10_a_wait_that_was_stopped_has_a_piece_in_each_lane(
     """It was aborted in the first run, and over in the second."""
     states = {"Nap": {"Type": "Wait", "Seconds": 3600, "End": True}}
     execution = drain(start(create(project, {"StartAt": "Nap", "States": states}), name="x"))
-    executions.stop(execution)
+    stop_execution(execution)
     later(execution, 2 * DAY)
     again(execution)
     Timer.objects.update(due_ms=0)

@@ -44,7 +44,7 @@ def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     job = BulkJob.objects.get()
     assert answer.url == f"/executions/bulk/{job.pk}/"
     assert job.total == 4
-    while bulk.work(job.pk):
+    while bulk.work_on_job(job.pk):
         pass
     assert set(Execution.objects.filter(redrive_count=1)) == set(failed)
     shown = text(client.get(answer.url))
@@ -80,12 +80,12 @@ def test_a_job_is_paused_and_resumed_from_its_page(project: Project, client: Cli
     job = BulkJob.objects.get()
     path = f"/executions/bulk/{job.pk}/"
     client.post(path, {"act": "pause"})
-    assert not bulk.work(job.pk)
+    assert not bulk.work_on_job(job.pk)
     page = client.get(path)
     assert "Paused" in text(page)
     assert client.get(f"{path}?seen={page.context['seen']}").status_code == 204
     client.post(path, {"act": "resume"})
-    while bulk.work(job.pk):
+    while bulk.work_on_job(job.pk):
         pass
     assert "hx-get" not in text(client.get(path)).split('id="progress"')[1].split(">")[0]
     acts = AuditEntry.objects.filter(target=f"bulk/{job.pk}").values_list("action", flat=True)

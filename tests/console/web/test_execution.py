@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, Timer
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.web.history import traces
 from tests.console.store.helpers import PASS, create, drain, one, start
 from tests.console.web.helpers import CHAIN, page, text
@@ -93,7 +93,7 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     assert '"tone": "running"' in shown
     assert "_delta?after=4" in shown
     assert client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")).status_code == 204
-    executions.stop(execution)
+    stop_execution(execution)
     last = text(client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")))
     assert "hx-get" not in last.partition('id="event-total"')[0]
     assert "data-ended" in last

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console import clock
 from console.models import Execution
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY
 from console.web.search.failure_groups import normal
 from console.web.search.failure_views import address
@@ -88,7 +88,7 @@ def test_a_time_out_and_a_stop(project: Project, client: Client) -> None:
     machine = create(project, {"StartAt": "Nap", "States": {"Nap": nap}, "TimeoutSeconds": 1})
     execution = start(machine)
     drain(execution)
-    executions.stop(start(machine))
+    stop_execution(start(machine))
     assert groups(client) == []
     Execution.objects.filter(pk=execution.pk).update(status="TIMED_OUT", stop_ms=clock.now_ms())
     (group,) = groups(client)

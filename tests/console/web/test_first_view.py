@@ -9,9 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console.models import Gist, HistoryEvent
-from console.store.executions import executions
-from console.store.state import history_digest
+from console.store.executions.stop import stop_execution
 from console.web.execution import steps, time_machine
 from console.web.history import traces
 from tests.console.store.helpers import create, drain, start
@@ -43,13 +41,12 @@ LOOP = {
 
 @pytest.fixture
 def made(project: Project) -> dict[str, Execution]:
-    """Return executions of 24 events and of 25,000, with the gist of its history and without."""
+    """Return executions of 24 events and of 25,000."""
     machine = create(project, LOOP)
-    turns = {"short": 5, "long": LONG // 4 - 1, "kept": LONG // 4 - 1}
+    turns = {"short": 5, "long": LONG // 4 - 1}
     found = {}
     for name, count in turns.items():
         found[name] = drain(start(machine, {"n": 0, "turns": count}, name))
-    history_digest.keep(found["kept"].pk)
     return found
 
 
@@ -65,7 +62,7 @@ def look(client: Client, address: str) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("query", ["", "?view=timeline", "?step=Count&tab=events", "?at=20"])
 def test_it_needs_as_many_queries(client: Client, made: dict[str, Execution], query: str) -> None:
-    """Few, and no more for 25,000 events than for 24, whether upkeep came by or not."""
+    """Few, and no more for 25,000 events than for 24."""
     counts = {  # of two: now and then the clock asks a database what time it is
         name: min(look(client, page(one, query))[1] for _ in range(2)) for name, one in made.items()
     }
@@ -73,37 +70,12 @@ def test_it_needs_as_many_queries(client: Client, made: dict[str, Execution], qu
     assert counts["long"] <= 15
 
 
-@pytest.mark.parametrize("query", ["", "?step=More&visit=7", "?at=777&step=Count"])
-def test_a_gist_says_the_same(client: Client, made: dict[str, Execution], query: str) -> None:
-    """Colours, counts, ways, rows and the panel are those that the events alone give."""
-    by_gist, by_events = (look(client, page(made[one], query))[0] for one in ("kept", "long"))
-    for name in ("transitions", "taken", "cursor"):
-        assert by_gist[name] == by_events[name]
-    assert by_gist["events"].types == by_events["events"].types
-    assert by_gist["events"].total == by_events["events"].total == LONG - 2
-    for ours, theirs in zip(by_gist["tree"]["rows"], by_events["tree"]["rows"], strict=True):
-        assert (ours.key, ours.visits, ours.retries) == (theirs.key, theirs.visits, theirs.retries)
-    if by_gist["panel"] is not None:
-        assert by_gist["panel"].events[0].id == by_events["panel"].events[0].id
-        assert by_gist["panel"].count == by_events["panel"].count
-
-
-def test_what_has_a_gist_is_not_read(client: Client, made: dict[str, Execution]) -> None:
-    """Or the row would be of no use: what the events say beside their payloads is in it."""
-    one = made["kept"]
-    rows = HistoryEvent.objects.filter(execution_id=one.pk, event_id__range=(1_000, 20_000))
-    rows.update(state="Elsewhere")
-    assert look(client, page(one))[0]["transitions"] == LONG // 2 - 1
-    Gist.objects.all().delete()
-    assert look(client, page(one))[0]["transitions"] < LONG // 2 - 1
-
-
-def test_the_page_goes_on_after_its_gist(client: Client, made: dict[str, Execution]) -> None:
+def test_the_page_of_a_long_history_goes_on(client: Client, made: dict[str, Execution]) -> None:
     """A tick carries what is new, and the end."""
-    one = made["kept"]
+    one = made["long"]
     context, _ = look(client, page(one))
-    assert context["cursor"] == Gist.objects.get().last == LONG - 2
-    executions.stop(one)
+    assert context["cursor"] == LONG - 2
+    stop_execution(one)
     answer = text(client.get(page(one, f"_delta?after={LONG - 2}&follow=1")))
     assert "The execution has ended: Aborted." in answer
     assert json.dumps({"tone": "aborted"})[1:-1] in answer

@@ -213,7 +213,9 @@ def test_only_who_may_run_may_import(
 def test_a_history_is_put_in_order() -> None:
     """Printed newest first, it is the same history."""
     reverse = json.dumps({"events": HISTORY["events"][::-1]})
-    read = imports.read(reverse, GIVEN["machine"])
+    read = imports.read_printed(reverse, GIVEN["machine"])
     assert [one.id for one in read.events] == list(range(1, 14))
     with pytest.raises(ValidationException, match="25,000"):
-        imports.read(json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"])
+        imports.read_printed(
+            json.dumps({"events": [line(1, 0, "Nope")] * 25_001}), GIVEN["machine"]
+        )

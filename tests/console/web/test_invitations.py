@@ -149,7 +149,7 @@ def test_a_revoked_or_replaced_invitation_opens_nothing(
         owner.post(f"/team/invitations/{number}/revoke/", follow=True)
     )
     other = Project.objects.create(name="other", account_id="999999999999")
-    theirs, _ = invitations.make(other, "ben", "viewer", 1, Actor("manage.py"))
+    theirs, _ = invitations.create_invitation(other, "ben", "viewer", 1, Actor("manage.py"))
     owner.post(f"/team/invitations/{theirs.pk}/revoke/")
     assert Invitation.objects.filter(pk=theirs.pk).exists()
     assert "ben" not in text(owner.get("/team/"))
@@ -197,7 +197,7 @@ def test_an_owner_who_is_none_any_more_leaves_no_way_back(
         assert Client().post(link, BOTH).status_code == 410
     people.put_member(project, "owner", "viewer", Actor("editor"))
     with raises_code(ErrorCode.AccessDeniedException):
-        invitations.make(project, "eve", "owner", 1, Actor("owner"), user)
+        invitations.create_invitation(project, "eve", "owner", 1, Actor("owner"), user)
 
 
 def test_what_makes_no_sense_is_refused(project: Project, signed_in: SignIn) -> None:
@@ -246,13 +246,13 @@ def test_an_account_that_is_made_at_the_same_moment_is_not_taken_over(project: P
     for number in range(8):
         name = f"ana-{number}"
         get_user_model().objects.create_user(name)
-        _, token = invitations.make(project, name, "viewer", 1, Actor("owner"), owner)
+        _, token = invitations.create_invitation(project, name, "viewer", 1, Actor("owner"), owner)
 
         def act(which: int, name: str = name, token: str = token) -> str:
             if which:
                 people.put_member(other, name, "editor", Actor("manage.py"))
                 return "added"
-            invitations.accept(token, "md5$salt$hash", None)
+            invitations.accept_invitation(token, "md5$salt$hash", None)
             return "joined"
 
         results = crowd(2, act)
@@ -260,9 +260,9 @@ def test_an_account_that_is_made_at_the_same_moment_is_not_taken_over(project: P
         added_first = any(isinstance(one, invitations.OtherAccount) for one in results)
         assert added_first or "joined" in results
         assert get_user_model().objects.get(username=name).has_usable_password() != added_first
-    _, token = invitations.make(project, "eve", "viewer", 1, Actor("owner"), owner)
+    _, token = invitations.create_invitation(project, "eve", "viewer", 1, Actor("owner"), owner)
     with pytest.raises(invitations.Closed):
-        invitations.accept(token, "", None)
+        invitations.accept_invitation(token, "", None)
 
 
 def test_an_invitation_ends_when_the_person_is_added_otherwise(

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import text
 
@@ -116,7 +116,7 @@ def test_a_lists_poll_marks_what_ended(project: Project, client: Client) -> None
     execution = start(create(project, WAIT), name="soon")
     address = f"/executions/_new?newest={execution.pk}&count=0&running={execution.pk}"
     assert client.get(address).status_code == 204
-    executions.stop(execution)
+    stop_execution(execution)
     answer = text(client.get(address))
     assert f'id="x{execution.pk}"' in answer
     assert "Aborted" in answer
@@ -126,7 +126,7 @@ def test_executions_are_filtered(project: Project, client: Client) -> None:
     """Status and name narrow the list; a filter without a match can be cleared."""
     machine = create(project, WAIT)
     start(machine, name="alpha")
-    executions.stop(start(machine, name="beta"))
+    stop_execution(start(machine, name="beta"))
     shown = text(client.get("/executions/?status=ABORTED"))
     assert "beta" in shown
     assert "alpha" not in shown

@@ -129,7 +129,7 @@ def test_many_requests_at_once_get_ten_guesses(project: Project) -> None:
     """The attempt is counted before anything is checked."""
 
     def guess(number: int) -> str:
-        login_attempts.begin("owner", f"203.0.113.{number}")
+        login_attempts.begin_attempt("owner", f"203.0.113.{number}")
         return "checked"
 
     results = crowd(24, guess)
@@ -148,7 +148,7 @@ def test_the_table_holds_no_name_and_forgets(
     assert "203.0.113.9" not in kept
     now = clock.now_ms()
     monkeypatch.setattr(clock, "now_ms", lambda: now + login_attempts.WINDOW_MS + 1)
-    login_attempts.begin("another", "198.51.100.1")
+    login_attempts.begin_attempt("another", "198.51.100.1")
     assert LoginAttempts.objects.count() == 2
 
 

@@ -63,7 +63,7 @@ def test_a_version_is_published_compared_and_deleted(project: Project, client: C
     """Each change has its audit row; a version in use stays, and the page says why."""
     machine = create(project, PASS)
     post(client, "versions", act="publish", description=MARKUP)
-    machines.update(machine, definition=json.dumps(CHAIN))
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
     shown = text(client.get("/machines/machine/versions/"))
     assert "/machines/machine/diff/?from=1" in shown
     post(client, "versions", act="create", name="live", first="1", second="", share="")
@@ -84,9 +84,9 @@ def test_a_version_is_published_compared_and_deleted(project: Project, client: C
 def test_an_alias_shares_starts_between_two_versions(project: Project, client: Client) -> None:
     """By a percentage for the second one, which can be changed."""
     machine = create(project, PASS)
-    versions.publish(machine)
-    machines.update(machine, definition=json.dumps(CHAIN))
-    versions.publish(StateMachine.objects.get())
+    versions.publish_version(machine)
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
+    versions.publish_version(StateMachine.objects.get())
     post(client, "versions", act="create", name="live", first="1", second="2", share="10")
     assert json.loads(Alias.objects.get().routing) == [[1, 90], [2, 10]]
     assert "version 1: 90 %, version 2: 10 %" in markup(client.get("/machines/machine/versions/"))
@@ -109,7 +109,7 @@ def test_a_wrong_alias_is_refused_and_kept(
     project: Project, client: Client, form: dict[str, str], told: str
 ) -> None:
     """The page says what was wrong, and the name that was typed stands in its field."""
-    versions.publish(create(project, PASS))
+    versions.publish_version(create(project, PASS))
     sent = {"act": "create", "first": "1", "second": "", "share": "", **form}
     shown = post(client, "versions", 422, **sent)
     assert told in shown
@@ -123,10 +123,10 @@ def test_a_wrong_alias_is_refused_and_kept(
 def test_the_difference_names_exactly_what_changed(project: Project, client: Client) -> None:
     """Between a version, an execution's definition and now, by lines, without a script."""
     machine = create(project, CHAIN)
-    versions.publish(machine)
+    versions.publish_version(machine)
     execution = drain(start(machine, name="old"))
     changed = json.loads(json.dumps(CHAIN).replace("3600", "7200"))
-    machines.update(
+    machines.update_machine(
         machine, definition=json.dumps(changed, indent=2), role_arn=f"{machine.role_arn}2"
     )
     for side in ("1", f"run:{execution.name}"):
@@ -223,7 +223,7 @@ def test_a_viewer_reads_the_tabs_and_changes_nothing(
     project: Project, signed_in: Callable[[str], Client]
 ) -> None:
     """No form is in the page, and every change answers 403."""
-    versions.publish(create(project, PASS))
+    versions.publish_version(create(project, PASS))
     viewer = signed_in("viewer")
     for page in ("versions", "settings"):
         assert (
@@ -244,7 +244,7 @@ def test_an_execution_of_an_older_definition_leads_to_what_changed(
     execution = start(machine, name="old")
     link = "/machines/machine/diff/?from=run%3Aold"
     assert link not in text(client.get(page_of(execution)))
-    machines.update(machine, definition=json.dumps(CHAIN).replace("3600", "7200"))
+    machines.update_machine(machine, definition=json.dumps(CHAIN).replace("3600", "7200"))
     shown = text(client.get(page_of(execution)))
     assert "definition was changed since" in shown
     assert link in shown

@@ -10,7 +10,7 @@ import pytest
 
 from console.models import AuditEntry, Execution, StateMachine
 from console.store.db import audit
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.web.machines import definition_source
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
@@ -101,7 +101,7 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     """The page has mine in the editor and theirs beside it, says who saved, and changes nothing."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS, actor=audit.Actor("ann"))
+    machines.update_machine(machine, definition=THEIRS, actor=audit.Actor("ann"))
     form = {"text": OURS, "revision": revision, "role": machine.role_arn}
     answer = client.post("/machines/machine/edit/", form)
     shown = text(answer, 409)
@@ -126,12 +126,12 @@ def test_saving_over_covers_only_what_was_shown(project: Project, client: Client
     """A third save between the page of the conflict and its button is a conflict of its own."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS)
+    machines.update_machine(machine, definition=THEIRS)
     form = {"text": OURS, "revision": revision, "role": machine.role_arn}
     shown = text(client.post("/machines/machine/edit/", form), 409)
     over = re.search(r'name="over" value="([^"]*)"', shown)
     assert over is not None
-    machines.update(machine, definition=json.dumps(CHAIN))
+    machines.update_machine(machine, definition=json.dumps(CHAIN))
     text(client.post("/machines/machine/edit/", form | {"over": over[1]}), 409)
     machine = StateMachine.objects.select_related("definition").get(pk=machine.pk)
     assert json.loads(machine.definition.text) == CHAIN
@@ -141,8 +141,8 @@ def test_a_namesake_of_the_machine_is_not_overwritten(project: Project, client: 
     """A machine that was deleted and made again is another one, though neither was ever changed."""
     machine = create(project, PASS)
     form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
-    machines.delete(project, machine.arn)
-    again = machines.create(
+    machines.delete_machine(project, machine.arn)
+    again = machines.create_machine(
         project, machine.region, name="machine", definition=THEIRS, role_arn=machine.role_arn
     )
     text(client.post("/machines/machine/edit/", form), 409)
@@ -162,7 +162,7 @@ def test_both_saving_the_same_is_no_conflict(project: Project, client: Client) -
     """Nothing would be lost."""
     machine = create(project, PASS)
     form = {"text": OURS, "revision": opened(client), "role": machine.role_arn}
-    machines.update(machine, definition=OURS)
+    machines.update_machine(machine, definition=OURS)
     assert client.post("/machines/machine/edit/", form).status_code == 302
 
 
@@ -172,7 +172,7 @@ def test_the_revision_survives_a_check_and_a_test_of_a_state(
     """Each page on the way from the editor back to it carries what the text was made from."""
     machine = create(project, PASS)
     revision = opened(client)
-    machines.update(machine, definition=THEIRS)
+    machines.update_machine(machine, definition=THEIRS)
     form = {"text": OURS, "revision": revision}
     carried = f'name="revision" value="{revision}"'
     tested = markup(client.post("/machines/machine/test/", form | {"edited": "1"}))
@@ -195,7 +195,7 @@ def test_a_machine_is_deleted_after_one_question(project: Project, client: Clien
     """The page names what happens to running executions; past ones stay readable."""
     execution = start(create(project, WAIT), name="runs")
     assert "1 execution is running" in text(client.get("/machines/machine/delete/"))
-    executions.stop(execution)
+    stop_execution(execution)
     assert client.post("/machines/machine/delete/")["Location"] == "/machines/"
     assert "machine was deleted" in text(client.get("/machines/"))
     assert "(deleted)" in text(client.get(page(execution)))

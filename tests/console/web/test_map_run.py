@@ -14,7 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, Execution, MapRun
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.map_runs import map_counts
 from tests.console.store.helpers import create, drain, ended, one, start
 from tests.console.web.helpers import MARKUP, markup, page, text
@@ -142,8 +142,8 @@ def test_e18_items_in_batches_are_counted(project: Project, worker: Embedded) ->
         )
     )
     run = MapRun.objects.select_related("parent__definition").get()
-    children = map_counts.executions(run)
-    items = map_counts.items(run, children)
+    children = map_counts.count_executions(run)
+    items = map_counts.count_items(run, children)
     assert (children.succeeded, children.total) == (3, 3)
     assert (items.succeeded, items.total) == (7, 7)
 
@@ -279,7 +279,7 @@ def test_e18_a_tick_tells_what_changed_until_the_end(napping: MapRun, client: Cl
     first = text(client.get(address(napping, "_delta?seen=x&status=RUNNING")))
     assert "hx-get" in first
     assert "status=RUNNING" in first.split('id="poll"')[1].split("</i>")[0]
-    executions.stop(napping.parent)
+    stop_execution(napping.parent)
     deadline = time.monotonic() + 10
     while not client.get(address(napping)).context["over"]:
         assert time.monotonic() < deadline

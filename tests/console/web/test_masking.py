@@ -105,8 +105,8 @@ def logged(project: Project, machine: StateMachine) -> StateMachine:
     log["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
     from console.store.machines import log_groups, machines
 
-    log_groups.check(project, REGION, log)
-    machines.update(machine, logging=json.dumps(log))
+    log_groups.check_group_name(project, REGION, log)
+    machines.update_machine(machine, logging=json.dumps(log))
     return StateMachine.objects.get(pk=machine.pk)
 
 
@@ -417,9 +417,9 @@ def test_x14_what_is_remembered_of_many_executions_is_bounded(
     monkeypatch.setattr(masked_execution, "KEPT", 3)
     for _ in range(2):
         for number, one in enumerate(several):
-            shown = masked_execution.shown(Execution.objects.get(pk=one.pk))
+            shown = masked_execution.mask_execution(Execution.objects.get(pk=one.pk))
             assert shown.input == '{"password":"(masked)"}'
-            assert masked_execution.masked_execution(shown).veil.values == {f"canary-{number}"}
+            assert masked_execution.masked_execution(shown).mask.values == {f"canary-{number}"}
     assert len(masked_execution._memory._known) == 1
 
 
@@ -427,7 +427,7 @@ def test_the_veils_of_an_execution_that_grows_are_bounded() -> None:
     """Each look at it makes another one, of all its values."""
     from console.masking import masked_execution
 
-    kept = masked_execution._Veils()
+    kept = masked_execution._Masks()
     places = masked_execution.places_of(PATHS)
     for size in range(9_000, 9_050):
         values = frozenset(map(str, range(size)))

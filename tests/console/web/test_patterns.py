@@ -181,7 +181,7 @@ def test_states_of_older_definitions_are_told_apart(project: Project, client: Cl
     """The grid keeps their line, the insights leave those executions out."""
     machine = mixed(project)
     new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
-    machine = machines.update(machine, definition=json.dumps(new))
+    machine = machines.update_machine(machine, definition=json.dumps(new))
     shown = text(client.get("/machines/machine/grid/"))
     assert "not in the current definition" in shown
     assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))

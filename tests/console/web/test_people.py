@@ -216,10 +216,10 @@ def test_the_audit_names_the_execution_whose_task_did_it(
 ) -> None:
     """On the page of the audit, and on that of what it was done to; both link it."""
     from console.store.db.audit import Actor
-    from console.store.executions import executions
+    from console.store.executions.stop import stop_execution
 
     one, other = (start(create(project, WAIT, name), name="x") for name in ("one", "other"))
-    executions.stop(other, actor=Actor("ana", execution=one.arn, acting_for=("ana", "ed")))
+    stop_execution(other, actor=Actor("ana", execution=one.arn, acting_for=("ana", "ed")))
     viewer = signed_in("viewer")
     for place in ("/audit/", page(other)):
         shown = markup(viewer.get(place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import AuditEntry, Execution
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from tests.console.store.helpers import PASS, create, drain, start, types
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -33,7 +33,7 @@ def test_e15_a_stopped_execution_goes_on(project: Project, client: Client) -> No
     """The page before tells what runs again; afterwards the count and the history say so."""
     execution = start(create(project, CHAIN))
     drain(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     before = text(client.get(page(execution, "redrive/")))
     assert "<li><bdi>Nap</bdi></li>" in before
     assert "First" not in before.split("These states run again")[1].split("</ul>")[0]
@@ -54,7 +54,7 @@ def test_a_viewer_cannot_redrive(
     """No button, and 403."""
     execution = start(create(project, CHAIN, "m"), name="x")
     drain(execution)
-    executions.stop(execution, error=MARKUP)
+    stop_execution(execution, error=MARKUP)
     viewer = signed_in("viewer")
     assert "Redrive" not in text(viewer.get(page(execution)))
     assert viewer.post(page(execution, "redrive/")).status_code == 403
@@ -64,7 +64,7 @@ def test_the_graph_shows_a_redriven_state_as_running(project: Project, client: C
     """What failed is in progress again, and what succeeded stays so."""
     execution = start(create(project, CHAIN))
     drain(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     client.post(page(execution, "redrive/"))
     drain(execution)
     shown = text(client.get(page(execution, "?view=steps&step=Nap")))

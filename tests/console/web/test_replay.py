@@ -93,7 +93,7 @@ def test_x20_it_is_an_execution_like_any_other(client: Client, failed: Execution
     """It can be redriven, shows its variables, and becomes a test that begins where it began."""
     made = post_replay(client, failed, input='{"order": 5}', variables='{"n": 4}')
     answer(made, "Pay", ("Bad", "again"))
-    redrives.redrive(Execution.objects.get(pk=made.pk))
+    redrives.redrive_execution(Execution.objects.get(pk=made.pk))
     drain(made)
     done = answer(made, "Pay", None)
     assert json.loads(done.output or "") == [20]
@@ -116,7 +116,7 @@ def test_x20_the_definition_of_now_can_be_chosen(client: Client, failed: Executi
     changed["States"]["Way"] = {"Type": "Choice", "Choices": [way], "Default": "Pay"}
     machine = failed.state_machine
     assert machine is not None
-    machines.update(machine, definition=json.dumps(changed))
+    machines.update_machine(machine, definition=json.dumps(changed))
     assert 'name="definition"' in text(client.get(page(failed, "replay/?step=Pay")))
     new = post_replay(client, failed, input="{}", definition="changed")
     assert (new.status, new.output) == ("SUCCEEDED", '"mended"')
@@ -166,7 +166,7 @@ def test_x20_the_deleted_machine_starts_nothing(client: Client, failed: Executio
     Execution.objects.filter(pk=failed.pk).update(state_machine=None)
     assert "its state machine was deleted" in text(client.get(page(failed, "replay/?step=Pay")))
     with pytest.raises(Exception, match="is not here"):
-        replay.start(Execution.objects.get(pk=failed.pk), "Pay", input="{}")
+        replay.start_replay(Execution.objects.get(pk=failed.pk), "Pay", input="{}")
 
 
 def test_x20_a_start_in_a_state_survives_its_snapshot() -> None:

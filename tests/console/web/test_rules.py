@@ -44,7 +44,7 @@ def dead_letter(project: Project) -> Delivery:
         rule(project)
     machine = create(project, PASS, f"m{OutboxEvent.objects.count()}")
     drain(start(machine, name="x"))
-    outbox.route()
+    outbox.route_events()
     last = Delivery.objects.filter(project=project).latest("pk")
     Delivery.objects.filter(pk=last.pk).update(
         status="dead", attempts=3, ended_ms=1_700_000_000_000, last_error=f"refused {MARKUP}"
@@ -278,6 +278,6 @@ def test_pages_cost_the_same_for_many_rows(project: Project, client: Client) -> 
         rule(project, f"ends-{number}")
         rule(project, f"at-{number}", schedule="rate(1 day)")
     dead_letter(project)
-    outbox.route()
+    outbox.route_events()
     assert {path: queries(client, path) for path in paths} == before
     assert max(before.values()) <= 15, before

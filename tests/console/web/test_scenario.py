@@ -12,8 +12,9 @@ import engine
 from console.integrations import mocks
 from console.integrations.outcome import Failed, Succeeded
 from console.models import Execution, TaskRow, Timer
-from console.store.executions import executions
 from console.store.executions import redrive as redrives
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.state import inbox
 from console.store.tasks import activities
 from tests.console.store.helpers import (
@@ -72,7 +73,7 @@ def answer(execution: Execution, state: str, outcome: Any, nth: int = 0) -> Exec
     message: engine.Message = engine.TaskSucceeded(number, json.dumps(outcome))
     if failed:
         message = engine.TaskFailed(number, *outcome)
-    inbox.post(execution.pk, message)
+    inbox.post_message(execution.pk, message)
     return drain(execution)
 
 
@@ -177,8 +178,8 @@ def test_x11_stops_and_redrives_are_part_of_it(project: Project, client: Client)
     }
     execution = drain(start(create(project, definition), name="x"))
     answer(execution, "First", 1)
-    executions.stop(execution, error="No", cause="wrong")
-    redrives.redrive(Execution.objects.get(pk=execution.pk))
+    stop_execution(execution, error="No", cause="wrong")
+    redrives.redrive_execution(Execution.objects.get(pk=execution.pk))
     drain(execution)
     failed = answer(execution, "Then", ("Bad", "it broke"))
     made = scenario(client, failed)
@@ -190,7 +191,7 @@ def test_x11_stops_and_redrives_are_part_of_it(project: Project, client: Client)
 def test_x11_a_timeout_comes_again(project: Project, client: Client) -> None:
     """The execution's own limit counts, not its machine's."""
     machine = create(project, one("A", **function("a")))
-    execution = drain(executions.start(machine, name="x", timeout_s=60))
+    execution = drain(start_execution(machine, name="x", timeout_s=60))
     hurry(execution)
     execution = Execution.objects.get(pk=execution.pk)
     assert execution.status == "TIMED_OUT"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.web.search import scan, verify
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
 from tests.console.web.helpers import CHAIN, text
@@ -96,7 +96,7 @@ def test_a_state_is_where_executions_are_now(project: Project, client: Client) -
     drain(here)
     gone = start(machine, name="gone")
     drain(gone)
-    executions.stop(gone)
+    stop_execution(gone)
     drain(start(create(project, WAIT, "other"), {"state": "Nap"}, name="says-so"))
     assert found(client, "state = Nap") == ["here"]
     assert found(client, "state = First") == []

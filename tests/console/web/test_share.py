@@ -106,7 +106,7 @@ def test_x17_making_one_takes_a_right_and_leaves_a_trace(
 def test_x17_a_token_says_only_what_it_opens(project: Project, execution: Execution) -> None:
     """The same execution gives another token to another maker; nothing is stored."""
     del project
-    one, other = (shares.make(execution, 1, Actor(name)) for name in ("a", "b"))
+    one, other = (shares.create_share(execution, 1, Actor(name)) for name in ("a", "b"))
     assert one != other
     with pytest.raises(shares.Closed):
-        shares.opened(one)
+        shares.open_share(one)

@@ -143,7 +143,7 @@ def test_the_switches_of_a_machine_are_set_by_an_editor(
         "team": "a",
     }
     assert client.post("/machines/machine/calls/", sent).status_code == 302
-    assert tags.tags_of(machine.arn) == {
+    assert tags.get_tags(machine.arn) == {
         machine_options.CHILD_POLICY: "abandon",
         machine_options.ON_WORKER_LOSS: "fail",
     }

@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 
 import engine
 from console.models import Activity, AuditEntry, Execution, HistoryEvent, TaskRow, Timer
+from console.statuses import Topic
 from console.store.db import signals
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import tags
 from console.store.tasks import activities, claim, complete, lost_calls
 from tests.console.store.helpers import (
@@ -145,7 +146,7 @@ def test_an_execution_with_many_open_tasks_costs_no_more(project: Project, clien
     machine = create(project, one("M", Type="Map", ItemProcessor=WORK))
 
     def count(items: int, query: str) -> int:
-        execution = drain(executions.start(machine, input=json.dumps([1] * items)))
+        execution = drain(start_execution(machine, input=json.dumps([1] * items)))
         assert TaskRow.objects.filter(execution=execution).count() == items
         text(client.get(page(execution, query)))  # the trace is remembered from here on
         with CaptureQueriesContext(connection) as seen:
@@ -175,14 +176,14 @@ def test_an_editor_sets_the_timeouts_of_an_activity(project: Project, client: Cl
     arn = activities.create_activity(project, REGION, "work").arn
     given = {"act": "timeouts", "stepyard:heartbeatTimeout": "30"}
     client.post(PAGE, given)
-    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
-    assert tags.tags_of(arn)["stepyard:startToCloseTimeout"] == "NONE"
+    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stepyard:startToCloseTimeout"] == "NONE"
     assert 'value="30"' in text(client.get(PAGE))
     assert AuditEntry.objects.get(action="TagResource").target == arn
     wrong = client.post(PAGE, {**given, "stepyard:heartbeatTimeout": "soon"})
     assert "wanted a number of seconds" in text(wrong, 422)
     assert 'value="soon"' in text(wrong, 422)
-    assert tags.tags_of(arn)["stepyard:heartbeatTimeout"] == "30"
+    assert tags.get_tags(arn)["stepyard:heartbeatTimeout"] == "30"
 
 
 def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> None:
@@ -190,7 +191,7 @@ def test_the_page_says_when_nobody_polls(project: Project, client: Client) -> No
     waiting(project)
     assert "No worker polls this activity now" in text(client.get(PAGE))
     assert "Nobody polls" in text(client.get("/activities/"))
-    end = signals.subscribe(("activity", Activity.objects.get().arn), lambda: None)
+    end = signals.subscribe((Topic.ACTIVITY, Activity.objects.get().arn), lambda: None)
     assert "Nobody polls" not in text(client.get("/activities/"))
     assert "No worker polls" not in text(client.get(PAGE))
     end()
@@ -346,8 +347,8 @@ def test_a_task_that_was_sent_again_is_marked(project: Project, client: Client) 
     execution = drain(start(machine, name="x"))
     row = TaskRow.objects.get()
     for _ in range(2):
-        assert claim.claim(execution.pk, row.task) is not None
-        assert lost_calls.recover(execution.pk, row.task)
+        assert claim.claim_call(execution.pk, row.task) is not None
+        assert lost_calls.recover_call(execution.pk, row.task)
     mark = "re-dispatched: sent 2 times, for its worker was lost"
     assert mark in text(client.get(page(execution)))
     assert mark in text(client.get(page(execution, f"tasks/{row.task}/")))

@@ -58,7 +58,7 @@ def test_the_page_names_the_clock_that_ran_out(
     execution = waiting(project, clock)
     column, words = SAID[clock]
     TaskRow.objects.update(**{column: 1})
-    assert expiry.expire([(execution.pk, 3)]) == 1
+    assert expiry.expire_tasks([(execution.pk, 3)]) == 1
     drain(execution)
     number = execution.historyevent_set.get(type="ActivityTimedOut").event_id
     assert words in text(client.get(page(execution, f"events/{number}/")))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def linked(machine: StateMachine, kind: str = "STANDARD") -> str:
     """Create link to a machine of a type; return its path."""
     StateMachine.objects.filter(pk=machine.pk).update(type=kind)
-    _, secret = start_links.make(machine, "shop", Actor("ana"))
+    _, secret = start_links.create_link(machine, "shop", Actor("ana"))
     return f"/start/{machine.name}/{secret}"
 
 
@@ -107,7 +107,7 @@ def test_only_the_secret_opens_and_only_its_machine(project: Project) -> None:
         assert post(wrong) == (404, {"message": "Not Found"})
     link = StartLink.objects.get()
     assert secret not in str(StartLink.objects.values())
-    start_links.revoke(first, link.pk, Actor("ana"))
+    start_links.revoke_link(first, link.pk, Actor("ana"))
     assert post(path)[0] == 404
     assert Client().get(linked(second)).status_code == 405
     assert Execution.objects.count() == 0
@@ -160,7 +160,7 @@ def test_a_machine_that_is_being_deleted_gets_no_link(project: Project) -> None:
     machine = create(project, WAIT)
     StateMachine.objects.filter(pk=machine.pk).update(status="DELETING")
     with raises_code(ErrorCode.StateMachineDeleting):
-        start_links.make(machine, "shop", Actor("ana"))
+        start_links.create_link(machine, "shop", Actor("ana"))
 
 
 def test_the_links_of_another_project_cannot_be_revoked(

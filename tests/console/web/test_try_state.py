@@ -284,9 +284,9 @@ def test_e20_the_recorded_input_comes_with_the_link(machine: StateMachine, clien
     first = {"Type": "Pass", "Assign": {"kept": 5}, "Next": "Shape"}
     states = {"First": first, "Shape": {**STATES["Shape"], "Next": "Done"}, "Done": STATES["Done"]}
     own = {"StartAt": "First", "States": states}
-    machines.update(machine, definition=json.dumps(own))
+    machines.update_machine(machine, definition=json.dumps(own))
     drain(start(StateMachine.objects.get(), given, "x"))
-    machines.update(machine, definition=json.dumps(DEFINITION))
+    machines.update_machine(machine, definition=json.dumps(DEFINITION))
     link = f"{ADDRESS}?state=Shape&origin=x&visit=1"
     assert link in text(client.get(page(Execution.objects.get(name="x"), "?step=Shape")))
     with CaptureQueriesContext(connection) as queries:
@@ -338,7 +338,7 @@ def test_e20_what_is_hidden_stays_hidden(
         "Known": {"Type": "Succeed"},
         "Other": {"Type": "Fail", "ErrorPath": "$.said", "CausePath": "$.other"},
     }
-    machines.update(machine, definition=json.dumps({"StartAt": "Copy", "States": states}))
+    machines.update_machine(machine, definition=json.dumps({"StartAt": "Copy", "States": states}))
     drain(start(StateMachine.objects.get(), INPUT, "x"))
     client = signed_in("operator")
     for state, step, status in (

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import engine
-from console.masking.mask import MASK, Mask, filled
+from console.masking.mask import MASK, Mask, fill_mask
 
 
 def veil(*paths: str, values: tuple[str, ...] = ()) -> Mask:
@@ -100,10 +100,10 @@ def test_a_masked_text_is_filled_again_where_it_was_left_alone() -> None:
     true = '{"a": "A", "b": [1, "B"], "c": "C"}'
     masked = '{"a": "(masked)", "b": [1, "(masked)"], "c": "(masked)"}'
     typed = '{"c": "mine", "b": [2, "(masked)", 3], "a": "(masked)", "d": "(masked)"}'
-    assert json.loads(filled(typed, masked, true)) == {
+    assert json.loads(fill_mask(typed, masked, true)) == {
         "c": "mine",
         "b": [2, "B", 3],
         "a": "A",
         "d": "(masked)",
     }
-    assert filled("{", masked, true) == "{"
+    assert fill_mask("{", masked, true) == "{"

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, MapRun
 from console.store.db.audit import Actor
-from console.store.executions import executions
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.web.core.formatting import DAY, HOUR, MINUTE
 from console.web.search import scan
 from console.web.search.filters import Wanted, moment, span
@@ -223,7 +224,7 @@ def test_pages_neither_repeat_nor_skip(
         found = client.get(f"/executions/?{filters}&before={before}").context["executions"]
         seen += [row.name for row in found.rows]
         before = found.before
-        executions.start(machine, name=f"late-{len(seen)}-{_}", actor=Actor("late"))
+        start_execution(machine, name=f"late-{len(seen)}-{_}", actor=Actor("late"))
         if not before:
             break
     assert not before
@@ -267,7 +268,7 @@ def test_the_poll_counts_what_matches(project: Project, client: Client) -> None:
     machine = create(project, WAIT)
     newest = start(machine, name="first").pk
     start(machine, name="wanted")
-    executions.stop(start(machine, name="other"))
+    stop_execution(start(machine, name="other"))
     poll = f"_new?newest={newest}&count=0"
     assert "1 new execution<" in text(client.get(f"/executions/{poll}&status=ABORTED"))
     assert "1 new execution<" in text(client.get(f"/machines/machine/{poll}&q=want"))

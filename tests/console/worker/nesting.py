@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 
 from console.models import Execution, Membership, StateMachine, TaskRow
 from console.store.db.audit import NOBODY, Actor
-from console.store.executions import executions
+from console.store.executions.start import start_execution
 from console.store.machines import machines
 from console.worker import task_delivery
 from tests.console.store.helpers import REGION, ROLE, drain, one
@@ -32,7 +32,7 @@ def machine_of(
     project: Project, editor: str, definition: dict[str, Any], name: str = "machine"
 ) -> StateMachine:
     """Return a new machine that a person has made."""
-    return machines.create(
+    return machines.create_machine(
         project,
         REGION,
         name=name,
@@ -56,13 +56,15 @@ def starting(child: StateMachine, suffix: str = "", **more: Any) -> dict[str, An
 def started(machine: StateMachine, starter: str = "") -> Execution:
     """Start an execution as a person, up to where it waits."""
     actor = Actor(starter) if starter else NOBODY
-    return drain(executions.start(machine, input="{}", actor=actor))
+    return drain(start_execution(machine, input="{}", actor=actor))
 
 
 def worked(execution: Execution) -> Execution:
     """Make the calls of an execution, and look at what it waits for; return it anew."""
     for task, status in open_tasks(execution):
-        (task_delivery.look if status == "waiting" else task_delivery.deliver)(execution.pk, task)
+        (task_delivery.look_at_job if status == "waiting" else task_delivery.deliver_task)(
+            execution.pk, task
+        )
     return drain(execution)
 
 

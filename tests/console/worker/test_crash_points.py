@@ -28,7 +28,7 @@ from console.store.state import caches
 from console.store.tasks import claim
 from console.store.tasks.workers import Share
 from console.worker import task_delivery
-from console.worker.embedded import runnable
+from console.worker.embedded import runnable_executions
 from console.worker.poison_guard import PoisonGuard
 from tests.console.store.helpers import assert_nothing_wrong, create, function, one, start
 
@@ -81,13 +81,13 @@ def functions(settings: Any) -> None:
 def live(machine: StateMachine, data: Any) -> Execution:
     """Live like a process: take over what the rows say, and end the one execution. Time flies."""
     caches.kept_runs.__init__(10, 1_000_000)
-    claim.release_called()
+    claim.release_all_calls()
     execution = Execution.objects.first() or start(machine, data, "x")
     while True:
-        while step.step(execution.pk):
+        while step.step_execution(execution.pk):
             pass
         for task in TaskRow.objects.filter(status="scheduled").values_list("task", flat=True):
-            task_delivery.deliver(execution.pk, task)
+            task_delivery.deliver_task(execution.pk, task)
         Timer.objects.update(due_ms=1)
         execution.refresh_from_db()
         if execution.status != "RUNNING":
@@ -172,7 +172,7 @@ def test_what_kills_its_process_each_time_is_ended(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the third start after its first kill, without another try; others are not harmed."""
-    advance, tried = step.advance, []
+    advance, tried = step.advance_run, []
     poison = start(create(project, PAUSE, "poison"))
     bystander = start(create(project, one("P", Type="Pass"), "bystander"))
 
@@ -185,12 +185,12 @@ def test_what_kills_its_process_each_time_is_ended(
     def begin() -> None:
         """Begin as a worker does: with what the rows say, in their order."""
         suspects = PoisonGuard()
-        suspects.watch(runnable(Share()))
-        for number in runnable(Share()):
+        suspects.watch(runnable_executions(Share()))
+        for number in runnable_executions(Share()):
             assert suspects.take(number)
             suspects.step(number)
 
-    monkeypatch.setattr(step, "advance", kill)
+    monkeypatch.setattr(step, "advance_run", kill)
     for _ in range(2):
         with pytest.raises(Death):
             begin()

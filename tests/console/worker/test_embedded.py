@@ -115,7 +115,7 @@ def test_what_a_dead_process_left_is_finished(project: Project) -> None:
     calling = start(create(project, one("T", **function("double")), "calls"), 1)
     fresh = start(create(project, one("P", Type="Pass"), "fresh"))
     for execution in (waiting, calling):
-        while step.step(execution.pk):
+        while step.step_execution(execution.pk):
             pass
     Timer.objects.update(due_ms=1)
     TaskRow.objects.update(status="started")
@@ -190,7 +190,7 @@ def test_function_behind_http(
 def test_what_a_later_version_wrote_waits_for_it(project: Project) -> None:
     """Three starts of this version and a stop do nothing to it; the later version goes on."""
     execution = start(create(project, one("W", Type="Wait", Seconds=1)))
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
     kept = RunRow.objects.get(pk=execution.pk).snapshot
     RunRow.objects.update(snapshot=json.dumps({**json.loads(kept), "format": 1_000_000}))

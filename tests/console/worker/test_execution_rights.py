@@ -24,12 +24,13 @@ from console.models import (
 )
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
-from console.store.executions import bulk, executions, redrive, replay
+from console.store.executions import bulk, redrive, replay
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines, versions
 from console.store.map_runs import map_runs
 from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, drain, one, start
-from tests.console.worker.courier import carry_all
 from tests.console.worker.nesting import (
     calling,
     machine_of,
@@ -39,6 +40,7 @@ from tests.console.worker.nesting import (
     starting,
     worked,
 )
+from tests.console.worker.relay import carry_all
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -169,19 +171,19 @@ def test_the_children_of_a_map_run_inherit(project: Project) -> None:
         },
     )
     machine = machine_of(project, "ed", definition)
-    parent = executions.start(machine, input='{"items":[1]}', actor=Actor("ana"))
+    parent = start_execution(machine, input='{"items":[1]}', actor=Actor("ana"))
     drain(parent)
-    number = map_runs.begin(parent.pk, parent.taskrow_set.get().task)
+    number = map_runs.begin_map_run(parent.pk, parent.taskrow_set.get().task)
     assert number is not None
-    assert map_runs.progress(number) in (True, False)
+    assert map_runs.advance_map_run(number) in (True, False)
     child = Execution.objects.get(map_run=number)
     assert (child.edited_by, child.acting_for) == ('["ed"]', '["ana"]')
     drain(child)
-    map_runs.progress(number)
+    map_runs.advance_map_run(number)
     drain(parent)
-    redrive.redrive(Execution.objects.get(pk=parent.pk), actor=Actor("olga"))
+    redrive.redrive_execution(Execution.objects.get(pk=parent.pk), actor=Actor("olga"))
     drain(parent)
-    while map_runs.progress(number):
+    while map_runs.advance_map_run(number):
         pass
     assert MapRun.objects.get().redrive_count == 1
     assert Execution.objects.get(pk=child.pk).acting_for == '["ana", "olga"]'
@@ -191,8 +193,8 @@ def test_who_redrives_counts_as_a_starter(project: Project, prey: StateMachine) 
     """An operator redrives what the owner started, and it may no more what it might."""
     machine = machine_of(project, "ana", deleting(prey))
     parent = started(machine, "ana")
-    executions.stop(parent)
-    redrive.redrive(Execution.objects.get(pk=parent.pk), actor=Actor("olga"))
+    stop_execution(parent)
+    redrive.redrive_execution(Execution.objects.get(pk=parent.pk), actor=Actor("olga"))
     drain(parent)
     assert refused(worked(parent), "DeleteStateMachine")
 
@@ -201,24 +203,24 @@ def test_a_replay_keeps_who_wrote_what_it_runs(project: Project, prey: StateMach
     """The owner repeats an execution of an editor's text, after saving a text of their own."""
     machine = machine_of(project, "ed", calling("testState", **REVEAL))
     origin = outcome(machine, "ana")
-    machines.update(machine, definition=json.dumps(deleting(prey)), actor=Actor("ana"))
-    again = replay.start(origin, "Call", input="{}", actor=Actor("ana"))
+    machines.update_machine(machine, definition=json.dumps(deleting(prey)), actor=Actor("ana"))
+    again = replay.start_replay(origin, "Call", input="{}", actor=Actor("ana"))
     assert refused(worked(drain(again)), "RevealSecrets")
     origin.state_machine = StateMachine.objects.get(pk=machine.pk)
-    changed = replay.start(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
+    changed = replay.start_replay(origin, "Call", input="{}", changed=True, actor=Actor("ana"))
     assert worked(drain(changed)).status == "SUCCEEDED"
 
 
 def test_only_who_saves_a_text_becomes_its_editor(project: Project) -> None:
     """An owner who switches logging on does not lend an editor's text their rights."""
     machine = machine_of(project, "ed", WAIT)
-    changed = machines.update(machine, logging='{"level":"ALL"}', actor=Actor("ana"))
+    changed = machines.update_machine(machine, logging='{"level":"ALL"}', actor=Actor("ana"))
     assert changed.edited_by == '["ed"]'
-    version = versions.publish(changed, actor=Actor("ana"))
+    version = versions.publish_version(changed, actor=Actor("ana"))
     assert version.edited_by == '["ed"]'
-    changed = machines.update(machine, definition=json.dumps(PASS), actor=Actor("ana"))
+    changed = machines.update_machine(machine, definition=json.dumps(PASS), actor=Actor("ana"))
     assert changed.edited_by == '["ana"]'
-    execution = executions.start(changed, version=version, input="{}", actor=Actor("ana"))
+    execution = start_execution(changed, version=version, input="{}", actor=Actor("ana"))
     assert execution.edited_by == '["ed"]'
 
 
@@ -262,7 +264,7 @@ def _deliver() -> None:
     from console.store.events import deliveries, outbox
 
     deliveries.fire_due()
-    while outbox.route():
+    while outbox.route_events():
         pass
     carry_all()
 
@@ -270,7 +272,7 @@ def _deliver() -> None:
 def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) -> None:
     """Whoever has the link has no more rights than they."""
     machine = machine_of(project, "ana", deleting(prey))
-    link, _ = start_links.make(machine, "shop", Actor("olga"))
+    link, _ = start_links.create_link(machine, "shop", Actor("olga"))
     link = StartLink.objects.select_related("machine__project").get(pk=link.pk)
     found = drain(trigger_views._started(link, "{}", None))
     assert (found.started_by, found.acting_for) == ("link shop", '["olga"]')
@@ -280,9 +282,9 @@ def test_a_start_link_acts_as_who_made_it(project: Project, prey: StateMachine) 
 def test_a_bulk_start_acts_as_who_asked_for_it(project: Project) -> None:
     """Each of the new executions has the starter of the job."""
     origin = start(machine_of(project, "ed", PASS))
-    planned = bulk.plan(project, "start", [drain(origin).pk])
-    job = bulk.begin(planned, project, Actor("olga"))
-    while bulk.work(job.pk):
+    planned = bulk.plan_job(project, "start", [drain(origin).pk])
+    job = bulk.create_job(planned, project, Actor("olga"))
+    while bulk.work_on_job(job.pk):
         pass
     again = Execution.objects.exclude(pk=origin.pk).get()
     assert (again.edited_by, again.acting_for) == ('["ed"]', '["olga"]')
@@ -307,9 +309,9 @@ def test_machines_of_an_earlier_release_have_the_editor_of_the_audit(project: Pr
     """A version the one of its time; where the audit names no user it is unknown."""
     machine = machine_of(project, "ana", PASS, "old")
     AuditEntry.objects.update(at_ms=1)
-    version = versions.publish(machine, actor=Actor("ana"))
+    version = versions.publish_version(machine, actor=Actor("ana"))
     Version.objects.filter(pk=version.pk).update(created_ms=2)
-    machines.update(machine, definition=json.dumps(WAIT), actor=Actor("ed"))
+    machines.update_machine(machine, definition=json.dumps(WAIT), actor=Actor("ed"))
     machine_of(project, "manage.py", PASS, "imported")
     StateMachine.objects.update(edited_by="")
     Version.objects.update(edited_by="")

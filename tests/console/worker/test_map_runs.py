@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from console.models import Execution, MapRun, Project, StateMachine, TaskRow
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
 from console.store.machines import definitions, machines
 from console.store.map_runs import map_runs
 from console.worker import Embedded
@@ -118,7 +118,7 @@ def test_stopping_the_parent_stops_the_children(project: Project, worker: Embedd
     execution = start(create(project, distributed(inner)), [1, 2])
     while Execution.objects.filter(map_run__isnull=False).count() < 2:
         pass
-    executions.stop(execution)
+    stop_execution(execution)
     for child in Execution.objects.filter(map_run__isnull=False):
         assert ended(child).status == "ABORTED"
 
@@ -165,8 +165,8 @@ def test_the_limit_of_outputs_is_exact(project: Project, monkeypatch: pytest.Mon
     execution = start(create(project, distributed(PASS)), [1, 2, 3])
     monkeypatch.setattr(engine, "MAX_BYTES", 7)
     drain(execution)
-    run = MapRun.objects.get(pk=map_runs.begin(execution.pk, TaskRow.objects.get().task))
-    map_runs.progress(run.pk)
+    run = MapRun.objects.get(pk=map_runs.begin_map_run(execution.pk, TaskRow.objects.get().task))
+    map_runs.advance_map_run(run.pk)
     children = Execution.objects.filter(map_run=run)
     children.update(status="SUCCEEDED", output="1")
     assert map_runs.outputs_of(run) == "[1,1,1]"
@@ -186,13 +186,13 @@ def test_a_run_that_cannot_go_on_fails(
     inner = one("W", Type="Wait", Seconds=3600)
     execution = start(create(project, distributed(inner)), [1])
     if name == "begin":
-        monkeypatch.setattr(definitions, "keep", broken)
+        monkeypatch.setattr(definitions, "keep_definition", broken)
     else:
         monkeypatch.setattr(map_runs, "_too_many_failed", broken)
         drain(execution)
-        run = map_runs.begin(execution.pk, TaskRow.objects.get().task)
+        run = map_runs.begin_map_run(execution.pk, TaskRow.objects.get().task)
         monkeypatch.undo()
-        assert not map_runs.progress(run or 0)
+        assert not map_runs.advance_map_run(run or 0)
         monkeypatch.setattr(map_runs, "_too_many_failed", broken)
     worker = Embedded()
     worker.start()
@@ -213,10 +213,10 @@ def test_a_run_that_went_on_is_forgiven(project: Project) -> None:
     execution = start(create(project, distributed(inner)), [1])
     drain(execution)
     task = TaskRow.objects.get().task
-    map_runs.note(execution.pk, task, ValueError("boom"))
-    run = map_runs.begin(execution.pk, task)
-    map_runs.note(execution.pk, task, ValueError("boom"))
-    assert not map_runs.progress(run or 0)
+    map_runs.note_error(execution.pk, task, ValueError("boom"))
+    run = map_runs.begin_map_run(execution.pk, task)
+    map_runs.note_error(execution.pk, task, ValueError("boom"))
+    assert not map_runs.advance_map_run(run or 0)
     assert TaskRow.objects.get().dispatches == 1
     assert MapRun.objects.get().status == "RUNNING"
 
@@ -232,7 +232,7 @@ def test_a_map_run_starts_no_further_child_while_its_machine_is_deleted(
     while not Execution.objects.filter(map_run__isnull=False).exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     assert ended(execution).status == "ABORTED"
     while StateMachine.objects.exists() or Execution.objects.filter(status="RUNNING").exists():
         assert time.monotonic() < deadline
@@ -260,7 +260,7 @@ def test_children_end_at_their_next_transition_when_their_machine_is_deleted(
     while leaves.count() < len(data):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    machines.delete(project, machine.arn)
+    machines.delete_machine(project, machine.arn)
     while Execution.objects.filter(status="RUNNING").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)

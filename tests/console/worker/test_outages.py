@@ -86,7 +86,7 @@ def test_an_outage_is_not_the_executions_fault(
 ) -> None:
     """Steps that find the database out are done later, however many they are."""
     execution = start(create(project, one("P", Type="Pass")))
-    monkeypatch.setattr(step, "take", failing(3, step.take))
+    monkeypatch.setattr(step, "load_step", failing(3, step.load_step))
     worker = Embedded()
     worker.start()
     try:
@@ -116,7 +116,7 @@ def test_the_clock_outlives_a_failure(
 ) -> None:
     """A deadline whose expiry failed is tried again."""
     del worker
-    monkeypatch.setattr(expiry, "expire", failing(1, expiry.expire))
+    monkeypatch.setattr(expiry, "expire_tasks", failing(1, expiry.expire_tasks))
     activities.create_activity(project, REGION, "work")
     definition = one("A", Type="Task", Resource=ACTIVITY, TimeoutSeconds=1)
     execution = start(create(project, definition))
@@ -125,7 +125,7 @@ def test_the_clock_outlives_a_failure(
     assert ended(execution).error == "States.Timeout"
 
 
-@pytest.mark.parametrize(("where", "name"), [(claim, "claim"), (complete, "finish")])
+@pytest.mark.parametrize(("where", "name"), [(claim, "claim_call"), (complete, "complete_call")])
 def test_a_call_outlives_an_outage(
     project: Project, monkeypatch: pytest.MonkeyPatch, worker: Embedded, where: Any, name: str
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_task_that_got_lost_is_called_again(project: Project, worker: Embedded
         end()
     execution = start(machine, 5)
     drain(execution)
-    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim_call(execution.pk, TaskRow.objects.get().task) is not None
     assert ended(execution).output == "10"
     assert TaskRow.objects.get().dispatches == 2
 
@@ -172,7 +172,7 @@ def test_builtin_work_of_a_dead_process_is_done_again(project: Project, settings
     activities.create_activity(project, REGION, "work")
     execution = start(create(project, WORK), 2)
     drain(execution)
-    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim_call(execution.pk, TaskRow.objects.get().task) is not None
     drain(execution)
     worker = Embedded()
     worker.start()
@@ -190,7 +190,7 @@ def test_calls_of_any_pattern_of_a_dead_process_are_done_again(project: Project)
     arn = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
     execution = start(create(project, one("T", Type="Task", Resource=arn, Parameters=call)))
     drain(execution)
-    assert claim.claim(execution.pk, TaskRow.objects.get().task) is not None
+    assert claim.claim_call(execution.pk, TaskRow.objects.get().task) is not None
     worker = Embedded()
     worker.start()
     try:
@@ -242,13 +242,13 @@ def test_timers_do_not_wait_for_deadlines(
 ) -> None:
     """However slowly tasks time out, who waits goes on in time; and that by the clock alone."""
     let_go = threading.Event()
-    expire = expiry.expire
+    expire = expiry.expire_tasks
 
     def slowly(late: Any) -> int:
         let_go.wait(30)
         return expire(late)
 
-    monkeypatch.setattr(expiry, "expire", slowly)
+    monkeypatch.setattr(expiry, "expire_tasks", slowly)
     monkeypatch.setattr(embedded, "SWEEP_EVERY_S", 30)
     worker = Embedded()
     worker.start()

@@ -11,8 +11,11 @@ from django.db import OperationalError
 
 from console import own_api, quotas
 from console.models import Execution, HistoryEvent, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.tasks import claim
 from console.worker import own_calls, task_delivery
 from tests.console.store.helpers import PASS, WAIT, create, drain, ended, types
@@ -50,7 +53,7 @@ def test_no_address_is_called(
     settings.STEPYARD_URL = "http://127.0.0.1:9"
     child = create(project, PASS, "child")
     machine = create(project, starting(child, suffix, Input={"a": 1}), "parent")
-    parent = ended(executions.start(machine, input="{}"))
+    parent = ended(start_execution(machine, input="{}"))
     assert (parent.status, parent.cause) == ("SUCCEEDED", None)
     (one_child,) = children()
     output = json.loads(parent.output or "")
@@ -68,7 +71,7 @@ def test_an_express_child_is_waited_for(project: Project, worker: Embedded) -> N
     type(child).objects.update(type="EXPRESS")
     given = {"StateMachineArn": child.arn, "Input": {"a": 1}}
     machine = create(project, calling("startSyncExecution", **given), "parent")
-    parent = ended(executions.start(machine, input="{}"))
+    parent = ended(start_execution(machine, input="{}"))
     assert parent.status == "SUCCEEDED", parent.cause
     assert json.loads(parent.output or "")["Output"] == '{"a":1}'
 
@@ -83,13 +86,13 @@ def test_the_child_and_its_task_are_one_commit(
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_calls, "record", die)
+        patch.setattr(own_calls, "record_outcome", die)
         with pytest.raises((Died, OperationalError)):
-            task_delivery.deliver(parent.pk, task)
+            task_delivery.deliver_task(parent.pk, task)
     assert children() == []
     assert open_tasks(parent) == [(task, "started")]
-    assert claim.release_called() == 1
-    task_delivery.deliver(parent.pk, task)
+    assert claim.release_all_calls() == 1
+    task_delivery.deliver_task(parent.pk, task)
     assert len(children()) == 1
     assert open_tasks(parent) == [(task, "waiting")]
 
@@ -97,21 +100,21 @@ def test_the_child_and_its_task_are_one_commit(
 def test_a_worker_that_was_overtaken_starts_nothing(parent: Execution) -> None:
     """Its task was called again by another one, whose child is the only one."""
     ((task, _),) = open_tasks(parent)
-    late = claim.claim(parent.pk, task)
+    late = claim.claim_call(parent.pk, task)
     assert late is not None
-    claim.release_called()
-    task_delivery.deliver(parent.pk, task)
-    assert own_calls.deliver(late, task_delivery._task(late)) is None
+    claim.release_all_calls()
+    task_delivery.deliver_task(parent.pk, task)
+    assert own_calls.begin_call(late, task_delivery._task(late)) is None
     assert len(children()) == 1
 
 
 def test_a_task_that_has_ended_starts_nothing(parent: Execution) -> None:
     """The parent was stopped after a worker had taken the task, and before it called."""
     ((task, _),) = open_tasks(parent)
-    work = claim.claim(parent.pk, task)
+    work = claim.claim_call(parent.pk, task)
     assert work is not None
-    executions.stop(parent)
-    assert own_calls.deliver(work, task_delivery._task(work)) is None
+    stop_execution(parent)
+    assert own_calls.begin_call(work, task_delivery._task(work)) is None
     assert children() == []
 
 
@@ -136,9 +139,9 @@ def test_the_end_of_a_child_lets_its_parent_look(parent: Execution) -> None:
     ((task, status),) = open_tasks(parent)
     assert status == "waiting"
     due: list[Any] = []
-    stop = signals.subscribe(("due",), lambda _, *what: due.append(what))
+    stop = signals.subscribe((Topic.DUE,), lambda _, *what: due.append(what))
     try:
-        executions.stop(children()[0], error="E", cause="c")
+        stop_execution(children()[0], error="E", cause="c")
     finally:
         stop()
     assert ("look", parent.pk, task) in due
@@ -162,7 +165,7 @@ def test_a_machine_that_starts_itself_ends(
         "Deep": {"Type": "Pass", "End": True},
     }
     machine = create(project, {"StartAt": "Again", "States": states}, "again")
-    executions.start(machine, input="{}")
+    start_execution(machine, input="{}")
     try:
         deepest = _until_deep(3)
         assert "Deep" in (
@@ -188,8 +191,8 @@ def test_a_stopped_parent_stops_its_child(parent: Execution) -> None:
     """Without any right of a person: it belongs to the start that was allowed."""
     worked(parent)
     ((task, _),) = open_tasks(parent)
-    executions.stop(parent)
-    task_delivery.cancel(parent.pk, task)
+    stop_execution(parent)
+    task_delivery.cancel_job(parent.pk, task)
     assert children()[0].status == "ABORTED"
 
 
@@ -200,7 +203,7 @@ def test_a_redriven_parent_starts_a_child_of_its_own(project: Project) -> None:
     worked(parent)
     drain(children()[0])
     assert worked(parent).status == "FAILED"
-    redrive.redrive(Execution.objects.get(pk=parent.pk))
+    redrive.redrive_execution(Execution.objects.get(pk=parent.pk))
     drain(parent)
     worked(parent)
     assert len(children()) == 2
@@ -238,7 +241,7 @@ def test_a_remote_target_is_called_there(parent: Execution, settings: Any) -> No
 def test_refusals_are_named_as_by_the_service(project: Project, name: str, error: str) -> None:
     """The names that a Catch of a state machine for AWS has."""
     child: StateMachine = create(project, WAIT, "child")
-    executions.start(child, name="same", input='{"other":1}')
+    start_execution(child, name="same", input='{"other":1}')
     parent = worked(started(create(project, starting(child, Name=name), "parent")))
     assert (parent.status, (parent.error or "").endswith(error)) == ("FAILED", True)
     assert "Service: AWSStepFunctions; Status Code: 400" in (parent.cause or "")

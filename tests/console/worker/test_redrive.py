@@ -14,7 +14,8 @@ import pytest
 
 from console.errors import ErrorCode
 from console.models import Execution, MapRun
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.stop import stop_execution
 from console.store.state import history
 from console.worker import Embedded
 from tests.console.store.helpers import (
@@ -101,10 +102,10 @@ def end_badly(execution: Execution, way: str) -> Execution:
         while CALLS["good"] == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.1)
-        executions.stop(Execution.objects.get(pk=execution.pk))
+        stop_execution(Execution.objects.get(pk=execution.pk))
     row = ended(execution)
     deadline = time.monotonic() + 10
-    while redrive.refusal(row).endswith("stopped") and time.monotonic() < deadline:
+    while redrive.redrive_refusal(row).endswith("stopped") and time.monotonic() < deadline:
         time.sleep(0.02)
     return row
 
@@ -123,12 +124,12 @@ def test_matrix(project: Project, worker: Embedded, way: str, place: str, times:
     row = end_badly(start(machine, {"items": [1]}), way)
     for count in range(1, times + 1):
         assert row.status == ENDS[way], types(row)
-        assert redrive.status(row) == ("REDRIVABLE", "")
+        assert redrive.redrive_status(row) == ("REDRIVABLE", "")
         if count == times and way in ("timeout", "abort"):
             _let_it_end(row)
         elif count == times:
             BROKEN.clear()
-        redrive.redrive(row)
+        redrive.redrive_execution(row)
         if count < times:
             row = end_badly(row, way)
     if way in ("task", "abort"):
@@ -165,10 +166,10 @@ def test_a_distributed_map_redrives_only_the_children_that_failed(
     assert row.status == "FAILED"
     run = MapRun.objects.get(parent=row)
     before = set(run.children.values_list("arn", flat=True))
-    while redrive.refusal(row):
+    while redrive.redrive_refusal(row):
         time.sleep(0.02)
     BROKEN.clear()
-    redrive.redrive(row)
+    redrive.redrive_execution(row)
     row = ended(row)
     assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", ["1", "2", "3", "4", "5"])
     assert before <= set(run.children.values_list("arn", flat=True))
@@ -200,7 +201,7 @@ def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
     before = Counter(CALLS)
     assert before["1"] == before["2"] == before["3"] == 1
     BROKEN.clear()
-    redrive.redrive(row)
+    redrive.redrive_execution(row)
     row = ended(row)
     assert (row.status, json.loads(row.output or "")) == ("SUCCEEDED", ["1", "2", "3", "4", "5"])
     assert CALLS["1"] == CALLS["2"] == 1
@@ -212,26 +213,26 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
     """In AWS's words; a child of a Map Run is its parent's."""
     del worker
     waits = start(create(project, one("W", Type="Wait", Seconds=600), "waits"))
-    assert redrive.refusal(waits) == "Execution is RUNNING and cannot be redriven"
+    assert redrive.redrive_refusal(waits) == "Execution is RUNNING and cannot be redriven"
     done = ended(start(create(project, one("P", Type="Pass"), "done")))
     with raises_code(ErrorCode.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
-        redrive.redrive(done)
-    executions.stop(waits)
+        redrive.redrive_execution(done)
+    stop_execution(waits)
     Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)
     waits.refresh_from_db()
-    assert redrive.refusal(waits) == "Execution redrivable period exceeded"
+    assert redrive.redrive_refusal(waits) == "Execution redrivable period exceeded"
 
 
 def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
     """The others are told that it runs; the history has one ExecutionRedriven."""
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
-    executions.stop(execution)
-    outcomes = crowd(6, lambda _: redrive.redrive(Execution.objects.get(pk=execution.pk)))
+    stop_execution(execution)
+    outcomes = crowd(6, lambda _: redrive.redrive_execution(Execution.objects.get(pk=execution.pk)))
     won = [one for one in outcomes if isinstance(one, int)]
     assert len(won) == 1
     from console.store.executions import step
 
-    while step.step(execution.pk):
+    while step.step_execution(execution.pk):
         pass
     assert types(execution).count("ExecutionRedriven") == 1
 
@@ -239,9 +240,9 @@ def test_of_many_redrives_at_once_one_wins(project: Project) -> None:
 def test_the_same_client_token_gives_the_same_answer(project: Project) -> None:
     """Asked again within 15 minutes nothing more is done."""
     execution = start(create(project, one("W", Type="Wait", Seconds=600)))
-    executions.stop(execution)
-    first = redrive.redrive(execution, token="t")
-    assert redrive.redrive(execution, token="t") == first
+    stop_execution(execution)
+    first = redrive.redrive_execution(execution, token="t")
+    assert redrive.redrive_execution(execution, token="t") == first
     execution.refresh_from_db()
     assert execution.redrive_count == 1
 
@@ -251,11 +252,11 @@ def test_the_history_before_a_redrive_stays_as_it_was(project: Project, worker: 
     del worker
     BROKEN.add("bad")
     row = ended(start(create(project, inner("task"))))
-    before = [history.aws_event(one) for one in history.page(row.pk, limit=1000)]
+    before = [history.aws_event(one) for one in history.list_events(row.pk, limit=1000)]
     BROKEN.clear()
-    redrive.redrive(row)
+    redrive.redrive_execution(row)
     ended(row)
-    after = [history.aws_event(one) for one in history.page(row.pk, limit=1000)]
+    after = [history.aws_event(one) for one in history.list_events(row.pk, limit=1000)]
     assert after[: len(before)] == before
     assert [event["id"] for event in after] == list(range(1, len(after) + 1))
 
@@ -264,9 +265,9 @@ def test_a_map_run_that_had_not_begun(project: Project) -> None:
     """A Map stopped before anybody began its Map Run is redriven like any other."""
     execution = start(create(project, definition("task", "Map Run")), {"items": [1, 2]})
     drain(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     assert not MapRun.objects.exists()
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     worker = Embedded()
     worker.start()
     try:

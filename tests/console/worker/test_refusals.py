@@ -44,7 +44,7 @@ def test_what_was_never_submitted(
 ) -> None:
     """Only a call that begins something else has a submission; a metric counts both as failed."""
     execution = calling(project, resource, parameters)
-    task_delivery.deliver(execution.pk, TaskRow.objects.get().task)
+    task_delivery.deliver_task(execution.pk, TaskRow.objects.get().task)
     drain(execution)
     assert types(execution)[2:] == ["TaskScheduled", "TaskStarted", ending, "ExecutionFailed"]
     details = json.loads(HistoryEvent.objects.get(type=ending).details)
@@ -60,10 +60,10 @@ def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> N
     """The task failed, though it was not submitted yet; what the call answers comes too late."""
     execution = calling(project, "sqs:sendMessage.waitForTaskToken", MESSAGE)
     number = TaskRow.objects.get().task
-    work = claim.claim(execution.pk, number)
+    work = claim.claim_call(execution.pk, number)
     assert work is not None
     complete.fail(work.token, "Refunded")
-    assert not jobs.submit(execution.pk, number, "{}", "", 0)
+    assert not jobs.submit_job(execution.pk, number, "{}", "", 0)
     drain(execution)
     assert types(execution)[4:] == ["TaskFailed", "ExecutionFailed"]
 
@@ -71,7 +71,7 @@ def test_a_token_that_is_sent_back_while_the_call_goes_on(project: Project) -> N
 def test_a_message_says_only_what_is_not_so_by_default(project: Project) -> None:
     """A worker of the version before, which knows no refusals, reads every other failure."""
     execution = calling(project, "sqs:sendMessage.waitForTaskToken", MESSAGE)
-    work = claim.claim(execution.pk, TaskRow.objects.get().task)
+    work = claim.claim_call(execution.pk, TaskRow.objects.get().task)
     assert work is not None
     complete.fail(work.token)
     assert json.loads(InboxMessage.objects.get().body) == {"task": work.task}

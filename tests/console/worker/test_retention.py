@@ -180,7 +180,7 @@ def test_half_removed_is_finished_and_cannot_be_redriven(
     while Execution.objects.filter(status="RUNNING").exists():
         for one_left in Execution.objects.filter(status="RUNNING"):
             drain(one_left)
-    assert redrive.refusal(Execution.objects.get(pk=parent.pk)) == ""
+    assert redrive.redrive_refusal(Execution.objects.get(pk=parent.pk)) == ""
     assert not retention.is_begun(parent.pk)
     children = Execution.objects.filter(map_run__parent=parent).count()
     monkeypatch.setattr(retention, "EVENTS_AT_ONCE", 1)
@@ -193,7 +193,7 @@ def test_half_removed_is_finished_and_cannot_be_redriven(
         retention.prune(scope, go_on=killed)
     assert Execution.objects.count() == children
     call_command("check_invariants", stdout=io.StringIO())
-    assert redrive.refusal(Execution.objects.get(pk=parent.pk)) != ""
+    assert redrive.redrive_refusal(Execution.objects.get(pk=parent.pk)) != ""
     assert retention.prune(scope).executions == 1
     assert Execution.objects.count() == 0
 
@@ -208,7 +208,7 @@ def test_what_is_redriven_meanwhile_stays(
 
     def redriven(so_far: retention.Pruned) -> bool:
         if so_far.executions == 1 and second.status == "FAILED":
-            redrive.redrive(second)
+            redrive.redrive_execution(second)
             second.refresh_from_db()
         return True
 

@@ -12,7 +12,7 @@ from console.models import Delivery, EventRule, Execution, OutboxEvent
 from console.store.events import deliveries, outbox, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.worker.courier import REGION, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, carry_all, happened, rule_to, until
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -55,7 +55,7 @@ def test_a_machine_is_started_once_however_often_it_is_tried(project: Project, k
     pattern = json.dumps({"detail": {"stateMachineArn": [{"suffix": ":machine"}]}})
     rule_to(project, second.arn, pattern=pattern, InputPath="$.detail.status")
     drain(start(create(project, PASS), name="x"))
-    outbox.route()
+    outbox.route_events()
     for _ in range(2):
         carry_all()
         Delivery.objects.update(status="waiting")
@@ -87,7 +87,7 @@ def test_a_rule_does_not_go_round(project: Project) -> None:
     rule_to(project, machine.arn, pattern=json.dumps({"source": ["aws.states"]}))
     drain(start(machine, name="x"))
     for _ in range(5):
-        outbox.route()
+        outbox.route_events()
         carry_all()
         for execution in Execution.objects.filter(status="RUNNING"):
             drain(execution)
@@ -163,6 +163,6 @@ def test_a_disabled_schedule_does_not_fire(project: Project) -> None:
     rules.put_rule(project, REGION, "tick", schedule="rate(1 minute)", state="DISABLED")
     assert EventRule.objects.get().next_ms is None
     assert deliveries.fire_due() == 0
-    rules.switch(project, REGION, "tick", on=True)
+    rules.set_rule_state(project, REGION, "tick", on=True)
     assert EventRule.objects.get().next_ms is not None
     assert deliveries.fire_due() == 0

@@ -64,7 +64,7 @@ def test_a_sample_machine_runs_by_itself(project: Project, worker: Embedded) -> 
     execution = ended(start(sample(project, "FunWithMath"), [3, 2]))
     assert json.loads(str(execution.output)) == [5, 1]
     machine = sample(project, "LookupCustomerInfo")
-    machines.update(machine, definition=json.dumps(NOTIFY))
+    machines.update_machine(machine, definition=json.dumps(NOTIFY))
     machine.refresh_from_db()
     execution = ended(start(machine, CUSTOMER))
     assert json.loads(str(execution.output)) == {"sentTo": "a@b", "subject": "s"}

@@ -17,9 +17,12 @@ from console.awsapi import masking
 from console.awsapi.operations.call import Later
 from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
+from console.statuses import Topic
 from console.store.db import signals
 from console.store.db.audit import Actor
-from console.store.executions import executions, redrive
+from console.store.executions import redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.people import masks
 from console.store.tasks import activities
@@ -112,7 +115,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 def deliver(execution: Execution) -> own_calls.Waiting | None:
     """Deliver the only open task of an execution."""
     ((task, _),) = open_tasks(execution)
-    return task_delivery.deliver(execution.pk, task)
+    return task_delivery.deliver_task(execution.pk, task)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ def test_more_waits_than_threads_make_progress(project: Project, few: Embedded) 
     each = call_of(SYNC, **{"StateMachineArn": outer.arn, "Input.$": "$"})
     machine = create(project, many({**each, "OutputPath": "$.Output"}))
     text = json.dumps({"items": [{"n": number} for number in range(4 * THREADS)]})
-    parent = ended(executions.start(machine, input=text), seconds=60)
+    parent = ended(start_execution(machine, input=text), seconds=60)
     assert parent.status == "SUCCEEDED", parent.cause
     answers = [json.loads(json.loads(one)["Output"]) for one in json.loads(parent.output or "")]
     assert answers == [2 * number for number in range(4 * THREADS)]
@@ -140,29 +143,29 @@ def test_pollers_of_an_activity_leave_their_threads(project: Project, few: Embed
     each = call_of("getActivityTask", ActivityArn=ACTIVITY)
     machine = create(project, many({**each, "OutputPath": "$.Input"}))
     text = json.dumps({"items": list(range(2 * THREADS))})
-    poller = executions.start(machine, input=text)
-    until(lambda: signals.subscribers(("activity", ACTIVITY)) == 2 * THREADS)
+    poller = start_execution(machine, input=text)
+    until(lambda: signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 2 * THREADS)
     called = create(project, {"StartAt": "D", "States": {"D": DOUBLE}}, "called")
-    assert ended(executions.start(called, input='{"n":1}')).output == "2"
+    assert ended(start_execution(called, input='{"n":1}')).output == "2"
     work = create(project, WORK, "work")
     for number in range(2 * THREADS):
-        executions.start(work, input=str(number))
+        start_execution(work, input=str(number))
     found = ended(poller, seconds=30)
     assert found.status == "SUCCEEDED", found.cause
     assert sorted(json.loads(found.output or ""), key=int) == [str(n) for n in range(2 * THREADS)]
-    assert signals.subscribers(("activity", ACTIVITY)) == 0
+    assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
 
 
 def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) -> None:
     """Its parent was stopped: nothing of it is kept, and its listener is gone."""
     activities.create_activity(project, REGION, "work")
-    parent = executions.start(
+    parent = start_execution(
         create(project, calling("getActivityTask", ActivityArn=ACTIVITY)), input="{}"
     )
     until(lambda: len(few._waits) == 1)
-    executions.stop(parent)
+    stop_execution(parent)
     until(lambda: not len(few._waits))
-    assert signals.subscribers(("activity", ACTIVITY)) == 0
+    assert signals.subscribers((Topic.ACTIVITY, ACTIVITY)) == 0
     assert not few._offered
 
 
@@ -172,7 +175,7 @@ def test_a_wait_whose_task_has_ended_is_over(project: Project, few: Embedded) ->
 @contextmanager
 def outage(monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
     """Let the database go away as the outcome of a call is recorded."""
-    record, left = own_calls.record, [times]
+    record, left = own_calls.record_outcome, [times]
 
     def broken(*about: Any) -> bool:
         if left[0]:
@@ -181,7 +184,7 @@ def outage(monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
         return record(*about)
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_calls, "record", broken)
+        patch.setattr(own_calls, "record_outcome", broken)
         yield
     assert left == [0]
 
@@ -195,7 +198,7 @@ def test_an_outage_does_not_start_a_second_express_execution(
     waiting = deliver(parent)
     assert waiting is not None
     (child,) = Execution.objects.filter(state_machine=machine)
-    executions.stop(child)
+    stop_execution(child)
     with outage(monkeypatch):
         with pytest.raises(OperationalError):
             waiting.look()
@@ -264,7 +267,7 @@ def test_no_activity_task_is_taken_for_a_task_that_has_ended(project: Project) -
     parent = started(create(project, calling("getActivityTask", ActivityArn=ACTIVITY), "parent"))
     waiting = deliver(parent)
     assert waiting is not None
-    executions.stop(parent)
+    stop_execution(parent)
     given = started(create(project, WORK, "given"))
     assert waiting.look()
     assert waiting.outcome is None
@@ -318,7 +321,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
     child = create(project, WAIT, "child")
     machine = create(project, starting(child, Name="same"), "parent")
     first, second = started(machine), started(machine)
-    record, written = own_calls.record, threading.Event()
+    record, written = own_calls.record_outcome, threading.Event()
 
     def slowly(work: Any, outcome: Any) -> bool:
         recorded = record(work, outcome)
@@ -328,7 +331,7 @@ def test_two_parents_that_start_the_same_name_at_once_share_the_child(
                 until(_somebody_waits_for_a_lock)
         return recorded
 
-    monkeypatch.setattr(own_calls, "record", slowly)
+    monkeypatch.setattr(own_calls, "record_outcome", slowly)
     one_thread = _in_thread(lambda: deliver(first))
     assert written.wait(20)
     deliver(second)
@@ -344,27 +347,27 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     """The deletion comes when the redrive has seen that the machine is active."""
     machine = create(project, WAIT)
     execution = started(machine)
-    executions.stop(execution)
-    refusal = redrive.refusal
+    stop_execution(execution)
+    refusal = redrive.redrive_refusal
     threads: list[threading.Thread] = []
 
     def slowly(found: Execution) -> str:
         reason = refusal(found)
         if not threads:
-            threads.append(_in_thread(lambda: machines.delete(project, machine.arn)))
+            threads.append(_in_thread(lambda: machines.delete_machine(project, machine.arn)))
             if connection.vendor == "postgresql":
                 until(_somebody_waits_for_a_lock)
         return reason
 
-    monkeypatch.setattr(redrive, "refusal", slowly)
-    redrive.redrive(Execution.objects.get(pk=execution.pk))
+    monkeypatch.setattr(redrive, "redrive_refusal", slowly)
+    redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
     threads[0].join()
     assert StateMachine.objects.get(pk=machine.pk).status == "DELETING"
-    executions.stop(execution)
+    stop_execution(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
     with raises_code(ErrorCode.ExecutionNotRedrivable, match="DELETING"):
-        redrive.redrive(Execution.objects.get(pk=execution.pk))
+        redrive.redrive_execution(Execution.objects.get(pk=execution.pk))
 
 
 # -- looks at children -----------------------------------------------------------------------------
@@ -408,7 +411,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
         under_way.set()
         assert go_on.wait(20)
 
-    monkeypatch.setattr(task_delivery, "look", look)
+    monkeypatch.setattr(task_delivery, "look_at_job", look)
     worker._due("look", 7, 1)
     assert under_way.wait(20)
     worker._due("look", 7, 1)
@@ -432,9 +435,9 @@ def test_looks_in_an_outage_are_no_lines_each(
 
     monkeypatch.setattr(integrations, "poll_job", look)
     with capture_logs() as lines:
-        parent = executions.start(create(project, starting(child, ".sync"), "parent"), input="{}")
+        parent = start_execution(create(project, starting(child, ".sync"), "parent"), input="{}")
         until(lambda: not left[0])
-        executions.stop(Execution.objects.get(state_machine=child))
+        stop_execution(Execution.objects.get(state_machine=child))
         assert ended(parent).status == "FAILED"
     assert not [line for line in lines if line.get("exc_info")]
     assert not TaskRow.objects.exclude(status="closed").exists()

@@ -8,8 +8,9 @@ import pytest
 
 from console.errors import ValidationException
 from console.models import Execution, TaskRow
+from console.statuses import TaskClock
 from console.store.machines import tags
-from console.store.tasks import activities, claim, expiry, timeouts
+from console.store.tasks import activities, claim, expiry
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -99,7 +100,7 @@ def test_a_tag_that_says_no_time_is_refused(project: Project, value: str) -> Non
     activities.create_activity(project, REGION, "work")
     with pytest.raises(ValidationException, match="wanted a number of seconds"):
         tags.put_tags(ACTIVITY, {"team": "a", "stepyard:heartbeatTimeout": value})
-    assert tags.tags_of(ACTIVITY) == {}
+    assert tags.get_tags(ACTIVITY) == {}
 
 
 def test_a_task_that_nobody_took_times_out(project: Project) -> None:
@@ -110,7 +111,7 @@ def test_a_task_that_nobody_took_times_out(project: Project) -> None:
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.Timeout")
     assert types(execution)[2:4] == ["ActivityScheduled", "ActivityTimedOut"]
-    assert TaskRow.objects.get().clock == timeouts.SCHEDULE_TO_START
+    assert TaskRow.objects.get().clock == TaskClock.SCHEDULE_TO_START
     assert_nothing_wrong()
 
 
@@ -118,9 +119,9 @@ def test_a_missed_heartbeat_is_named(project: Project) -> None:
     """The row says heartbeat though another clock was running."""
     execution, _ = task(project, {"heartbeat": "5", "startToClose": "50"})
     row = taken()
-    assert row.clock == timeouts.START_TO_CLOSE
+    assert row.clock == TaskClock.START_TO_CLOSE
     late(execution, "heartbeat_due_ms")
-    assert TaskRow.objects.get().clock == timeouts.HEARTBEAT
+    assert TaskRow.objects.get().clock == TaskClock.HEARTBEAT
     assert drain(execution).status == "FAILED"
 
 
@@ -141,9 +142,9 @@ def test_a_new_attempt_has_new_clocks(project: Project) -> None:
 def late(execution: Execution, column: str = "timeout_due_ms") -> None:
     """Let a clock of the open task run out."""
     row = TaskRow.objects.get(execution=execution)
-    assert expiry.expire([(execution.pk, row.task)]) == 0
+    assert expiry.expire_tasks([(execution.pk, row.task)]) == 0
     TaskRow.objects.filter(task=row.task).update(**{column: 1})
-    assert expiry.expire([(execution.pk, row.task)]) == 1
+    assert expiry.expire_tasks([(execution.pk, row.task)]) == 1
 
 
 def test_an_old_task_gets_its_year_from_its_scheduling(project: Project) -> None:

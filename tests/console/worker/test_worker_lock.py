@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def test_another_secret_is_refused(project: Project, settings: Any) -> None:
     """The first secret stays the one, and the message says what to do."""
     del project
-    identity.claim()
-    identity.claim()
+    identity.claim_database()
+    identity.claim_database()
     settings.STEPYARD_TOKEN_KEY = b"another"
     with pytest.raises(identity.WrongSecret, match=r"STEPYARD_SECRET.*another secret.*Start with"):
         Embedded().start()
@@ -34,7 +34,7 @@ def test_another_secret_is_refused(project: Project, settings: Any) -> None:
 def later(project: Project) -> Iterator[None]:
     """Migrate the database as a later version would, and forget it in the end."""
     del project
-    identity.claim()
+    identity.claim_database()
     recorder = MigrationRecorder(connection)
     recorder.record_applied("console", "9999_lanes")
     recorder.record_applied("elsewhere", "9999_other")
@@ -47,7 +47,7 @@ def test_tables_of_a_later_version_are_refused(later: None, monkeypatch: Any) ->
     """If it did more than to add to them, this version would misread them (G16)."""
     del later
     monkeypatch.setattr(migrations, "READABLE_SINCE", "9999_lanes")
-    identity.claim()  # as that later version
+    identity.claim_database()  # as that later version
     monkeypatch.undo()
     with pytest.raises(identity.NewerTables, match=r"9999_lanes\), wanted.*Start that version"):
         Embedded().start()
@@ -56,7 +56,7 @@ def test_tables_of_a_later_version_are_refused(later: None, monkeypatch: Any) ->
 def test_tables_that_a_later_version_only_added_to_are_borne(later: None) -> None:
     """Two versions run beside each other while hosts are upgraded one by one (G16)."""
     del later
-    identity.claim()
+    identity.claim_database()
 
 
 @pytest.mark.postgres_only  # SQLite: the data folder is locked
@@ -83,12 +83,12 @@ def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -
     """A worker whose session was cut takes the lock again, unless it is too late."""
     del project
     other = worker_lock.WorkerLock()
-    worker._alone.leave()
-    other.take()
+    worker._worker_lock.release()
+    other.acquire()
     try:
         deadline = time.monotonic() + 10
         while any(thread.is_alive() for thread in worker._threads):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     finally:
-        other.leave()
+        other.release()

@@ -22,7 +22,7 @@ from tests.console.store.helpers import (
     function,
     start,
 )
-from tests.console.store.pacing import Clock, chain, entered, held, left
+from tests.console.store.transition_rates import Clock, chain, entered, held, left
 
 if TYPE_CHECKING:
     import pytest
@@ -104,7 +104,7 @@ def test_a_retry_costs_a_token(project: Project, limit: Any, now: Clock) -> None
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
     (number,) = execution.taskrow_set.values_list("task", flat=True)
-    complete.finish(execution.pk, engine.TaskFailed(number, "E", None))
+    complete.complete_call(execution.pk, engine.TaskFailed(number, "E", None))
     now.later(10)
     drain(execution)
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
@@ -135,7 +135,7 @@ def test_tokens_that_somebody_else_took_are_not_spent(
     write(lambda: throttle.take(project.pk, transition_rate.BUCKET, rate, 2))
     there = throttle.there
     monkeypatch.setattr(throttle, "there", lambda *_: 4.0)
-    assert step.step(execution.pk)
+    assert step.step_execution(execution.pk)
     assert entered(execution) == 0
     monkeypatch.setattr(throttle, "there", there)
     drain(execution)

@@ -14,7 +14,7 @@ from console.models import Delivery, EventTarget, OutboxEvent
 from console.store.events import deliveries, rules
 from console.worker import outbox_relay
 from tests.console.store.helpers import PASS, create, ended, start
-from tests.console.worker.courier import REGION, Receiver, carry_all, happened, rule_to, until
+from tests.console.worker.relay import REGION, Receiver, carry_all, happened, rule_to, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,9 +122,9 @@ def test_what_was_being_sent_when_the_process_died_is_sent_again(
     """By the next one; what is in somebody's hands stays there."""
     rule_to(project, f"{receiver.url}/hook", f"{receiver.url}/second")
     happened(project)
-    lost, held = deliveries.claim(2)
-    assert deliveries.release({held}) == 1
-    assert deliveries.claim(2) == [lost]
+    lost, held = deliveries.claim_due(2)
+    assert deliveries.release_deliveries({held}) == 1
+    assert deliveries.claim_due(2) == [lost]
 
 
 def test_a_slow_receiver_does_not_keep_others_waiting(
@@ -145,13 +145,13 @@ def test_old_events_are_removed_but_not_what_is_on_its_way(
     rule_to(project, f"{receiver.url}/a")
     happened(project)
     OutboxEvent.objects.update(at_ms=1)
-    deliveries.clean()
+    deliveries.remove_old_events()
     assert OutboxEvent.objects.count() == 1
     carry_all()
-    deliveries.clean()
+    deliveries.remove_old_events()
     assert OutboxEvent.objects.count() == 1
     Delivery.objects.update(ended_ms=1)
-    deliveries.clean()
+    deliveries.remove_old_events()
     assert OutboxEvent.objects.count() == 0
 
 
@@ -159,7 +159,7 @@ def test_removing_a_target_ends_what_is_on_its_way(project: Project) -> None:
     """A courier who comes for it finds nothing."""
     rule_to(project, "mailto:ops@example.com")
     happened(project)
-    (number,) = deliveries.claim(1)
+    (number,) = deliveries.claim_due(1)
     rules.remove_targets(project, REGION, "rule", ["1"])
-    outbox_relay.relay(number)
+    outbox_relay.relay_delivery(number)
     assert EventTarget.objects.count() == Delivery.objects.count() == 0

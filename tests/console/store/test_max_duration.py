@@ -10,7 +10,9 @@ import pytest
 
 from console import clock
 from console.models import Execution, HistoryEvent, ServerFact, Timer
-from console.store.executions import executions, max_duration, redrive
+from console.store.executions import max_duration, redrive
+from console.store.executions.start import start_execution
+from console.store.executions.stop import stop_execution
 from console.store.machines import machines
 from console.store.tasks import activities
 from console.worker import Embedded
@@ -28,7 +30,7 @@ from tests.console.store.helpers import (
 
 if TYPE_CHECKING:
     from console.models import Project
-    from tests.console.store.pacing import Clock
+    from tests.console.store.transition_rates import Clock
 
 DAY_S = 24 * 3600
 YEAR_S = 365 * DAY_S
@@ -73,7 +75,7 @@ def test_a_longer_limit_is_a_year(project: Project, now: Clock) -> None:
     machine = create(project, LONG | {"TimeoutSeconds": 99_999_999})
     execution = drain(start(machine))
     assert deadlines(execution) == [execution.start_ms + YEAR_S * 1000]
-    other = drain(executions.start(create(project, LONG, "b"), timeout_s=99_999_999))
+    other = drain(start_execution(create(project, LONG, "b"), timeout_s=99_999_999))
     assert deadlines(other) == [other.start_ms + YEAR_S * 1000]
     now.later(YEAR_S + 1)
     assert max_duration.arm_ends() == 0
@@ -97,10 +99,10 @@ def test_a_redrive_starts_the_year_anew(project: Project, now: Clock) -> None:
     """As AWS says of TimeoutSeconds; nothing is left of the first year."""
     execution = drain(start(create(project, LONG)))
     now.later(YEAR_S - DAY_S)
-    executions.stop(execution)
+    stop_execution(execution)
     drain(execution)
     now.later(3600)
-    redrive.redrive(execution)
+    redrive.redrive_execution(execution)
     execution = drain(execution)
     now.later(DAY_S)
     assert max_duration.arm_ends() == 0
@@ -112,7 +114,7 @@ def test_a_redrive_starts_the_year_anew(project: Project, now: Clock) -> None:
 def test_what_has_ended_gets_no_timer(project: Project, now: Clock) -> None:
     """Not after a year either."""
     execution = drain(start(create(project, LONG)))
-    executions.stop(execution)
+    stop_execution(execution)
     drain(execution)
     now.later(YEAR_S)
     assert max_duration.arm_ends() == 0
@@ -123,7 +125,7 @@ def test_express_ends_after_five_minutes(project: Project, now: Clock) -> None:
     """Without TimeoutSeconds, and with more of them."""
     for name, more in (("bare", {}), ("more", {"TimeoutSeconds": 4000})):
         definition = json.dumps(one("W", Type="Wait", Seconds=3600) | more)
-        machine = machines.create(
+        machine = machines.create_machine(
             project,
             REGION,
             name=name,

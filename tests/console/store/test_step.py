@@ -27,10 +27,10 @@ def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
 
     def post_all() -> None:
         for number in numbers:
-            inbox.post(execution.pk, engine.TaskSucceeded(number, output))
+            inbox.post_message(execution.pk, engine.TaskSucceeded(number, output))
 
     write(post_all)
-    assert step.step(execution.pk)
+    assert step.step_execution(execution.pk)
     left = InboxMessage.objects.count()
     assert 20 < left < 40
     drain(execution)
@@ -73,11 +73,11 @@ def test_more_messages_than_a_step_takes_ask_for_another_step(project: Project) 
 
     def post() -> None:
         for number in range(150):
-            inbox.post(execution.pk, engine.TaskStarted(1000 + number))
+            inbox.post_message(execution.pk, engine.TaskStarted(1000 + number))
 
     write(post)
-    assert step.step(execution.pk)
-    assert not step.step(execution.pk)
+    assert step.step_execution(execution.pk)
+    assert not step.step_execution(execution.pk)
     assert not InboxMessage.objects.exists()
 
 
@@ -127,20 +127,20 @@ def test_who_is_overtaken_while_stepping_is_fenced(
 ) -> None:
     """A value that went with another's commit is no failure; one that is just missing is."""
     execution = start(create(project, PASS))
-    advance = step.advance
+    advance = step.advance_run
 
     def missing(loaded: step.Loaded) -> list[engine.Step]:
         raise KeyError(loaded.arn)
 
     def overtaken(loaded: step.Loaded) -> list[engine.Step]:
-        monkeypatch.setattr(step, "advance", advance)
-        step.step(execution.pk)
+        monkeypatch.setattr(step, "advance_run", advance)
+        step.step_execution(execution.pk)
         raise KeyError(loaded.arn)
 
-    monkeypatch.setattr(step, "advance", missing)
+    monkeypatch.setattr(step, "advance_run", missing)
     with pytest.raises(KeyError):
-        step.step(execution.pk)
-    monkeypatch.setattr(step, "advance", overtaken)
+        step.step_execution(execution.pk)
+    monkeypatch.setattr(step, "advance_run", overtaken)
     with pytest.raises(step.Fenced):
-        step.step(execution.pk)
+        step.step_execution(execution.pk)
     assert drain(execution).status == "SUCCEEDED"

@@ -41,7 +41,7 @@ def held(execution: Execution) -> list[str]:
     return [
         one.name
         for one in Timer.objects.filter(execution=execution)
-        if transition_rate.is_token(one.name)
+        if transition_rate.is_token_timer(one.name)
     ]
 
 

@@ -37,7 +37,7 @@ RETRY = [{"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 1, "MaxAttemp
 def own_name() -> Iterator[None]:
     """Give the process its usual name back."""
     yield
-    claim.work_as("")
+    claim.set_worker_name("")
 
 
 def called(project: Project, policy: str, **more: Any) -> Execution:
@@ -48,7 +48,7 @@ def called(project: Project, policy: str, **more: Any) -> Execution:
         tags.put_tags(machine.arn, {machine_options.ON_WORKER_LOSS: policy})
     execution = start(machine)
     drain(execution)
-    assert claim.claim(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
+    assert claim.claim_call(execution.pk, TaskRow.objects.get(execution=execution).task) is not None
     return execution
 
 
@@ -58,7 +58,7 @@ def test_a_lost_call_is_made_again(project: Project, policy: str) -> None:
     execution = called(project, policy)
     assert lost_calls.recover_all() == (0, 1)
     row = TaskRow.objects.get()
-    assert (row.status, claim.claim(execution.pk, row.task) is not None) == ("scheduled", True)
+    assert (row.status, claim.claim_call(execution.pk, row.task) is not None) == ("scheduled", True)
     assert TaskRow.objects.get().dispatches == 2
 
 
@@ -68,7 +68,9 @@ def test_a_call_that_must_not_be_made_twice_has_failed(project: Project) -> None
     assert lost_calls.recover_all() == (1, 0)
     assert lost_calls.recover_all() == (0, 0)
     task = TaskRow.objects.get().task
-    assert not complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))  # it comes too late
+    assert not complete.complete_call(
+        execution.pk, engine.TaskSucceeded(task, "1")
+    )  # it comes too late
     execution = drain(execution)
     assert (execution.status, execution.error) == ("FAILED", "States.TaskFailed")
     assert execution.cause == lost_calls.UNKNOWN
@@ -87,7 +89,7 @@ def test_retry_may_still_make_it_again(project: Project) -> None:
     drain(execution)
     old, new = TaskRow.objects.order_by("task")
     assert (old.dispatches, new.status, new.attempt) == (1, "scheduled", 1)
-    keys = {claim.work_of(execution.pk, row.task).idempotency_key for row in (old, new)}
+    keys = {claim.get_work(execution.pk, row.task).idempotency_key for row in (old, new)}
     assert len(keys) == 2
     assert types(execution).count("LambdaFunctionScheduled") == 2
 
@@ -112,8 +114,8 @@ def test_a_task_lost_within_the_process_is_treated_alike(project: Project) -> No
     """One at a time, as the sweeper finds them."""
     again, never = called(project, "redispatch"), called(project, "fail")
     numbers = dict(TaskRow.objects.values_list("execution_id", "task"))
-    assert lost_calls.recover(again.pk, numbers[again.pk])
-    assert not lost_calls.recover(never.pk, numbers[never.pk])
+    assert lost_calls.recover_call(again.pk, numbers[again.pk])
+    assert not lost_calls.recover_call(never.pk, numbers[never.pk])
     assert drain(never).status == "FAILED"
     assert drain(again).status == "RUNNING"
 
@@ -134,7 +136,7 @@ def test_an_outcome_that_comes_in_at_the_same_time(project: Project) -> None:
     def act(number: int) -> Any:
         if number == 0:
             return lost_calls.recover_all()[0] == 1
-        return complete.finish(execution.pk, engine.TaskSucceeded(task, "1"))
+        return complete.complete_call(execution.pk, engine.TaskSucceeded(task, "1"))
 
     assert sum(crowd(4, act)) == 1
     drain(execution)
@@ -150,9 +152,9 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
     """Who is buried loses its calls, by each machine's switch; the living keep theirs."""
     held = {}
     for name in ("dead", "living"):
-        claim.work_as(name)
+        claim.set_worker_name(name)
         held[name] = [called(project, policy) for policy in ("redispatch", "fail")]
-    claim.work_as("")
+    claim.set_worker_name("")
     assert lost_calls.recover_from(["living"]) == 2
     assert lost_calls.recover_from(["living"]) == 0
     again, never = held["dead"]
@@ -163,9 +165,9 @@ def test_the_calls_of_a_dead_process_among_living_ones(project: Project) -> None
 
 def test_two_who_bury_the_same_process_fail_its_call_once(project: Project) -> None:
     """The second finds it ended, and a history has one failure."""
-    claim.work_as("dead")
+    claim.set_worker_name("dead")
     execution = called(project, "fail")
-    claim.work_as("")
+    claim.set_worker_name("")
     results = crowd(4, lambda _: lost_calls.recover_from([]))
     assert sorted(results) == [0, 0, 0, 1]
     drain(execution)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.models import Execution, Timer, TokenBucket
-from console.store.db import health
-from console.store.executions import executions
+from console.store.executions.stop import stop_execution
+from console.store.state import health
 from console.store.tasks import activities, claim, complete, workers
 from console.web.execution import waiting
-from console.worker.embedded import runnable
+from console.worker.embedded import runnable_executions
 from tests.console.store.helpers import (
     ACTIVITY,
     REGION,
@@ -22,7 +22,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
-from tests.console.store.pacing import Clock, chain, held, left
+from tests.console.store.transition_rates import Clock, chain, held, left
 
 TASK = {"Type": "Task", "Resource": ACTIVITY}
 
@@ -38,7 +38,7 @@ def test_a_stop_is_not_held_back(project: Project, limit: Any, now: Clock) -> No
     execution = start(create(project, chain(3)))
     drain(execution)
     assert left(project) == pytest.approx(-1)
-    executions.stop(execution, error="enough")
+    stop_execution(execution, error="enough")
     assert types(execution)[-1] == "ExecutionAborted"
     assert left(project) == pytest.approx(0)
     assert not Timer.objects.exists()
@@ -53,7 +53,7 @@ def test_what_came_before_a_stop_counts(project: Project, limit: Any, now: Clock
     complete.succeed(taken.token, '"done"')
     drain(execution)
     assert "ActivitySucceeded" not in types(execution)
-    executions.stop(execution)
+    stop_execution(execution)
     assert "ActivitySucceeded" in types(execution)
 
 
@@ -86,9 +86,9 @@ def test_an_outcome_waits_for_its_token(project: Project, limit: Any, now: Clock
     complete.succeed(taken.token, '"done"')
     drain(execution)
     assert held(execution) == ["transitions/1"]
-    assert execution.pk not in runnable(workers.Share())
+    assert execution.pk not in runnable_executions(workers.Share())
     now.later(500)
-    assert health.look().oldest_runnable_ms == 0
+    assert health.check_health().oldest_runnable_ms == 0
     assert_nothing_wrong()
     now.later(501)
     assert drain(execution).output == '"done"'
@@ -111,7 +111,7 @@ def test_a_stop_gets_past_everything_that_waits(project: Project, limit: Any, no
         assert taken is not None
         complete.succeed(taken.token, "1")
     TokenBucket.objects.update(tokens=0, at_ms=now.now_ms)
-    executions.stop(execution)
+    stop_execution(execution)
     assert types(execution).count("ActivitySucceeded") == 219
     assert types(execution)[-1] == "ExecutionAborted"
 

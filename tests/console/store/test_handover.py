@@ -21,7 +21,7 @@ ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:work"
 
 def take() -> Any:
     """Take the oldest task for a worker."""
-    taking = handover.taking(ACTIVITY, "w")
+    taking = handover.claim_activity_task(ACTIVITY, "w")
     return taking and taking.now()
 
 

@@ -53,7 +53,7 @@ class Health:
         return {"ready": self.ready, **asdict(self)}
 
 
-def look() -> Health:
+def check_health() -> Health:
     """Look at database, workers, clock and disk; say so if the database takes its time."""
     if writer.is_embedded():
         return _look()
@@ -114,7 +114,7 @@ _LOOKS = _Looks()
 
 def _with_database(free: int) -> Health:
     now_ms = clock.now_ms()
-    team = signals.transport() is not None
+    team = signals.get_transport() is not None
     leases = list(Worker.objects.values_list("lease_until_ms", flat=True)) if team else []
     alive = sum(until > now_ms for until in leases)
     facts: dict[str, Any] = {

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def life(machine: StateMachine) -> None:
     """Live like a process: end the execution, take over what was being sent, send all there is."""
     live(machine, 1)
-    deliveries.release(set())
-    while outbox.route():
+    deliveries.release_deliveries(set())
+    while outbox.route_events():
         pass
-    while numbers := deliveries.claim(1):
-        outbox_relay.relay(numbers[0])
+    while numbers := deliveries.claim_due(1):
+        outbox_relay.relay_delivery(numbers[0])
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

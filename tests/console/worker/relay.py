@@ -54,14 +54,14 @@ def rule_to(project: Project, *addresses: str, pattern: str = SUCCEEDED, **more:
 def happened(project: Project) -> str:
     """Let an execution succeed; return its event's id once it is routed."""
     drain(start(create(project, PASS), name="x"))
-    outbox.route()
+    outbox.route_events()
     return OutboxEvent.objects.get().event_id
 
 
 def carry_all() -> None:
     """Carry whatever is due, in this thread."""
-    for number in deliveries.claim(100):
-        outbox_relay.relay(number)
+    for number in deliveries.claim_due(100):
+        outbox_relay.relay_delivery(number)
 
 
 def until(check: Any, seconds: float = 10) -> None:

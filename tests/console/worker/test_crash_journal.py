@@ -62,10 +62,10 @@ def test_the_third_death_ends_the_execution(project: Project) -> None:
     machine = create(project, PASS)
     good, bad = start(machine), start(machine)
     for _ in range(2):
-        engine_failures.blame(good.pk)
-        engine_failures.blame(bad.pk)
+        engine_failures.record_crash(good.pk)
+        engine_failures.record_crash(bad.pk)
     assert drain(good).status == "SUCCEEDED"
-    engine_failures.blame(bad.pk)
+    engine_failures.record_crash(bad.pk)
     bad.refresh_from_db()
     assert (bad.status, bad.error) == ("FAILED", "States.Runtime")
-    assert not step.step(bad.pk)
+    assert not step.step_execution(bad.pk)

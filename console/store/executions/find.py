@@ -1,0 +1,66 @@
+"""Find executions: by ARN, by number, by machine or Map Run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from console import arns
+from console.errors import ErrorCode, ServiceError
+from console.models import Alias, Execution, MapRun, StateMachine, Version
+from console.store.db import rows
+
+if TYPE_CHECKING:
+    from console.models import Project
+
+
+def get_execution(project: Project, arn: str) -> Execution:
+    """Return an execution of the project; raise InvalidArn or ExecutionDoesNotExist."""
+    parsed = arns.parse_arn(arn, "execution")
+    execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
+    if execution is None:
+        raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
+    execution.project = project
+    if execution.map_run_id is not None:
+        execution.map_run = MapRun.objects.get(pk=execution.map_run_id)
+    return execution
+
+
+def with_project(number: int) -> Execution:
+    """Return an execution by its number, with its project and without its payloads."""
+    rows = Execution.objects.select_related("project").defer("input", "output", "cause")
+    return rows.get(pk=number)
+
+
+def list_executions(
+    owner: StateMachine | Version | Alias | MapRun,
+    *,
+    status: str | None = None,
+    redriven: bool | None = None,
+    after: tuple[int, int] | None = None,
+    limit: int = 100,
+) -> list[Execution]:
+    """Return up to ``limit`` executions of a machine or Map Run, newest first, without payloads.
+
+    ``after``: (start_ms, id) of the last row of the page before.
+    """
+    which: dict[type, dict[str, Any]] = {
+        MapRun: {"map_run": owner},
+        Version: {"version_arn": owner.arn},
+        Alias: {"alias_arn": owner.arn},
+        StateMachine: {"state_machine": owner},
+    }
+    found = Execution.objects.filter(**which[type(owner)])
+    if status:
+        found = found.filter(status=status)
+    if redriven is not None:
+        found = found.filter(redrive_count__gt=0) if redriven else found.filter(redrive_count=0)
+    if after:
+        start_ms, number = after
+        found = found.filter(Q(start_ms__lt=start_ms) | Q(start_ms=start_ms, id__lt=number))
+    return list(
+        found.select_related("map_run")
+        .defer("input", "output", "cause")
+        .order_by("-start_ms", "-id")[:limit]
+    )

@@ -1,0 +1,322 @@
+"""Start an execution: check the request, compute its first step, insert all its rows at once (G1).
+
+The first step may be computed before the transaction (``ahead``): most executions reach their end,
+or something they wait for, in a moment, and then need no second transaction and no worker.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from dataclasses import dataclass
+
+from django.db import transaction
+
+import engine
+from console import arns, clock, execution_rights, quotas
+from console.errors import ErrorCode, ServiceError
+from console.models import Execution, RunRow, StateMachine, Version
+from console.statuses import ExecutionStatus, MachineType
+from console.store.db import audit, rows, signals
+from console.store.db.pending import Pending, immediate
+from console.store.events import outbox
+from console.store.executions import commands, step
+from console.store.machines import machines
+from console.store.state import caches, history, throttle, transition_rate
+from console.store.state.values import StoredValues, save_values
+
+EXPRESS_S = 300
+"""AWS: how long an execution of an Express machine may run at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStart:
+    """The first steps of an execution that is not stored yet."""
+
+    steps: tuple[engine.Step, ...]
+
+    @property
+    def run(self) -> engine.Run:
+        """Return how far it has come."""
+        return self.steps[-1].run
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Which execution is repeated from which state; ``variables``: those it had then, or "".
+
+    ``edited_by``: who wrote the definition, as ``Execution`` has it.
+    """
+
+    origin: str
+    state: str
+    variables: str
+    definition_id: str
+    edited_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The execution whose Task starts another one.
+
+    ``depth``: how many executions are above it; ``task``: its task that waits for the end of the
+    other one, None if it does not wait.
+    """
+
+    execution_id: int
+    depth: int
+    task: int | None = None
+
+
+_AHEAD_S = 0.02
+
+
+# -- the request ----------------------------------------------------------------------------------
+
+
+def pending_start(
+    machine: StateMachine,
+    *,
+    name: str | None = None,
+    input: str = "{}",  # noqa: A002 - AWS's name of the field
+    trace_header: str = "",
+    test_case: str = "",
+    version: Version | None = None,
+    alias_arn: str = "",
+    sync: bool = False,
+    ahead: bool = False,
+    timeout_s: int | None = None,
+    replay: Replay | None = None,
+    parent: Parent | None = None,
+    actor: audit.Actor = audit.NOBODY,
+) -> Pending[Execution]:
+    """Check a start and make ready what is to be written; it is durable once that is (G1).
+
+    ``version``: the version to run instead of what the machine is now; ``alias_arn``: how it was
+    reached; ``test_case``: of the mock configuration; ``sync``: the caller waits for its end;
+    ``ahead``: take it its first step at once instead of leaving it to a worker; ``timeout_s``: how
+    long it may run, instead of the machine's TimeoutSeconds; ``replay``: it begins in a state of
+    another one (``replay.start_replay``); ``parent``: whose Task starts it.
+
+    The same name with the same input while it runs returns the same execution, but of an Express
+    machine, where each start is one of its own. Raises InvalidName,
+    InvalidExecutionInput, ExecutionAlreadyExists, StateMachineDeleting, and by the project's quotas
+    ThrottlingException, ExecutionLimitExceeded.
+    """
+    _check_input(input)
+    if name is not None:
+        arns.check_name(name)
+    _check_quotas(machine, parent)
+    is_idempotent = name is not None and machine.type != MachineType.EXPRESS  # else it is new
+    name = name or str(uuid.uuid4())
+    arn = _arn(machine, name)
+    execution = _new(machine, name, arn, input, trace_header, actor)
+    execution.test_case = test_case
+    if version is not None:
+        _use_version(execution, version, alias_arn)
+    if replay is not None:
+        execution.definition_id, execution.edited_by = replay.definition_id, replay.edited_by
+    if parent is not None:
+        execution.parent, execution.parent_task = parent.execution_id, parent.task
+        execution.depth = parent.depth + 1
+    ahead = ahead and not transition_rate.is_limited(machine.project.name, arn)
+    prepared = prepare_start(
+        execution, machine.name, sync=sync, ahead=ahead, timeout_s=timeout_s, replay=replay
+    )
+
+    def store() -> Execution:
+        if not machines.is_active(machine.pk):
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
+        existing = _find_same_start(arn, None if replay else input) if is_idempotent else None
+        if existing is not None:
+            return existing
+        if ahead:
+            transaction.on_commit(lambda: cache_run(execution, prepared), robust=True)
+        insert_execution(execution, machine.name, prepared)
+        if actor.name:
+            audit.record(machine.project, actor, "StartExecution", arn, _audit_reason(replay))
+        return execution
+
+    return Pending(store)
+
+
+start_execution = immediate(pending_start)
+"""Start an execution as ``pending_start`` does; it is durable when this returns."""
+
+
+def _find_same_start(arn: str, text: str | None) -> Execution | None:
+    """Return the running execution of a name if it was started with the same input.
+
+    None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
+    """
+    existing = rows.fetch_one(Execution, "arn = %s", [arn])
+    if existing is None or (existing.status == ExecutionStatus.RUNNING and existing.input == text):
+        return existing
+    raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
+
+
+def _arn(machine: StateMachine, name: str) -> str:
+    if machine.type == MachineType.EXPRESS:
+        return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
+    return arns.execution_arn(machine.arn, name)
+
+
+def _audit_reason(replay: Replay | None) -> str:
+    """Return what the audit says beside the start."""
+    return f"replay of {replay.origin} from {replay.state}" if replay else ""
+
+
+def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
+    limits = quotas.quotas_of(machine.project.name)
+    if parent is not None and parent.depth >= limits.nesting_depth:
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
+            f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
+            f"{limits.nesting_depth} (the quota nesting_depth)",
+        )
+    if limits.start_execution is not None:
+        throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
+    if limits.open_executions is not None:
+        throttle.check_open(machine.project, limits.open_executions)
+
+
+def _check_input(text: str) -> None:
+    if engine.is_too_long(text):
+        limit = engine.payload_limit()
+        msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
+    if not text.strip():
+        msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
+    try:
+        engine.loads(text)
+    except engine.JsonTextError as error:
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
+
+
+def _new(
+    machine: StateMachine, name: str, arn: str, text: str, trace_header: str, actor: audit.Actor
+) -> Execution:
+    return Execution(
+        project_id=machine.project_id,
+        state_machine_id=machine.pk,
+        state_machine_arn=machine.arn,
+        arn=arn,
+        name=name,
+        role_arn=machine.role_arn,
+        definition_id=machine.definition_id,
+        revision_id=machine.revision_id,
+        machine_updated_ms=machine.updated_ms,
+        input=text,
+        start_ms=clock.now_ms(),
+        started_by=actor.name,
+        trace_header=trace_header,
+        edited_by=machine.edited_by,
+        acting_for=execution_rights.names_as_text(actor.people),
+    )
+
+
+def _use_version(execution: Execution, version: Version, alias_arn: str) -> None:
+    """Let a new execution run the text of a published version."""
+    execution.definition_id = version.definition_id
+    execution.role_arn = version.role_arn
+    execution.revision_id = version.revision_id
+    execution.edited_by = version.edited_by
+    execution.version_arn = version.arn
+    execution.alias_arn = alias_arn
+
+
+# -- the first step and the rows -------------------------------------------------------------------
+
+
+def prepare_start(
+    execution: Execution,
+    machine_name: str,
+    *,
+    sync: bool = False,
+    ahead: bool = False,
+    timeout_s: int | None = None,
+    replay: Replay | None = None,
+) -> PreparedStart:
+    """Make event 1 and, ``ahead``, go on for a moment; outside any transaction.
+
+    ``sync``: it is started by StartSyncExecution; ``timeout_s``: its limit, instead of the
+    machine's; ``replay``: where it begins instead of at the start. JSONata may take a second, so
+    it is left to the worker.
+    """
+    machine = caches.machines.get(execution.definition_id)
+    if arns.is_express(execution.arn):
+        timeout_s = min(timeout_s or machine.timeout_seconds or EXPRESS_S, EXPRESS_S)
+    message = engine.Start(
+        execution_arn=execution.arn,
+        execution_name=execution.name,
+        state_machine_arn=execution.state_machine_arn,
+        state_machine_name=machine_name,
+        role_arn=execution.role_arn,
+        input=execution.input,
+        start_ms=execution.start_ms,
+        version_arn=execution.version_arn or None,
+        alias_arn=execution.alias_arn or None,
+        timeout_seconds=timeout_s,
+        redrive_count_known=not sync,
+        start_at=replay.state if replay else None,
+        variables=(replay.variables if replay else "") or None,
+        origin=replay.origin if replay else None,
+    )
+    if ahead and "JSONata" not in machine.text:
+        first_step = _advance_ahead(machine, message)
+        if first_step is not None:
+            return PreparedStart((first_step,))
+    moment = engine.Moment(execution.start_ms, secrets.randbits(63))
+    return PreparedStart((engine.advance(machine, engine.NEW_RUN, message, moment, budget=0),))
+
+
+def _advance_ahead(machine: engine.Machine, message: engine.Start) -> engine.Step | None:
+    """Begin and go on for a moment; None if something goes wrong, which is the worker's to see."""
+    until = time.monotonic() + _AHEAD_S
+    try:
+        return engine.advance(
+            machine,
+            engine.NEW_RUN,
+            message,
+            step.current_moment(machine, message.start_ms),
+            enough=lambda: time.monotonic() > until,
+        )
+    except Exception:  # noqa: BLE001 - it fails again where failures are counted
+        return None
+
+
+def insert_execution(
+    execution: Execution, machine_name: str, prepared: PreparedStart | None = None
+) -> None:
+    """Save a new execution with its first events, its snapshot and its first work item."""
+    prepared = prepared or prepare_start(execution, machine_name)
+    rows.insert(execution)
+    run = prepared.run
+    fields = {
+        "execution_id": execution.pk,
+        "snapshot": run.dumps(),
+        "next_event": run.next_event,
+        "ready": bool(run.ready),
+    }
+    rows.insert_rows(RunRow, [fields])
+    outbox.put_status_change(execution)
+    history.append_events(execution.pk, [event for made in prepared.steps for event in made.events])
+    values = StoredValues(execution.pk)
+    for made in prepared.steps:
+        values.apply(made)
+    save_values(values)
+    issued = [command for made in prepared.steps for command in made.commands]
+    commands.apply_commands(execution.pk, execution.arn, issued)
+    if run.ready:
+        signals.publish_created(execution.pk)
+
+
+def cache_run(execution: Execution, prepared: PreparedStart) -> None:
+    """Keep the run of an execution that was just committed, for its next step."""
+    caches.kept_runs.put(execution.pk, 0, prepared.run)

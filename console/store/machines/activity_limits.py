@@ -1,0 +1,86 @@
+"""The timeouts that tags of an activity set for its tasks.
+
+Tags are AWS's own means to add to a resource, so the limits survive an export and can be set with
+the AWS CLI: ``stepyard:scheduleToStartTimeout`` and so on, in seconds, or NONE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.errors import ValidationException
+from console.models import Tag
+from console.statuses import TaskClock
+from console.store.db import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TAGS = {
+    f"stepyard:{clock}Timeout": clock
+    for clock in (
+        TaskClock.SCHEDULE_TO_START,
+        TaskClock.START_TO_CLOSE,
+        TaskClock.SCHEDULE_TO_CLOSE,
+        TaskClock.HEARTBEAT,
+    )
+}
+
+
+_TAGGED = "SELECT arn, key, value FROM console_tag WHERE key IN ({})".format(
+    ", ".join(f"'{key}'" for key in _TAGS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds on each clock of an activity's tasks; None: unlimited."""
+
+    schedule_to_start: int | None = None
+    start_to_close: int | None = None
+    schedule_to_close: int | None = None
+    heartbeat: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+def limit_tags(arn: str) -> dict[str, str]:
+    """Return tag -> seconds or NONE, for each clock of an activity."""
+    known = dict(Tag.objects.filter(arn=arn, key__in=_TAGS).values_list("key", "value"))
+    return {key: known.get(key, "NONE") for key in _TAGS}
+
+
+def check_tag(key: str, value: str) -> None:
+    """Raise ValidationException for a tag of a clock whose value is neither seconds nor NONE."""
+    if key in _TAGS and value != "NONE" and not _seconds(value):
+        raise ValidationException(
+            f"{key}: got {value!r}, wanted a number of seconds from 1 to 99999999, or NONE"
+        )
+
+
+def _seconds(value: str) -> int | None:
+    """Return the seconds of a tag's value, None for NONE and for a value that is no number."""
+    known = value.isascii() and value.isdecimal() and len(value) <= 8  # noqa: PLR2004 - 99999999
+    return int(value) or None if known else None
+
+
+def limits_of(arns: Iterable[str]) -> dict[str, Limits]:
+    """Return the limits of activities that have any, by ARN."""
+    by_arn: dict[str, dict[str, str]] = {}
+    distinct = list(dict.fromkeys(arns))
+    marks = ",".join(["%s"] * len(distinct))
+    with sql.cursor() as cursor:
+        cursor.execute(f"{_TAGGED} AND arn IN ({marks})", distinct)
+        for arn, key, value in cursor.fetchall():
+            by_arn.setdefault(arn, {})[_TAGS[key]] = value
+    return {
+        arn: Limits(
+            _seconds(tags.get(TaskClock.SCHEDULE_TO_START, "")),
+            _seconds(tags.get(TaskClock.START_TO_CLOSE, "")),
+            _seconds(tags.get(TaskClock.SCHEDULE_TO_CLOSE, "")),
+            _seconds(tags.get(TaskClock.HEARTBEAT, "")),
+        )
+        for arn, tags in by_arn.items()
+    }
