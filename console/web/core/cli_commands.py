@@ -18,38 +18,45 @@ _LONGEST = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CliCommand:
     """A command to copy, and what it does."""
 
     label: str
     text: str
 
 
-def of_machine(request: HttpRequest, here: Scope, one: StateMachine, input: str) -> list[Command]:  # noqa: A002 - AWS's word
+def machine_commands(
+    request: HttpRequest,
+    here: Scope,
+    one: StateMachine,
+    input: str,  # noqa: A002 - AWS's word
+) -> list[CliCommand]:
     """Return the commands of a machine. ``input``: what the start form would suggest."""
     arn = {"state-machine-arn": one.arn}
     return [
-        Command("Start an execution", _aws(request, here, "start-execution", arn, input=input)),
-        Command("Describe it", _aws(request, here, "describe-state-machine", arn)),
-        Command("List its executions", _aws(request, here, "list-executions", arn)),
+        CliCommand(
+            "Start an execution", _aws_command(request, here, "start-execution", arn, input=input)
+        ),
+        CliCommand("Describe it", _aws_command(request, here, "describe-state-machine", arn)),
+        CliCommand("List its executions", _aws_command(request, here, "list-executions", arn)),
     ]
 
 
-def of_execution(request: HttpRequest, here: Scope, one: Execution) -> list[Command]:
+def execution_commands(request: HttpRequest, here: Scope, one: Execution) -> list[CliCommand]:
     """Return the commands of an execution; the first one starts the same again."""
     machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
     # one argument of a command has no room for all that an input may be, nor for what is masked
     whole = len(one.input) <= _LONGEST and MASK not in one.input
     text = one.input if whole else "file://input.json"
-    again = _aws(request, here, "start-execution", machine, input=text)
+    again = _aws_command(request, here, "start-execution", machine, input=text)
     return [
-        *([] if one.map_run_id else [Command("Start the same again", again)]),
-        Command("Describe it", _aws(request, here, "describe-execution", arn)),
-        Command("Read its history", _aws(request, here, "get-execution-history", arn)),
+        *([] if one.map_run_id else [CliCommand("Start the same again", again)]),
+        CliCommand("Describe it", _aws_command(request, here, "describe-execution", arn)),
+        CliCommand("Read its history", _aws_command(request, here, "get-execution-history", arn)),
     ]
 
 
-def _aws(
+def _aws_command(
     request: HttpRequest,
     here: Scope,
     action: str,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class SaveConflict:
     """What somebody else saved. ``revision``: what *Save mine over theirs* may replace.
 
     ``saved_by``: "" and ``saved_ms``: None if nobody knows; ``theirs``: label and text of fields.
@@ -27,14 +27,14 @@ class Conflict:
     theirs: tuple[tuple[str, str], ...]
 
 
-def of_paths(project: Project) -> Conflict:
+def paths_conflict(project: Project) -> SaveConflict:
     """Return the masked paths that somebody else saved."""
     now = Project.objects.get(pk=project.pk).masked
     found = audit.latest(project, project.name, "PutMaskedPaths")
     return _conflict(masks.revision_of(now), found, (("Their paths", now),))
 
 
-def of_rule(rule: EventRule) -> Conflict:
+def rule_conflict(rule: EventRule) -> SaveConflict:
     """Return what somebody else saved of a rule."""
     now = EventRule.objects.get(pk=rule.pk)
     found = audit.latest(now.project, now.arn, "events:PutRule")
@@ -48,6 +48,6 @@ def of_rule(rule: EventRule) -> Conflict:
 
 def _conflict(
     revision: str, found: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
-) -> Conflict:
+) -> SaveConflict:
     by, at_ms = (found.actor, found.at_ms) if found else ("", None)
-    return Conflict(revision, by, at_ms, theirs)
+    return SaveConflict(revision, by, at_ms, theirs)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     Acts = Mapping[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]]
 
 
-def answer(
+def answer_form_action(
     request: HttpRequest,
-    machine: str,
+    machine_name: str,
     acts: Acts,
     page: Callable[..., HttpResponse],
     address: str,
@@ -36,7 +36,7 @@ def answer(
     of an act and a message, what the page shows beside what was typed, with 422.
     """
     here = scope_of(request)
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     if request.method == "GET":
         return page(request, one)
     act = request.POST.get("act", "")

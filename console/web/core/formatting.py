@@ -13,7 +13,7 @@ KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusLabel:
     """``tone`` is the CSS class and the name of the sign; ``word`` is what is written."""
 
     tone: str
@@ -21,30 +21,30 @@ class Status:
 
 
 EXECUTION = {
-    "RUNNING": Status("running", "Running"),
-    "SUCCEEDED": Status("succeeded", "Succeeded"),
-    "FAILED": Status("failed", "Failed"),
-    "TIMED_OUT": Status("failed", "Timed out"),
-    "ABORTED": Status("aborted", "Aborted"),
-    "PENDING_REDRIVE": Status("running", "Pending redrive"),
-    "UNFINISHED": Status("idle", "Unfinished"),  # an imported history that has no end
+    "RUNNING": StatusLabel("running", "Running"),
+    "SUCCEEDED": StatusLabel("succeeded", "Succeeded"),
+    "FAILED": StatusLabel("failed", "Failed"),
+    "TIMED_OUT": StatusLabel("failed", "Timed out"),
+    "ABORTED": StatusLabel("aborted", "Aborted"),
+    "PENDING_REDRIVE": StatusLabel("running", "Pending redrive"),
+    "UNFINISHED": StatusLabel("idle", "Unfinished"),  # an imported history that has no end
 }
 _UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
 LISTED = {key: one for key, one in EXECUTION.items() if key not in _UNLISTED}
 STEP = {
-    "": Status("idle", "Not entered"),
-    "running": Status("running", "In progress"),
-    "succeeded": Status("succeeded", "Succeeded"),
-    "caught": Status("caught", "Caught error"),
-    "failed": Status("failed", "Failed"),
-    "aborted": Status("aborted", "Aborted"),
+    "": StatusLabel("idle", "Not entered"),
+    "running": StatusLabel("running", "In progress"),
+    "succeeded": StatusLabel("succeeded", "Succeeded"),
+    "caught": StatusLabel("caught", "Caught error"),
+    "failed": StatusLabel("failed", "Failed"),
+    "aborted": StatusLabel("aborted", "Aborted"),
 }
 LEGEND = tuple(STEP.values())
-APART = Status("idle", "In child executions")
+IN_CHILD_EXECUTIONS = StatusLabel("idle", "In child executions")
 """Of a state inside a distributed Map that has been entered."""
 
 
-def duration(milliseconds: int) -> str:
+def duration_text(milliseconds: int) -> str:
     """Write a span of time with at most two units: ``45 ms``, ``1.2 s``, ``3 min 05 s``."""
     span = max(milliseconds, 0)
     if span < SECOND:
@@ -61,7 +61,7 @@ def duration(milliseconds: int) -> str:
     raise AssertionError(span)
 
 
-def roughly(milliseconds: int) -> str:
+def rough_duration(milliseconds: int) -> str:
     """Write a span of time with one unit, off by at most a tenth: ``3 d``, ``90 min``."""
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
         count = round(milliseconds / unit)
@@ -76,19 +76,19 @@ def iso_text(milliseconds: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % SECOND:03d}Z"
 
 
-def clock(milliseconds: int, *, precise: bool = False) -> str:
+def clock_text(milliseconds: int, *, precise: bool = False) -> str:
     """Return a moment in UTC as a page writes it; ``precise`` with milliseconds."""
     moment = datetime.fromtimestamp(milliseconds / SECOND, tz=UTC)
     rest = f".{milliseconds % SECOND:03d}" if precise else ""
     return f"{moment:%Y-%m-%d %H:%M:%S}{rest}"
 
 
-def size(count: int) -> str:
+def size_text(count: int) -> str:
     """Write a number of bytes."""
     return f"{count} B" if count < KIB else f"{count / KIB:.1f} KiB"
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Make control characters visible (their Unicode pictures), so that nothing hides in a name."""
     return text.translate(_PICTURES)
 

@@ -21,11 +21,11 @@ _YEAR = 365 * 24 * 3600
 
 
 @require_POST
-def save(request: HttpRequest) -> HttpResponse:
+def save_preferences(request: HttpRequest) -> HttpResponse:
     """Keep a choice in a cookie and go back to where the reader was."""
     response = HttpResponse(status=204)
     if not request.headers.get("HX-Request"):
-        response = redirect(local(request, request.POST.get("next", "")))
+        response = redirect(local_address(request, request.POST.get("next", "")))
     for name, allowed in _CHOICES.items():
         value = request.POST.get(name, "")
         if value in allowed:
@@ -34,21 +34,23 @@ def save(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def choose(request: HttpRequest) -> HttpResponse:
+def choose_columns(request: HttpRequest) -> HttpResponse:
     """Keep which columns a table has for this reader, wherever they sign in, and go back."""
     here = scope_of(request)
     table = request.POST.get("table", "")
     if table not in columns.TABLES:
         raise Http404(f"There is no table “{table}”.")
     chosen = [] if request.POST.get("act") == "reset" else request.POST.getlist("column")
-    kept = columns.kept(here.principal.columns, table, chosen)
+    kept = columns.updated_choice(here.principal.columns, table, chosen)
     people.choose_columns(here.project, here.principal.user, kept)
     # a script may have changed the address since the form was made
     back = request.headers.get("Referer") or request.POST.get("next", "")
-    return redirect(f"{local(request, back).partition('#')[0]}#{columns.TABLES[table].place}")
+    return redirect(
+        f"{local_address(request, back).partition('#')[0]}#{columns.TABLES[table].place}"
+    )
 
 
-def local(request: HttpRequest, address: str, otherwise: str = "/") -> str:
+def local_address(request: HttpRequest, address: str, otherwise: str = "/") -> str:
     """Return the address if it is one of ours, else the other one: the overview's."""
     whole = address.startswith(("/", "http://", "https://"))  # Django takes others for view names
     hosts = {request.get_host()}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 
-def named(
+def request_id_middleware(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """Give every request its id (a middleware)."""

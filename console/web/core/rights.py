@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseNotAllowed
 from django.utils.deprecation import MiddlewareMixin
 
-from console.web.core.scope import Refused, scope_of
+from console.web.core.scope import ActionNotAllowed, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -100,7 +100,8 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "stop": {"GET": ("StopExecution",), "POST": ("StopExecution",)},
     "redrive": {"GET": ("RedriveExecution",), "POST": ("RedriveExecution",)},
     "reveal": {"POST": ("RevealPayloads",)},
-    "remark": {"POST": ("PutNote",)},
+    "note": {"POST": ("PutNote",)},
+    "remark": {"POST": ("PutNote",)},  # the old address of the note
     "share": {"GET": ("SharePicture",), "POST": ("SharePicture",)},
     "task": {"GET": (VIEW,), "POST": _ANSWERS},
     "map-run": {"GET": (VIEW,), "POST": ("UpdateMapRun",)},
@@ -170,11 +171,11 @@ class RightsMiddleware(MiddlewareMixin):
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
             return HttpResponseNotAllowed(sorted(methods))
-        _check(request, methods[method], name)
+        _require_one_of(request, methods[method], name)
         return None
 
 
-def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
+def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
     if ANYBODY in actions:
         return
     if not request.user.is_authenticated:  # a view that asks for no login, but is not ANYBODY's
@@ -184,4 +185,6 @@ def _check(request: HttpRequest, actions: tuple[str, ...], page: str) -> None:
     here = scope_of(request)
     if not any(here.may(action) for action in actions):
         # which of several the form asked for, its view would know, which does not run
-        raise Refused(here, actions[0] if len(actions) == 1 else f"any act of the page {page}")
+        raise ActionNotAllowed(
+            here, actions[0] if len(actions) == 1 else f"any act of the page {page}"
+        )

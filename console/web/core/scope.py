@@ -122,7 +122,7 @@ def scope_of(request: HttpRequest) -> Scope:
         region = asked[0] if asked else settings.STEPYARD_REGION
         known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
-            known = replace(known, revealed=_revealed(request))
+            known = replace(known, revealed=_revealed_until(request))
         request.yard = known  # type: ignore[attr-defined]
     return known
 
@@ -131,13 +131,13 @@ REVEALED = "revealed"
 """Key of the session: execution's number -> until when its reader sees what is hidden of it."""
 
 
-def _revealed(request: HttpRequest) -> dict[int, int]:
+def _revealed_until(request: HttpRequest) -> dict[int, int]:
     now = clock.now_ms()
     told: dict[str, int] = request.session.get(REVEALED, {})
     return {int(number): until for number, until in told.items() if until > now}
 
 
-class Refused(PermissionDenied):
+class ActionNotAllowed(PermissionDenied):
     """The reader's role does not allow an action."""
 
     def __init__(self, here: Scope, action: str) -> None:
@@ -149,7 +149,7 @@ class Refused(PermissionDenied):
 def require(here: Scope, action: str) -> None:
     """Refuse with 403 what the reader's role does not allow."""
     if not here.may(action):
-        raise Refused(here, action)
+        raise ActionNotAllowed(here, action)
 
 
 def render(
@@ -157,24 +157,24 @@ def render(
 ) -> HttpResponse:
     """Render a page or fragment for this reader."""
     response = shortcuts.render(
-        request, template, {**_common(request), **(context or {})}, status=status
+        request, template, {**_common_context(request), **(context or {})}, status=status
     )
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _common(request: HttpRequest) -> dict[str, Any]:
+def _common_context(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     common: dict[str, Any] = {
         "theme": theme if theme in ("light", "dark") else "",
         "clock": "local" if request.COOKIES.get("clock") == "local" else "utc",
         "now_ms": clock.now_ms(),
-        "version": _version(),
+        "version": _static_version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
         "statuses": formatting.LISTED,
-        "fine": formatting.Status("succeeded", "Fine"),
+        "fine": formatting.StatusLabel("succeeded", "Fine"),
     }
-    here = _reader(request)
+    here = _reader_scope(request)
     if here is not None:
         common |= {
             "region": here.region,
@@ -183,7 +183,7 @@ def _common(request: HttpRequest) -> dict[str, Any]:
             "rq": f"?region={here.region}" if here.elsewhere else "",
             "ra": f"&region={here.region}" if here.elsewhere else "",
             "masks": bool(here.project.masked),
-            "columns": columns.chosen(here.principal.columns),
+            "columns": columns.chosen_columns(here.principal.columns),
             "may": {
                 "start": here.may("StartExecution"),
                 "stop": here.may("StopExecution"),
@@ -220,7 +220,7 @@ _FILES = (
 
 
 @lru_cache
-def _version() -> str:
+def _static_version() -> str:
     """Return a fingerprint of our own style and scripts: browsers keep files for a while."""
     digest = hashlib.sha256()
     for name in _FILES:
@@ -230,7 +230,7 @@ def _version() -> str:
     return digest.hexdigest()[:12]
 
 
-def _reader(request: HttpRequest) -> Scope | None:
+def _reader_scope(request: HttpRequest) -> Scope | None:
     """Return the reader's yard, None for who is not signed in or belongs to no project."""
     try:
         return scope_of(request) if request.user.is_authenticated else None
@@ -238,6 +238,6 @@ def _reader(request: HttpRequest) -> Scope | None:
         return None
 
 
-def actor(here: Scope) -> audit.Actor:
+def actor_of(here: Scope) -> audit.Actor:
     """Return under which name a change is recorded."""
     return audit.Actor(here.principal.user.get_username(), request_id=logging_setup.request_id())

@@ -31,7 +31,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditedAction:
     """Something that somebody did.
 
     ``key_id``: with which access key, "" on a page; ``execution``: by a Task of which, that they
@@ -50,7 +50,7 @@ class Act:
 class AuditTrail:
     """The newest acts, newest first; ``more``: there are others before them."""
 
-    acts: tuple[Act, ...]
+    acts: tuple[AuditedAction, ...]
     more: bool
 
 
@@ -61,7 +61,7 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
     found = list(rows.order_by("-at_ms", "-pk")[: MOST + 1])
     veil = masked_execution.masked_execution(execution).veil
     acts = [
-        Act(
+        AuditedAction(
             row.at_ms,
             _WORDS.get(row.action, row.action),
             row.actor,
@@ -75,5 +75,5 @@ def audit_trail_of(execution: Execution) -> AuditTrail:
     if len(found) <= MOST:
         begun = "Imported" if execution.imported_ms else "Started"
         at_ms = execution.imported_ms or execution.start_ms
-        acts.append(Act(at_ms, begun, execution.started_by))
+        acts.append(AuditedAction(at_ms, begun, execution.started_by))
     return AuditTrail(tuple(acts), len(found) > MOST)

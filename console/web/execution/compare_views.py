@@ -22,7 +22,7 @@ LAST_SUCCESS = "last-success"
 
 
 @require_safe
-def compare(request: HttpRequest) -> HttpResponse:
+def compare_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
     here = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
@@ -40,21 +40,21 @@ def compare(request: HttpRequest) -> HttpResponse:
     if problems or a is None or b is None:
         context["problems"] = problems
         return render(request, "compare/form.html", context, status=422 if problems else 200)
-    return render(request, "compare/page.html", context | _compared(a, b))
+    return render(request, "compare/page.html", context | _compared_context(a, b))
 
 
-def _compared(a: Execution, b: Execution) -> dict[str, Any]:
-    ours, theirs = comparing.walk(a), comparing.walk(b)
-    rows = comparing.rows(ours, theirs)
+def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
+    ours, theirs = comparing.walk_execution(a), comparing.walk_execution(b)
+    rows = comparing.compared_rows(ours, theirs)
     fields = ("input", "output", "error", "cause")
     return {
         "a": a,
         "b": b,
         "sides": (("A", a), ("B", b)),
-        "parting": comparing.parting(ours, theirs),
+        "parting": comparing.find_divergence(ours, theirs),
         "rows": comparing.shown_rows(rows),
         "states": len(rows),
-        "diffs": [comparing.diff(one, getattr(a, one), getattr(b, one)) for one in fields],
+        "diffs": [comparing.diff_field(one, getattr(a, one), getattr(b, one)) for one in fields],
         "same_machine": a.state_machine_arn == b.state_machine_arn,
         "same_definition": a.definition_id == b.definition_id,
         "turned": _address(b, a),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.errors import ValidationException
 from console.models import Execution
 from console.store.executions import imports
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -26,7 +26,7 @@ _MOST_LISTED = 50
 
 
 @require_http_methods(["GET", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
+def import_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/import/``: the form, and what was imported before."""
     here = scope_of(request)
     refused, status = "", 200
@@ -34,7 +34,7 @@ def page(request: HttpRequest) -> HttpResponse:
         require(here, "ImportExecution")
         try:
             given = [_given(request, name) for name, _, _ in FIELDS]
-            one = imports.keep(here.project, imports.read(*given), actor(here))
+            one = imports.keep(here.project, imports.read(*given), actor_of(here))
         except ValidationException as error:
             refused, status = error.message, 422
         else:
@@ -52,11 +52,11 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def forget(request: HttpRequest, number: int) -> HttpResponse:
+def delete_import(request: HttpRequest, number: int) -> HttpResponse:
     """Delete an imported execution."""
     here = scope_of(request)
     require(here, "ImportExecution")
-    if imports.forget(here.project, number, actor(here)):
+    if imports.forget(here.project, number, actor_of(here)):
         messages.success(request, "The import was deleted.")
     return redirect("import")
 

@@ -77,11 +77,11 @@ class MapRuns:
     def of_node(self, node: str) -> MapProgress | None:
         """Return the counts of a state: of its newest Map Run in each iteration around it."""
         newest = {where[2]: run for where, run in self.runs if where[0] == node}
-        return _together(newest.values())
+        return _sum_progress(newest.values())
 
     def of_visit(self, node: str, visit: int) -> MapProgress | None:
         """Return the counts of one visit: of its newest Map Run, as a retry makes another."""
-        return _together([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
+        return _sum_progress([run for where, run in self.runs if where[:2] == (node, visit)][-1:])
 
     @property
     def stamp(self) -> str:
@@ -90,7 +90,7 @@ class MapRuns:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
-def _together(runs: Iterable[MapRun]) -> MapProgress | None:
+def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
     some = sorted(runs, key=lambda run: run.task)
     if not some:
         return None
@@ -111,7 +111,7 @@ def _together(runs: Iterable[MapRun]) -> MapProgress | None:
     )
 
 
-def of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
+def map_runs_of_execution(execution: Execution, trace: Trace) -> MapRuns | None:
     """Return the Map Runs of an execution, None if it has entered no distributed Map."""
     if not any(node.distributed and trace.visits_of(node.id) for node in trace.graph.nodes):
         return None
@@ -129,7 +129,7 @@ def _placed(
             yield (node, visit, trace.visit(node, visit).iteration), run
 
 
-def outside_of(graph: Graph) -> Mapping[str, str]:
+def enclosing_maps(graph: Graph) -> Mapping[str, str]:
     """Return node id -> id of the distributed Map it is inside of, for those that are in one."""
     if not any(node.distributed for node in graph.nodes):
         return {}

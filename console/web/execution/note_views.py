@@ -12,28 +12,28 @@ from django.views.decorators.http import require_POST
 
 from console.errors import ServiceError
 from console.store.people import notes as store
-from console.web.core.preference_views import local
-from console.web.core.scope import actor, require, scope_of
+from console.web.core.preference_views import local_address
+from console.web.core.scope import actor_of, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
 @require_POST
-def change(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def change_note(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Write the note, or say that one looks into the execution or no longer does."""
     here = scope_of(request)
     require(here, "PutNote")
-    one = here.execution(machine, execution)
+    one = here.execution(machine_name, execution_name)
     act = request.POST.get("act", "")
     if act not in ("note", "look", "leave"):
         raise Http404(f"Nothing is called “{act}” here.")
     try:
         if act == "note":
-            store.put_note(one, request.POST.get("note", ""), actor(here))
+            store.put_note(one, request.POST.get("note", ""), actor_of(here))
         else:
-            store.assign(one, actor(here), on=act == "look")
+            store.assign(one, actor_of(here), on=act == "look")
     except ServiceError as refused:
         messages.error(request, refused.message)
-    own = reverse("execution", args=[machine, one.name])
-    return redirect(local(request, request.POST.get("next", ""), own))
+    own = reverse("execution", args=[machine_name, one.name])
+    return redirect(local_address(request, request.POST.get("next", ""), own))

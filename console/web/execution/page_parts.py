@@ -24,8 +24,8 @@ from console.web.execution import (
 from console.web.execution.timeline import bars
 from console.web.graph import svg
 from console.web.history import event_table
-from console.web.history.event_filter import Filter
-from console.web.history.traces import traced
+from console.web.history.event_filter import EventFilter
+from console.web.history.traces import open_trace
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -40,51 +40,51 @@ MOST_NAMES = 1000
 """How many states the event table can be filtered by, the first ones of the definition."""
 
 
-def history(
+def history_context(
     one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the event table. ``drawn``: the picture, which knows how many events there are."""
-    wanted = Filter.of(query)
-    page = event_table.page(one, wanted, drawn.get("told") if drawn else None)
+    wanted = EventFilter.of(query)
+    page = event_table.event_page(one, wanted, drawn.get("told") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": page.types,
-        "states": _states(one),
+        "states": _state_names(one),
         "cursor": page.last,
     }
 
 
-def _states(one: Execution) -> list[str]:
+def _state_names(one: Execution) -> list[str]:
     """Return the states the event table can be filtered by."""
     try:
-        return list(svg.names(one.definition.text)[:MOST_NAMES])
+        return list(svg.state_names(one.definition.text)[:MOST_NAMES])
     except engine.DefinitionError:
         return []
 
 
-def picture(one: Execution, query: QueryDict) -> dict[str, Any]:
+def picture_context(one: Execution, query: QueryDict) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.picture(one.definition.text)
-        with traced(one) as trace:
-            told = event_table.Told(trace.types, trace.last)
-            context = {"picture": drawing, "told": told, **ending(one, trace)}
-            if not time_machine.asked(query):
-                maps = map_progress.of_execution(one, trace)
-                return {**context, **painted(one, trace, query, maps=maps)}
+        drawing = svg.definition_picture(one.definition.text)
+        with open_trace(one) as trace:
+            told = event_table.EventCounts(trace.types, trace.last)
+            context = {"picture": drawing, "told": told, **ending_context(one, trace)}
+            if not time_machine.asked_event(query):
+                maps = map_progress.map_runs_of_execution(one, trace)
+                return {**context, **painted_context(one, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past(one, query, told.last)}
+    return {**context, **past_context(one, query, told.last)}
 
 
-def past(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+def past_context(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
     """Return what was known at the event asked for; raise ``engine.DefinitionError``."""
-    with time_machine.traced_at(one, min(time_machine.asked(query), last)) as trace:
-        moment = time_machine.moment(one, trace, last)
+    with time_machine.open_trace_at(one, min(time_machine.asked_event(query), last)) as trace:
+        moment = time_machine.past_moment(one, trace, last)
         at_ms = moment.at_ms if moment else one.start_ms
-        return {"moment": moment, "past_ms": at_ms, **painted(one, trace, query, at_ms)}
+        return {"moment": moment, "past_ms": at_ms, **painted_context(one, trace, query, at_ms)}
 
 
 TABS = (
@@ -101,7 +101,7 @@ _KEPT = (
 )
 
 
-def tab_of(query: QueryDict) -> dict[str, Any]:
+def tab_context(query: QueryDict) -> dict[str, Any]:
     """Return which tab of the panel is open."""
     chosen = query.get("tab", "")
     return {
@@ -111,28 +111,28 @@ def tab_of(query: QueryDict) -> dict[str, Any]:
     }
 
 
-def panel_of(
+def panel_context(
     one: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
 ) -> dict[str, Any]:
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     iteration = query.get("iteration", "")
-    chosen = iterations.lead(trace, query.get("step", ""), iteration)
-    shown = panel.panel(one, trace, chosen, visit_of(query), iteration, maps)
-    tab = tab_of(query)
+    chosen = iterations.leading_state(trace, query.get("step", ""), iteration)
+    shown = panel.panel_of_state(one, trace, chosen, asked_visit(query), iteration, maps)
+    tab = tab_context(query)
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
-        flow = data_flow.flow(one, trace, visit, shown)
+        flow = data_flow.data_flow_of(one, trace, visit, shown)
     return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
 
 
-def visit_of(query: QueryDict) -> int:
+def asked_visit(query: QueryDict) -> int:
     """Return which visit the panel is about, 0 if that was not said."""
     visit = query.get("visit") or query.get("seen_visit", "")  # a tick does not move the panel
     return int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
 
 
-def painted(
+def painted_context(
     one: Execution,
     trace: Trace,
     query: QueryDict,
@@ -143,13 +143,13 @@ def painted(
 
     ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
     """
-    summaries = steps.summaries(trace, maps=maps)
-    wanted = step_tree.Wanted.of(query)
-    found = step_tree.rows(trace, summaries, wanted)
+    summaries = steps.step_summaries(trace, maps=maps)
+    wanted = step_tree.StepFilters.of(query)
+    found = step_tree.step_rows(trace, summaries, wanted)
     rows = found[:MOST_ROWS]
     chosen = query.get("attempt", "")
     attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
-    axis, drawn = bars.bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
+    axis, drawn = bars.timeline_bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
@@ -157,11 +157,11 @@ def painted(
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
-        **panel_of(one, trace, query, maps),
+        **panel_context(one, trace, query, maps),
     }
 
 
-def ending(one: Execution, trace: Trace) -> dict[str, Any]:
+def ending_context(one: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     return {
@@ -173,12 +173,12 @@ def ending(one: Execution, trace: Trace) -> dict[str, Any]:
     }
 
 
-def facts(one: Execution) -> dict[str, Any]:
+def facts_context(one: Execution) -> dict[str, Any]:
     """Return the summary: status, times, input and output."""
     return {
         "status": formatting.EXECUTION[one.status],
-        "input": json_view.payload(one.input, "input.json"),
-        "output": None if one.output is None else json_view.payload(one.output, "output.json"),
+        "input": json_view.payload_view(one.input, "input.json"),
+        "output": None if one.output is None else json_view.payload_view(one.output, "output.json"),
         "cause": cause_of(one.cause),
         "origin": replay.origin_of(one),
         "over": one.status != "RUNNING",

@@ -12,8 +12,8 @@ import engine
 from console.web.core import formatting, json_view
 from console.web.core.causes import Cause, cause_of
 from console.web.execution import iterations, map_progress
-from console.web.execution.attempts import Attempt, attempts
-from console.web.execution.steps import Summary, summaries
+from console.web.execution.attempts import StateAttempt, list_attempts
+from console.web.execution.steps import StepSummary, step_summaries
 from console.web.history import task_timeouts, visit_events
 from engine import event_types
 
@@ -35,9 +35,9 @@ class Panel:
     counts of its Map Run; ``apart``: where it runs if that is in child executions.
     """
 
-    summary: Summary
+    summary: StepSummary
     node: Node
-    status: formatting.Status
+    status: formatting.StatusLabel
     number: int
     count: int
     iteration: str = ""
@@ -45,20 +45,20 @@ class Panel:
     left_ms: int | None = None
     spent: str = ""
     running_since: int | None = None
-    input: json_view.Payload | None = None
-    output: json_view.Payload | None = None
+    input: json_view.PayloadView | None = None
+    output: json_view.PayloadView | None = None
     error: str = ""
     cause: Cause | None = None
     resource: str = ""
-    tries: tuple[Attempt, ...] = ()
+    tries: tuple[StateAttempt, ...] = ()
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
     read: tuple[VisitEvent, ...] = field(default=(), repr=False)
     told: tuple[VisitEvent, ...] = field(default=(), repr=False)
-    picker: iterations.Picker | None = None
+    picker: iterations.IterationPicker | None = None
     progress: MapProgress | None = None
-    apart: Apart | None = None
+    apart: ChildExecutionsNote | None = None
 
     @property
     def can_begin(self) -> bool:
@@ -108,7 +108,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class ChildExecutionsNote:
     """Where a state inside a distributed Map runs. ``map_run``: the ARN, "" if it is not known."""
 
     owner: str
@@ -125,7 +125,7 @@ class EventLine:
     elapsed: int
 
 
-def panel(  # the arguments are what an address says
+def panel_of_state(  # the arguments are what an address says
     execution: Execution,
     trace: Trace,
     name: str,
@@ -141,32 +141,37 @@ def panel(  # the arguments are what an address says
     node_id = trace.graph.by_name.get(name)
     if node_id is None:
         return None
-    summary = summaries(trace, [node_id], maps)[node_id]
-    if summary.status is formatting.APART:
+    summary = step_summaries(trace, [node_id], maps)[node_id]
+    if summary.status is formatting.IN_CHILD_EXECUTIONS:
         return Panel(
-            summary, summary.node, summary.status, 0, 0, apart=_apart(trace, node_id, maps)
+            summary,
+            summary.node,
+            summary.status,
+            0,
+            0,
+            apart=_child_executions_note(trace, node_id, maps),
         )
     visits = trace.visits_of(node_id)
-    index = iterations.parse(iteration)
+    index = iterations.parse_iteration(iteration)
     places: Sequence[int] = range(1, len(visits) + 1)
     if index:
         told = enumerate(visits.iterations(), 1)
         places = [place for place, one in told if _is_in(one, index)]
     if not places:
-        picker = iterations.picker(trace, summary.node, index) if visits else None
+        picker = iterations.iteration_picker(trace, summary.node, index) if visits else None
         status = formatting.STEP[""] if index else summary.status
         return Panel(summary, summary.node, status, 0, 0, picker=picker)
     if number not in places:
         failed = sorted(visits.failed() & set(places))
         last = places[-1]
         number = failed[0] if failed and visits[last - 1].status != "running" else last
-    return _panel(execution, trace, summary, number, maps)
+    return _panel_of_visit(execution, trace, summary, number, maps)
 
 
-def _apart(trace: Trace, node: str, maps: MapRuns | None) -> Apart:
-    owner = map_progress.outside_of(trace.graph)[node]
+def _child_executions_note(trace: Trace, node: str, maps: MapRuns | None) -> ChildExecutionsNote:
+    owner = map_progress.enclosing_maps(trace.graph)[node]
     counted = maps.of_node(owner) if maps else None
-    return Apart(trace.graph.by_id[owner].name, counted.arn if counted else "")
+    return ChildExecutionsNote(trace.graph.by_id[owner].name, counted.arn if counted else "")
 
 
 def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
@@ -174,14 +179,14 @@ def _is_in(iteration: tuple[int, ...], index: tuple[int, ...]) -> bool:
     return iteration[: len(index)] == index[: len(iteration)]
 
 
-def _panel(
-    execution: Execution, trace: Trace, summary: Summary, number: int, maps: MapRuns | None
+def _panel_of_visit(
+    execution: Execution, trace: Trace, summary: StepSummary, number: int, maps: MapRuns | None
 ) -> Panel:
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
-    events = visit_events.of_visit(execution, visit)
+    events = visit_events.events_of_visit(execution, visit)
     told = visit_events.with_failures(execution, events)
-    error, cause = visit_events.failure(execution, trace, visit, told)
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, told)
     left = visit.left_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, one in enumerate(visits.iterations(), 1) if one == own]
@@ -195,18 +200,18 @@ def _panel(
         alike=tuple(alike),
         read=tuple(events),
         told=tuple(told),
-        iteration=iterations.label(visit.iteration),
-        picker=iterations.picker(trace, summary.node, visit.iteration),
+        iteration=iterations.iteration_label(visit.iteration),
+        picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
         left_ms=left,
-        spent="" if left is None else formatting.duration(left - visit.entered_ms),
+        spent="" if left is None else formatting.duration_text(left - visit.entered_ms),
         running_since=visit.entered_ms if left is None else None,
-        input=_payload(events, event_types.STATE_ENTRIES, "input"),
-        output=_payload(events, event_types.STATE_EXITS, "output"),
+        input=_payload_view(events, event_types.STATE_ENTRIES, "input"),
+        output=_payload_view(events, event_types.STATE_EXITS, "output"),
         error=error,
         cause=cause_of(cause),
         resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
-        tries=_noted(execution, attempts(told, aborted)),
+        tries=_with_task_notes(execution, list_attempts(told, aborted)),
         events=tuple(
             EventLine(
                 one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
@@ -218,15 +223,15 @@ def _panel(
     )
 
 
-def _noted(execution: Execution, found: list[Attempt]) -> tuple[Attempt, ...]:
+def _with_task_notes(execution: Execution, found: list[StateAttempt]) -> tuple[StateAttempt, ...]:
     """Add to the attempts what only the rows of their tasks know."""
     late = {one.task: one.outcome == "Timed out" for one in found if one.task}
-    told = task_timeouts.notes(execution, late) if late else {}
+    told = task_timeouts.task_notes(execution, late) if late else {}
     return tuple(replace(one, note=told.get(one.task, "")) for one in found)
 
 
-def _payload(
+def _payload_view(
     events: list[VisitEvent], types: frozenset[str], field: str
-) -> json_view.Payload | None:
+) -> json_view.PayloadView | None:
     found = visit_events.payload_of(events, types, field)
-    return found and json_view.payload(found[1], f"events/{found[0]}/{field}/")
+    return found and json_view.payload_view(found[1], f"events/{found[0]}/{field}/")

@@ -12,33 +12,33 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.executions import redrive as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
 @require_http_methods(["GET", "POST"])
-def redrive(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def redrive_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Tell what a redrive would run again, or why there can be none; then do it."""
     here = scope_of(request)
     require(here, "RedriveExecution")
-    one = here.own_execution(machine, execution)
+    one = here.own_execution(machine_name, execution_name)
     status = 200
     refused = store.refusal(one)
     if request.method == "POST":
         try:
-            store.redrive(one, actor=actor(here))
+            store.redrive(one, actor=actor_of(here))
         except ServiceError as error:
             refused, status = error.message, 422
         else:
             messages.success(request, "The execution goes on.")
-            return redirect("execution", machine, one.name)
+            return redirect("execution", machine_name, one.name)
     context = {
         "here": "executions",
         "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, one.name]),
         "status": formatting.EXECUTION[one.status],
         "refused": refused,
         "again": [] if refused else store.again(one),

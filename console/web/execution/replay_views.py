@@ -14,10 +14,10 @@ import engine
 from console.errors import ServiceError
 from console.masking import mask, masked_execution
 from console.store.executions import replay as store
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
 from console.web.history import visit_events
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from engine import event_types
 
 if TYPE_CHECKING:
@@ -29,18 +29,20 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
 @require_http_methods(["GET", "POST"])
-def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def replay_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show what would be repeated from ``?step=``, to be edited; then start it."""
     here = scope_of(request)
     require(here, "StartExecution")
-    one = here.own_execution(machine, execution)
+    one = here.own_execution(machine_name, execution_name)
     step = request.GET.get("step", "")
     if request.method == "GET":
-        return _form(request, one, step, **_recorded(one, step, request.GET.get("visit", "")))
+        return _render_form(
+            request, one, step, **_recorded_fields(one, step, request.GET.get("visit", ""))
+        )
     typed = {name: request.POST.get(name, "").strip() for name in ("name", "input", "variables")}
     changed = request.POST.get("definition") == "changed"
     try:
-        whole = _whole(one, step, request.GET.get("visit", ""), typed)
+        whole = _with_masked_values(one, step, request.GET.get("visit", ""), typed)
         started = store.start(
             one,
             step,
@@ -48,36 +50,40 @@ def replay(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
             variables="" if whole["variables"] == "{}" else whole["variables"],
             name=typed["name"] or None,
             changed=changed,
-            actor=actor(here),
+            actor=actor_of(here),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         told = {field: error.message, "changed": changed}
-        return _form(request, one, step, status=422, **typed, **told)
+        return _render_form(request, one, step, status=422, **typed, **told)
     return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
 
 
-def _whole(one: Execution, step: str, visit: str, typed: dict[str, str]) -> dict[str, str]:
+def _with_masked_values(
+    one: Execution, step: str, visit: str, typed: dict[str, str]
+) -> dict[str, str]:
     """Return what was typed with the hidden values of the origin where it shows none."""
     if mask.MASK not in typed["input"] + typed["variables"]:
         return typed
-    shown, true = earlier(one, step, visit)
+    shown, true = recorded_input(one, step, visit)
     return typed | {
         name: mask.filled(typed[name], shown[name], true[name]) for name in ("input", "variables")
     }
 
 
-def earlier(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def recorded_input(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
-    return _recorded(one, step, visit), _recorded(masked_execution.whole(one), step, visit)
+    return _recorded_fields(one, step, visit), _recorded_fields(
+        masked_execution.whole(one), step, visit
+    )
 
 
-def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
+def _recorded_fields(one: Execution, step: str, visit: str) -> dict[str, Any]:
     """Return input and variables of a visit; raise ``Http404`` if there was none."""
     number = int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
     try:
-        with traced(one) as trace:
-            shown = panel.panel(one, trace, step, number)
+        with open_trace(one) as trace:
+            shown = panel.panel_of_state(one, trace, step, number)
             entered = (
                 visit_events.payload_of(shown.read, event_types.STATE_ENTRIES, "input")
                 if shown
@@ -91,7 +97,7 @@ def _recorded(one: Execution, step: str, visit: str) -> dict[str, Any]:
     return {"input": entered[1], "variables": variables}
 
 
-def _form(
+def _render_form(
     request: HttpRequest, one: Execution, step: str, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
     name = one.state_machine_arn.rpartition(":")[2]
@@ -102,13 +108,13 @@ def _form(
         "machine_name": name,
         "base": reverse("execution", args=[name, one.name]),
         "step": step,
-        "refused": _refused(one, step),
+        "refused": _refusal(one, step),
         "drifted": machine is not None and machine.definition_id != one.definition_id,
     }
     return render(request, "execution/replay.html", context | fields, status=status)
 
 
-def _refused(one: Execution, step: str) -> str:
+def _refusal(one: Execution, step: str) -> str:
     """Return why nothing can begin in a state, "" if something can."""
     if one.state_machine is None:
         return "its state machine was deleted"

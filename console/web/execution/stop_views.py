@@ -13,23 +13,23 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ServiceError
 from console.store.executions import executions as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
 @require_http_methods(["GET", "POST"])
-def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def stop_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
     here = scope_of(request)
     require(here, "StopExecution")
-    one = here.own_execution(machine, execution)
+    one = here.own_execution(machine_name, execution_name)
     context = {
         "here": "executions",
         "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, one.name]),
         "status": formatting.EXECUTION[one.status],
     }
     if request.method == "GET":
@@ -37,7 +37,7 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
     scripted = bool(request.headers.get("HX-Request"))
     try:
-        store.stop(one, error=error or None, cause=cause or None, actor=actor(here))
+        store.stop(one, error=error or None, cause=cause or None, actor=actor_of(here))
     except ServiceError as refused:
         context |= {"error": error, "cause_text": cause, "refused": refused.message}
         template = "execution/_stop_form.html" if scripted else "execution/stop.html"
@@ -45,4 +45,4 @@ def stop(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
     if scripted:
         return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
     messages.success(request, "The execution was told to stop.")
-    return redirect("execution", machine, one.name)
+    return redirect("execution", machine_name, one.name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine import Trace
 
 
-def visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
+def variables_visible_at(execution: Execution, trace: Trace, event: int) -> dict[str, str]:
     """Return name -> value as JSON text, after event ``event``."""
     origin, cover = replay.origin_of(execution), masked_execution.masked_execution(execution)
     values = {} if origin is None or not event else cover.variables(origin.variables)

@@ -52,7 +52,7 @@ class OpenTask:
     row: TaskRow
     kind: str
     what: str
-    status: formatting.Status
+    status: formatting.StatusLabel
     worker: str
     deadline: Deadline | None
     answerable: bool
@@ -65,7 +65,7 @@ class OpenTask:
     @property
     def again(self) -> str:
         """Say that it was sent more than once, "" if it was not."""
-        return task_timeouts.again(self.row)
+        return task_timeouts.resend_note(self.row)
 
     @property
     def who(self) -> str:
@@ -77,20 +77,20 @@ class OpenTask:
         return "the service it called"
 
 
-def shown(row: TaskRow) -> OpenTask:
+def open_task(row: TaskRow) -> OpenTask:
     """Return a task as the pages show it."""
     return OpenTask(
         row=row,
-        kind=_kind(row),
-        what=_what(row),
-        status=_status(row),
+        kind=_task_kind(row),
+        what=_task_target(row),
+        status=_task_status(row),
         worker=row.worker.lstrip("\x01"),
         deadline=_deadline(row),
         answerable=answerable(row),
     )
 
 
-def _kind(row: TaskRow) -> str:
+def _task_kind(row: TaskRow) -> str:
     if row.kind == "activity":
         return "Activity task"
     if row.kind == "map":
@@ -102,23 +102,23 @@ def _kind(row: TaskRow) -> str:
     return "Job" if row.pattern else "Call"
 
 
-def _what(row: TaskRow) -> str:
+def _task_target(row: TaskRow) -> str:
     if row.kind == "service":
         return f"{row.service}:{row.action}"
     return row.resource.rpartition(":")[2] if row.kind in ("lambda", "activity") else row.state
 
 
-def _status(row: TaskRow) -> formatting.Status:
+def _task_status(row: TaskRow) -> formatting.StatusLabel:
     if row.status == "closed":
-        return formatting.Status("idle", "Ended")
+        return formatting.StatusLabel("idle", "Ended")
     if row.status == "scheduled":
-        return formatting.Status(
+        return formatting.StatusLabel(
             "idle", "Not taken yet" if row.kind == "activity" else "Not sent yet"
         )
     if row.kind == "activity":
-        return formatting.Status("running", "A worker has it")
+        return formatting.StatusLabel("running", "A worker has it")
     called = {"waiting": "Waits outside", "started": "Being called"}
-    return formatting.Status("running", "Runs" if row.kind == "map" else called[row.status])
+    return formatting.StatusLabel("running", "Runs" if row.kind == "map" else called[row.status])
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
@@ -132,7 +132,7 @@ def _deadline(row: TaskRow) -> Deadline | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TaskFilters:
     """What the reader asked of the list of tasks; ``activity``: a name, "" for all kinds."""
 
     kind: str = ""
@@ -140,7 +140,7 @@ class Wanted:
     after: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, query: QueryDict, activity: str = "") -> Wanted:
+    def of(cls, query: QueryDict, activity: str = "") -> TaskFilters:
         """Read the query string; what makes no sense counts as not said."""
         kind, after = query.get("kind", ""), query.get("after", "").split("-")
         key = tuple(int(one) for one in after if one.isdecimal() and len(one) < 16)  # noqa: PLR2004
@@ -152,16 +152,16 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class TaskPage:
     """A page of open tasks, the longest waiting first; ``after``: key of the next page, or ""."""
 
     rows: tuple[OpenTask, ...]
     total: int
-    wanted: Wanted
+    wanted: TaskFilters
     after: str
 
 
-def tasks(here: Scope, wanted: Wanted) -> Tasks:
+def list_open_tasks(here: Scope, wanted: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
     token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")
@@ -183,10 +183,10 @@ def tasks(here: Scope, wanted: Wanted) -> Tasks:
     )
     last = rows[PAGE - 1] if len(rows) > PAGE else None
     after = f"{last.scheduled_ms}-{last.execution_id}-{last.task}" if last else ""
-    return Tasks(tuple(shown(row) for row in rows[:PAGE]), every.count(), wanted, after)
+    return TaskPage(tuple(open_task(row) for row in rows[:PAGE]), every.count(), wanted, after)
 
 
-def _following(every: Any, wanted: Wanted) -> Any:
+def _following(every: Any, wanted: TaskFilters) -> Any:
     if not wanted.after:
         return every
     moment, execution, task = wanted.after
@@ -202,7 +202,7 @@ def _following(every: Any, wanted: Wanted) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingLine:
     """One thing that an execution waits for.
 
     ``until_ms``: when it ends by itself. ``child``: ARN of an execution. ``number``: its task.
@@ -218,44 +218,44 @@ class Line:
     task: OpenTask | None = None
 
 
-def panel(one: Execution) -> dict[str, Any]:
+def waiting_context(one: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
     if one.status != "RUNNING":
         return {"waiting": [], "waiting_more": False}
     open_tasks = TaskRow.objects.filter(execution_id=one.pk).exclude(status="closed")
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
-    lines = [*_of_timers(one), *_of_tasks(one, rows)]
+    lines = [*_timer_lines(one), *_task_lines(one, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     return {"waiting": lines[:MOST], "waiting_more": len(lines) > MOST}
 
 
-def _of_tasks(one: Execution, rows: Sequence[TaskRow]) -> Iterator[Line]:
+def _task_lines(one: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:
     counts = {}
     if any(row.kind == "map" for row in rows):
         counts = {each.task: each for each in MapRun.objects.filter(parent=one)}
     for row in rows:
-        task = shown(row)
-        about = _of_map_run(counts.get(row.task)) or f"{task.what}: {task.status.word}"
-        yield Line(
+        task = open_task(row)
+        about = _map_run_line(counts.get(row.task)) or f"{task.what}: {task.status.word}"
+        yield WaitingLine(
             state=row.state,
             kind=task.kind,
             text=about,
             since_ms=task.since_ms,
             until_ms=task.deadline.at_ms if task.deadline else None,
             until=f"it times out: {task.deadline.words}" if task.deadline else "",
-            child=_child(row),
+            child=_child_execution_line(row),
             task=task,
         )
 
 
-def _of_map_run(run: MapRun | None) -> str:
+def _map_run_line(run: MapRun | None) -> str:
     if run is None:
         return ""
     over = run.succeeded + run.failed + run.timed_out + run.aborted
     return f"{over} of {run.total} children have ended, {run.started - over} are running"
 
 
-def _child(row: TaskRow) -> str:
+def _child_execution_line(row: TaskRow) -> str:
     """Return the ARN of the execution that a task has started and waits for."""
     if not row.job or row.service not in ("states", "aws-sdk:sfn"):
         return ""
@@ -271,19 +271,21 @@ class _NoTexts:
         return [""] * len(keys)
 
 
-def _of_timers(one: Execution) -> Iterator[Line]:
+def _timer_lines(one: Execution) -> Iterator[WaitingLine]:
     due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token(name)]:
         text = "Held back by the project's limit of state transitions"
-        yield Line("", "Execution", text, None, armed.pop(name), "it goes on")
+        yield WaitingLine("", "Execution", text, None, armed.pop(name), "it goes on")
     if armed:
         for frame in _frames(one):
             if frame.timer in armed:
-                yield _of_timer(frame, armed[frame.timer])
+                yield _timer_line(frame, armed[frame.timer])
     if limit is not None:
-        yield Line("", "Execution", "Its time is limited", one.start_ms, limit, "it times out")
+        yield WaitingLine(
+            "", "Execution", "Its time is limited", one.start_ms, limit, "it times out"
+        )
 
 
 def _frames(one: Execution) -> Iterable[Any]:
@@ -294,8 +296,10 @@ def _frames(one: Execution) -> Iterable[Any]:
         return ()
 
 
-def _of_timer(frame: Any, due_ms: int) -> Line:
+def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
     if frame.phase == "backoff":
         text = f"Pause before retry {frame.retry_count}"
-        return Line(frame.state, "Retry", text, None, due_ms, "the next attempt")
-    return Line(frame.state, "Wait", "Sleeps", frame.entered_ms or None, due_ms, "it goes on")
+        return WaitingLine(frame.state, "Retry", text, None, due_ms, "the next attempt")
+    return WaitingLine(
+        frame.state, "Wait", "Sleeps", frame.entered_ms or None, due_ms, "it goes on"
+    )

@@ -21,7 +21,7 @@ MOST_ARROWS = 2000
 """
 
 
-def bounded(graph: Graph) -> Graph:
+def bound_graph(graph: Graph) -> Graph:
     """Return the part of a graph that is drawn: the states nearest to the start.
 
     A state inside a Parallel or Map is as near as the state that holds it.

@@ -38,9 +38,9 @@ def main() -> None:
     given = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what a library prints is no answer
-    draw = (None if given.installed else _bundled()) or _installed
+    draw = (None if given.installed else _bundled_graphviz()) or _installed_graphviz
     _limit_memory(given.memory)
-    _be_aside(given.processors)
+    _lower_priority(given.processors)
     answers.write("{}\n")
     answers.flush()
     for line in sys.stdin:
@@ -67,7 +67,7 @@ def read_json(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bundled() -> Callable[[str, float], str] | None:
+def _bundled_graphviz() -> Callable[[str, float], str] | None:
     """Return what draws with the libraries in pygraphviz's wheel, None where it is missing."""
     try:
         import pygraphviz
@@ -81,7 +81,7 @@ def _bundled() -> Callable[[str, float], str] | None:
     return draw
 
 
-def _installed(dot: str, seconds: float) -> str:
+def _installed_graphviz(dot: str, seconds: float) -> str:
     """Draw with the ``dot`` on the PATH; processor time over the limit ends this process, too."""
 
     def limit() -> None:
@@ -114,7 +114,7 @@ def _limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _be_aside(processors: str) -> None:
+def _lower_priority(processors: str) -> None:
     """Stand back behind the server, and leave the one processor that it may keep to."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         os.nice(_NICENESS)

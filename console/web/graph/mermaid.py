@@ -16,7 +16,7 @@ _HOLDERS = ("Parallel", "Map")
 _SPECIAL = re.compile(r"[^\w .,:;=+*/$@!?()\[\]-]", re.ASCII)
 
 
-def flowchart(graph: Graph) -> str:
+def mermaid_flowchart(graph: Graph) -> str:
     """Return the text; names are written as entities where Mermaid would read them as signs."""
     top = next(group for group in graph.groups if not group.owner)
     ends = [node for node in graph.nodes if node.group == top.id and node.ends]

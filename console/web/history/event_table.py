@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from console.models import Execution
-    from console.web.history.event_filter import Filter
+    from console.web.history.event_filter import EventFilter
 
 PAGE = 50
 MOST_ROWS = 200
@@ -37,7 +37,7 @@ _TIMED_OUT = engine.event_names(frozenset(engine.Family), engine.Stage.TIMED_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """One line of the table. ``step``/``resource``: "" where the event has none."""
 
     id: int
@@ -48,19 +48,19 @@ class Row:
     resource: str
     elapsed: int
     at_ms: int
-    detail: Detail | None = None
+    detail: EventDetail | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class EventDetail:
     """An unfolded row: short facts, and payloads as trees."""
 
     facts: tuple[tuple[str, str], ...]
-    payloads: tuple[tuple[str, json_view.Payload], ...]
+    payloads: tuple[tuple[str, json_view.PayloadView], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventCounts:
     """What there is to show: type -> how many events, and the id of the last one."""
 
     types: Mapping[str, int]
@@ -68,11 +68,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EventPage:
     """One page of the table. ``total``: all events; ``found``: those the filter lets through."""
 
-    rows: tuple[Row, ...]
-    wanted: Filter
+    rows: tuple[EventRow, ...]
+    wanted: EventFilter
     number: int
     pages: int
     found: int
@@ -106,9 +106,11 @@ class Page:
         return not self.wanted.newest_first and self.number == self.pages
 
 
-def page(execution: Execution, wanted: Filter, told: Told | None = None) -> Page:
+def event_page(
+    execution: Execution, wanted: EventFilter, told: EventCounts | None = None
+) -> EventPage:
     """Return the page asked for, or the one that holds event ``wanted.at``."""
-    told = told or _told(execution)
+    told = told or _event_counts(execution)
     rows = wanted.rows(execution)
     total = sum(told.types.values())
     found = rows.count() if wanted.active else total
@@ -118,44 +120,46 @@ def page(execution: Execution, wanted: Filter, told: Told | None = None) -> Page
     order = "-event_id" if wanted.newest_first else "event_id"
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
     opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
-    shown = tuple(_rows(execution, found_rows, opened))
-    return Page(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
+    shown = tuple(_event_rows(execution, found_rows, opened))
+    return EventPage(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
 
 
-def _told(execution: Execution) -> Told:
+def _event_counts(execution: Execution) -> EventCounts:
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by()
     kinds = list(rows.values_list("type").annotate(n=Count("*"), last=Max("event_id")))
     last = max((number for _, _, number in kinds), default=0)
-    return Told({kind: count for kind, count, _ in kinds}, last)
+    return EventCounts({kind: count for kind, count, _ in kinds}, last)
 
 
-def between(
-    execution: Execution, wanted: Filter, cursor: int, upto: int, most: int
-) -> tuple[Row, ...]:
+def events_between(
+    execution: Execution, wanted: EventFilter, cursor: int, upto: int, most: int
+) -> tuple[EventRow, ...]:
     """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
     rows = wanted.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
-    return tuple(_rows(execution, rows.order_by("event_id")[:most], set()))
+    return tuple(_event_rows(execution, rows.order_by("event_id")[:most], set()))
 
 
-def last(execution: Execution) -> int:
+def last_event_id(execution: Execution) -> int:
     """Return the id of the last event."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("-event_id")
     return rows.values_list("event_id", flat=True).first() or 0
 
 
-def one_row(execution: Execution, number: int) -> Row | None:
+def opened_event(execution: Execution, number: int) -> EventRow | None:
     """Return one unfolded row."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number)
-    return next(iter(_rows(execution, rows, {number})), None)
+    return next(iter(_event_rows(execution, rows, {number})), None)
 
 
-def _page_of(rows: QuerySet[HistoryEvent], wanted: Filter) -> int:
+def _page_of(rows: QuerySet[HistoryEvent], wanted: EventFilter) -> int:
     if wanted.newest_first:
         return -(-max(1, rows.filter(event_id__gte=wanted.at).count()) // PAGE)
     return -(-max(1, rows.filter(event_id__lte=wanted.at).count()) // PAGE)
 
 
-def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) -> list[Row]:
+def _event_rows(
+    execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]
+) -> list[EventRow]:
     lean = rows.annotate(head=Left("details", HEAD)).values_list(
         "event_id", "previous", "type", "state", "at_ms", "head"
     )
@@ -165,12 +169,12 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
         )
     )
     rows_read = list(lean)
-    clocks = task_timeouts.of_events(
+    clocks = task_timeouts.clocks_of_events(
         execution,
         {one[0]: one[1] for one in rows_read if one[0] in texts and one[2] in _TIMED_OUT},
     )
     return [
-        Row(
+        EventRow(
             id=number,
             previous=previous,
             type=kind,
@@ -179,7 +183,7 @@ def _rows(execution: Execution, rows: QuerySet[HistoryEvent], opened: set[int]) 
             resource=_resource(head),
             elapsed=at_ms - execution.start_ms,
             at_ms=at_ms,
-            detail=_opened(execution, number, texts[number], clocks.get(number))
+            detail=_open_event(execution, number, texts[number], clocks.get(number))
             if number in texts
             else None,
         )
@@ -201,13 +205,13 @@ def _resource(head: str) -> str:
 _PAYLOADS = ("input", "output", "parameters", "cause")
 
 
-def _opened(execution: Execution, number: int, text: str, clock: str | None) -> Detail:
+def _open_event(execution: Execution, number: int, text: str, clock: str | None) -> EventDetail:
     """Unfold an event. ``clock``: which one ran out, in words."""
-    opened = _detail(number, masked_execution.masked_execution(execution).event(number, text))
+    opened = _event_detail(number, masked_execution.masked_execution(execution).event(number, text))
     return replace(opened, facts=(*opened.facts, ("timeout", clock))) if clock else opened
 
 
-def _detail(number: int, text: str) -> Detail:
+def _event_detail(number: int, text: str) -> EventDetail:
     details: dict[str, Any] = details_of(text)
     facts = tuple(
         (name, value if isinstance(value, str) else str(value))
@@ -215,13 +219,13 @@ def _detail(number: int, text: str) -> Detail:
         if name not in _PAYLOADS and not isinstance(value, dict)
     )
     payloads = [
-        (name, json_view.payload(str(details[name]), f"events/{number}/{name}/"))
+        (name, json_view.payload_view(str(details[name]), f"events/{number}/{name}/"))
         for name in _PAYLOADS
         if details.get(name) is not None
     ]
     assigned = details.get("assignedVariables")
     if isinstance(assigned, dict):
         payloads += [
-            (f"${name}", json_view.payload(str(value))) for name, value in assigned.items()
+            (f"${name}", json_view.payload_view(str(value))) for name, value in assigned.items()
         ]
-    return Detail(facts, tuple(payloads))
+    return EventDetail(facts, tuple(payloads))

@@ -23,23 +23,23 @@ WORDS = {
 _HOPS = 5  # ...TimedOut, TaskSubmitted, ...Started, ...Scheduled, and one to spare
 
 
-def of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
+def clocks_of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, str]:
     """Return, by task, the clock that ran out or runs, in words."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(numbers))
     return {task: WORDS[clock] for task, clock in rows.values_list("task", "clock") if clock}
 
 
-def notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
+def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
     """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
     told = {}
     for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
-        parts = [WORDS.get(row.clock, "") if late[row.task] else "", again(row)]
+        parts = [WORDS.get(row.clock, "") if late[row.task] else "", resend_note(row)]
         told[row.task] = "; ".join(part for part in parts if part)
     return told
 
 
-def again(row: TaskRow) -> str:
+def resend_note(row: TaskRow) -> str:
     """Say that a task was sent more than once, "" if it was not."""
     if row.kind == "map" or row.dispatches <= 1:
         return ""
@@ -48,7 +48,7 @@ def again(row: TaskRow) -> str:
     return f"re-dispatched: sent {row.dispatches} times, for its worker was lost"
 
 
-def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
+def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
     """Return, by ...TimedOut event, the clock in words. ``previous``: what each points back at."""
     waiting, found = dict(previous), {}
     for _ in range(_HOPS):
@@ -65,7 +65,7 @@ def of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, st
             waiting[event] = back
             if not back or event in found:
                 del waiting[event]
-    words = of_tasks(execution, found.values()) if found else {}
+    words = clocks_of_tasks(execution, found.values()) if found else {}
     return {event: words[task] for event, task in found.items() if task in words}
 
 

@@ -51,11 +51,11 @@ _TRACES = _Traces()
 
 
 @contextmanager
-def traced(execution: Execution) -> Iterator[Trace]:
+def open_trace(execution: Execution) -> Iterator[Trace]:
     """Yield the trace of everything committed so far; raise ``engine.DefinitionError``."""
     lock, trace = _TRACES.of(execution)
     with lock:
-        _grow(trace, execution.pk)
+        _feed(trace, execution.pk)
         yield trace
 
 
@@ -66,11 +66,11 @@ def feed_up_to(execution: Execution, trace: Trace | None, upto: int) -> Trace:
     """
     if trace is None:
         trace = Trace(engine.graph(engine.parse(execution.definition.text)))
-    _grow(trace, execution.pk, upto)
+    _feed(trace, execution.pk, upto)
     return trace
 
 
-def _grow(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
+def _feed(trace: Trace, execution_id: int, upto: int = history_columns.LAST) -> None:
     """Feed a trace with what it does not know yet."""
     for portion in history_digest.read(execution_id, trace.last, upto):
         trace.take(portion)

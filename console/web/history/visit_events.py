@@ -36,12 +36,12 @@ class VisitEvent:
     previous: int
 
 
-def of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
+def events_of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
     """Return the events of a visit: the first ones and the last two."""
-    return read(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
+    return read_events(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
 
 
-def read(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
+def read_events(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
     """Return events by their ids, in order."""
     rows = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(wanted))
@@ -55,17 +55,17 @@ def read(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
     ]
 
 
-def of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
+def events_of_types(execution: Execution, types: Collection[str]) -> Iterator[VisitEvent]:
     """Yield all events of some types, in order."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk, type__in=types)
-    yield from in_pieces(execution, list(rows.values_list("event_id", flat=True)))
+    yield from read_in_pieces(execution, list(rows.values_list("event_id", flat=True)))
 
 
-def in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
+def read_in_pieces(execution: Execution, numbers: Collection[int]) -> Iterator[VisitEvent]:
     """Yield events by their ids, in order, as many as there may be."""
     ordered = sorted(numbers)
     for place in range(0, len(ordered), _AT_ONCE):
-        yield from read(execution, ordered[place : place + _AT_ONCE])
+        yield from read_events(execution, ordered[place : place + _AT_ONCE])
 
 
 def payload_of(
@@ -78,7 +78,7 @@ def payload_of(
     return None
 
 
-def failure(
+def failure_of_visit(
     execution: Execution, trace: Trace, visit: Visit, events: Sequence[VisitEvent]
 ) -> tuple[str, str | None]:
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
@@ -97,12 +97,12 @@ def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitE
     own = {one.id for one in events}
     again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
     again += [one.previous for one in events if one.type in _GROUP_FAILED]
-    lost = read(execution, [one for one in again if one not in own])
-    told = [_with_words(execution, one) for one in (*events, *lost)]
+    lost = read_events(execution, [one for one in again if one not in own])
+    told = [_with_fail_error(execution, one) for one in (*events, *lost)]
     return sorted(told, key=lambda one: one.id)
 
 
-def _with_words(execution: Execution, event: VisitEvent) -> VisitEvent:
+def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:
     """Add to the entry of a Fail the error that it means, which the history does not repeat."""
     if event.type != "FailStateEntered" or "name" not in event.details:
         return event

@@ -24,7 +24,7 @@ EVERY = "every state machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceTarget:
     """A line of the settings. ``machine``: whose it is, "" for all; ``name``: of the service."""
 
     machine: str
@@ -33,7 +33,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionTarget:
     """A registered function or activity. ``where``: a URL, or a Python callable in this server.
 
     ``sample``: it serves sample machines only.
@@ -48,26 +48,26 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TaskCall:
     """A Task of a state machine with what it calls and what it is given."""
 
     state: str
     resource: str
     plan: explain.Plan
-    given: json_view.Payload | None
+    given: json_view.PayloadView | None
 
 
-def services(project: Project) -> list[Service]:
+def list_services(project: Project) -> list[ServiceTarget]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
-        Service(machine, name, explain.entry(said, name))
+        ServiceTarget(machine, name, explain.entry(said, name))
         for machine, section in targets.sections_of(project.name)
         for name, said in section.items()
         if name not in targets.APART and isinstance(said, dict)
     ]
 
 
-def origins(project: Project) -> list[tuple[str, str, str]]:
+def list_origins(project: Project) -> list[tuple[str, str, str]]:
     """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
     found = []
     for machine, section in targets.sections_of(project.name):
@@ -83,7 +83,7 @@ def origins(project: Project) -> list[tuple[str, str, str]]:
     return found
 
 
-def functions(project: Project) -> list[Function]:
+def list_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions and activities that are registered for a project, by name."""
     own, general = (said for _, said in targets.functions_of(project.name))
     every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
@@ -100,7 +100,7 @@ def functions(project: Project) -> list[Function]:
     ]
 
 
-def sample_functions(project: Project) -> list[Function]:
+def list_sample_functions(project: Project) -> list[FunctionTarget]:
     """Return what came with the samples and is called by a sample machine of a project."""
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
     found = [targets.MachineKey(project.name, name) for name in _names(machines)]
@@ -125,10 +125,10 @@ def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> b
     return found is not None and found[1].startswith("samples: ")
 
 
-def _function(machine: str, name: str, target: str, *, sample: bool = False) -> Function:
+def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
     activity = name.startswith("activity:")
     url = function.is_url(target)
-    return Function(
+    return FunctionTarget(
         machine,
         "Activity" if activity else "Function",
         name.removeprefix("activity:"),
@@ -138,7 +138,7 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
     )
 
 
-def of_machine(machine: StateMachine) -> list[Call]:
+def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
     found = []
     for node in engine.graph(engine.parse(machine.definition.text, machine.type)).nodes:
@@ -147,8 +147,10 @@ def of_machine(machine: StateMachine) -> list[Call]:
         if node.type != "Task" or resource is None:
             continue
         given = state.get("Arguments", state.get("Parameters"))
-        shown = None if given is None else json_view.payload(json.dumps(given, ensure_ascii=False))
+        shown = (
+            None if given is None else json_view.payload_view(json.dumps(given, ensure_ascii=False))
+        )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
-        found.append(Call(node.name, resource.arn, plan, shown))
+        found.append(TaskCall(node.name, resource.arn, plan, shown))
     return found

@@ -23,7 +23,7 @@ _CONTEXT = 3
 Path = tuple[str | int, ...]
 
 
-def readable(text: str) -> str:
+def readable_text(text: str) -> str:
     """Return a definition's text as it was given, indented if it stands in one line."""
     if "\n" in text.strip():
         return text
@@ -142,7 +142,7 @@ def _path(stack: list[_Open]) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """One line of a comparison. ``sign``: ``+``, ``-``, "" or, where lines are left out, ``…``."""
 
     sign: str
@@ -156,22 +156,22 @@ class Row:
         return {"+": "added", "-": "removed", "…": "gap"}.get(self.sign, "same")
 
 
-def difference(before: str, after: str) -> list[Row] | None:
+def diff_rows(before: str, after: str) -> list[DiffRow] | None:
     """Compare two texts by lines; [] where they are the same, None where they are too long."""
-    old, new = readable(before).splitlines(), readable(after).splitlines()
+    old, new = readable_text(before).splitlines(), readable_text(after).splitlines()
     if len(old) + len(new) > _MOST_LINES:
         return None
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
         if rows or group[0][1] > 0:
-            rows.append(Row("…", None, None, ""))
+            rows.append(DiffRow("…", None, None, ""))
         for kind, a, a_end, b, b_end in group:
             rows += _rows(kind, old[a:a_end], new[b:b_end], a + 1, b + 1)
     return rows
 
 
-def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[Row]:
+def _rows(kind: str, old: list[str], new: list[str], a: int, b: int) -> list[DiffRow]:
     if kind == "equal":
-        return [Row("", a + place, b + place, text) for place, text in enumerate(old)]
-    removed = [Row("-", a + place, None, text) for place, text in enumerate(old)]
-    return removed + [Row("+", None, b + place, text) for place, text in enumerate(new)]
+        return [DiffRow("", a + place, b + place, text) for place, text in enumerate(old)]
+    removed = [DiffRow("-", a + place, None, text) for place, text in enumerate(old)]
+    return removed + [DiffRow("+", None, b + place, text) for place, text in enumerate(new)]

@@ -12,8 +12,8 @@ from console.web.core.scope import render, scope_of
 from console.web.machines import insights as seen
 from console.web.machines import past_executions
 from console.web.machines.grid import MOST_LINES, SIZES
-from console.web.machines.grid import grid as gridded
-from console.web.machines.machine_views import about
+from console.web.machines.grid import visit_grid as gridded
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 @require_safe
-def grid(request: HttpRequest, machine: str) -> HttpResponse:
+def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/grid/``: the last executions by states."""
-    one = scope_of(request).machine(machine)
-    most = _most(request)
-    context = about(one)
-    graph = _graph(one)
-    apart = seen.elsewhere(graph) if graph is not None else frozenset()
+    one = scope_of(request).machine(machine_name)
+    most = _asked_size(request)
+    context = machine_context(one)
+    graph = _graph_of(one)
+    apart = seen.states_elsewhere(graph) if graph is not None else frozenset()
     context |= {
         "tab": "grid",
-        "grid": gridded(past_executions.last(one, most), graph, apart),
+        "grid": gridded(past_executions.last_executions(one, most), graph, apart),
         "most": most,
         "sizes": SIZES,
         "legend": formatting.LEGEND,
@@ -39,7 +39,7 @@ def grid(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/grid.html", context)
 
 
-def _graph(one: StateMachine) -> engine.Graph | None:
+def _graph_of(one: StateMachine) -> engine.Graph | None:
     try:
         return engine.graph(engine.parse(one.definition.text, one.type))
     except engine.DefinitionError:  # stored by a version that checked less
@@ -47,26 +47,26 @@ def _graph(one: StateMachine) -> engine.Graph | None:
 
 
 @require_safe
-def insights(request: HttpRequest, machine: str) -> HttpResponse:
+def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
-    one = scope_of(request).machine(machine)
-    most = _most(request)
-    context = about(one) | {
+    one = scope_of(request).machine(machine_name)
+    most = _asked_size(request)
+    context = machine_context(one) | {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,
         "looked_at": past_executions.LOOKED_AT,
     }
     if context["picture"] is not None:
-        context |= _insights(one, past_executions.last(one, most, of_now=True))
+        context |= _insights(one, past_executions.last_executions(one, most, of_now=True))
     return render(request, "machine/insights.html", context)
 
 
 def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
     graph = engine.graph(engine.parse(one.definition.text, one.type))
-    inner = past_executions.children(found) if seen.elsewhere(graph) else []
-    known = seen.insights(graph, found, inner)
-    ways = seen.ways(graph, [*found, *inner], known)
+    inner = past_executions.child_executions(found) if seen.states_elsewhere(graph) else []
+    known = seen.list_insights(graph, found, inner)
+    ways = seen.list_ways(graph, [*found, *inner], known)
     pairs = {way for run in [*found, *inner] for way in run.ways}
     ids = graph.by_name
     never = [way for way in ways if way.tried is False]
@@ -78,7 +78,7 @@ def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> 
         "states": len(known),
         "summaries": known,
         "taken": {f"{ids[a]}-{ids[b]}" for a, b in pairs if a in ids and b in ids},
-        "coverage": seen.coverage(ways),
+        "coverage": seen.measure_coverage(ways),
         "never": never[:MOST_LINES],
         "never_tried": len(never),
         "unknown": unknown[:MOST_LINES],
@@ -86,6 +86,6 @@ def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> 
     }
 
 
-def _most(request: HttpRequest) -> int:
+def _asked_size(request: HttpRequest) -> int:
     asked = request.GET.get("last", "")
     return int(asked) if asked in map(str, SIZES) else SIZES[0]

@@ -16,7 +16,7 @@ from console.masking import masked_execution
 from console.models import LogGroup
 from console.store.machines import log_groups as store
 from console.web.core.scope import Scope, render, scope_of
-from console.web.machines.machine_views import about
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,7 @@ _STREAMS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LogPage:
     """A line with the execution it is of; ``tone``: of its event."""
 
     at_ms: int
@@ -42,31 +42,36 @@ class Shown:
 
 
 @require_safe
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
     here = scope_of(request)
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     asked = request.GET.get("pattern", "")[:1024]
-    context = about(one) | {"tab": "logs", "pattern": asked, "most": _LINES, "streams": _STREAMS}
-    group = _group(here, one)
+    context = machine_context(one) | {
+        "tab": "logs",
+        "pattern": asked,
+        "most": _LINES,
+        "streams": _STREAMS,
+    }
+    group = _log_group(here, one)
     if group is None:
         return render(request, "machine/logs.html", context)
     try:
-        context |= {"group": group, "lines": _newest(here, group, one, asked)}
+        context |= {"group": group, "lines": _newest_streams(here, group, one, asked)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
     return render(request, "machine/logs.html", context, status=status)
 
 
-def _group(here: Scope, one: StateMachine) -> LogGroup | None:
+def _log_group(here: Scope, one: StateMachine) -> LogGroup | None:
     logging: dict[str, Any] = json.loads(one.logging) if one.logging else {}
     name = store.group_name(logging)
     groups = LogGroup.objects.filter(project=here.project, region=here.region, deleted_ms=None)
     return groups.filter(name=name).first() if name else None
 
 
-def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[Shown]:
+def _newest_streams(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[LogPage]:
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compiled(pattern)
     known = [span for span in streams.spans(group) if span.machine_arn == one.arn]
@@ -77,12 +82,12 @@ def _newest(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> li
         for line in read.newest(group, some, _READ)
     )
     found = (line for line in lines if matches(line.text))
-    return [_shown(line) for line in islice(found, _LINES)]
+    return [_log_page(line) for line in islice(found, _LINES)]
 
 
-def _shown(line: read.Line) -> Shown:
+def _log_page(line: read.Line) -> LogPage:
     kind = json.loads(line.text)["type"]
     execution = line.stream.execution
     name = execution.arn.rsplit(":", 2)[-2 if arns.is_express(execution.arn) else -1]
     tone = engine.EVENT_TYPES[kind].tone
-    return Shown(line.at_ms, execution, name, str(line.number), kind, tone, line.text)
+    return LogPage(line.at_ms, execution, name, str(line.number), kind, tone, line.text)

@@ -15,13 +15,12 @@ import engine
 from console.integrations import mocks
 from console.samples import MACHINES
 from console.store.machines import machines as store
-from console.web.core.scope import actor, render, require, scope_of
-from console.web.execution.execution_views import listed
-from console.web.execution.live_views import list_news
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import svg
 from console.web.machines import definition_source
 from console.web.search import lists, saved_view_list, scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
+from console.web.search.list_views import render_execution_list, render_list_changes
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -30,47 +29,47 @@ if TYPE_CHECKING:
 
 
 @require_safe
-def every(request: HttpRequest) -> HttpResponse:
+def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    found = lists.machines(scope_of(request), search=search, after=after)
+    found = lists.list_machines(scope_of(request), search=search, after=after)
     context = {"here": "machines", "machines": found, "search": search, "after": after}
     return render(request, "machine/list.html", context)
 
 
 @require_safe
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
     here = scope_of(request)
-    one = here.machine(machine)
-    lead = saved_view_list.lead(here, request, one)
+    one = here.machine(machine_name)
+    lead = saved_view_list.default_view(here, request, one)
     if lead:
         return redirect(lead)
-    wanted = Wanted.of(request.GET)
-    context = about(one) | {
+    wanted = ExecutionFilters.of(request.GET)
+    context = machine_context(one) | {
         "tab": "executions",
-        "executions": scan.executions(here, one, wanted),
-        "saved": saved_view_list.shelf(here, one, wanted, request.GET.get("view", "")),
+        "executions": scan.find_executions(here, one, wanted),
+        "saved": saved_view_list.saved_view_list(here, one, wanted, request.GET.get("view", "")),
         "news_url": reverse("machine-news", args=[one.name]),
-        "input": suggested(one.name),
+        "input": suggested_input(one.name),
     }
-    return listed(request, "machine/page.html", context)
+    return render_execution_list(request, "machine/page.html", context)
 
 
 @require_safe
-def news(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_execution_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer the poll of a machine's list of executions."""
     here = scope_of(request)
-    return list_news(request, here, here.machine(machine))
+    return render_list_changes(request, here, here.machine(machine_name))
 
 
 @require_safe
-def definition(request: HttpRequest, machine: str) -> HttpResponse:
+def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
     here = scope_of(request)
-    one = here.machine(machine)
-    context = about(one) | {"tab": "definition"}
-    text = definition_source.readable(one.definition.text)
+    one = here.machine(machine_name)
+    context = machine_context(one) | {"tab": "definition"}
+    text = definition_source.readable_text(one.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
     asked = request.GET.get("page", "")
@@ -85,22 +84,22 @@ def definition(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, machine: str) -> HttpResponse:
+def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Ask once, then delete; executions that run are aborted at their next transition."""
     here = scope_of(request)
     require(here, "DeleteStateMachine")
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     if request.method == "GET":
         running = one.execution_set.filter(status="RUNNING").count()
-        return render(request, "machine/delete.html", about(one) | {"running": running})
-    store.delete(here.project, one.arn, actor(here))
+        return render(request, "machine/delete.html", machine_context(one) | {"running": running})
+    store.delete(here.project, one.arn, actor_of(here))
     if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
         return redirect("machine", one.name)
     messages.success(request, f"{one.name} was deleted.")
     return redirect("machines")
 
 
-def about(one: StateMachine) -> dict[str, Any]:
+def machine_context(one: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
     text = one.definition.text
     try:
@@ -108,7 +107,7 @@ def about(one: StateMachine) -> dict[str, Any]:
         comment, limit, picture = (
             parsed.comment,
             parsed.timeout_seconds,
-            svg.picture(text, one.type),
+            svg.definition_picture(text, one.type),
         )
     except engine.DefinitionError:  # stored by a version that checked less
         comment, limit, picture = None, None, None
@@ -126,6 +125,6 @@ def about(one: StateMachine) -> dict[str, Any]:
     }
 
 
-def suggested(name: str) -> str:
+def suggested_input(name: str) -> str:
     """Return the input to try a sample with, else an empty object."""
     return next((one.input for one in MACHINES if one.name == name), "{}")

@@ -39,7 +39,7 @@ _BARE = ("input", "output", "cause", "error", "trace_header")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One state in one execution. ``times``: of each visit that ended, in milliseconds.
 
     ``status``: as the execution's graph shows it; ``failed``, ``caught``: how many visits.
@@ -63,7 +63,7 @@ class PastExecution:
     """One execution, folded. ``ways``: (state, state that followed it)."""
 
     execution: Execution
-    cells: dict[str, Cell]
+    cells: dict[str, GridCell]
     ways: frozenset[tuple[str, str]]
 
     @property
@@ -73,7 +73,9 @@ class PastExecution:
         return None if one.stop_ms is None else one.stop_ms - one.start_ms
 
 
-def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[PastExecution]:
+def last_executions(
+    machine: StateMachine, most: int, *, of_now: bool = False
+) -> list[PastExecution]:
     """Return the last executions, newest first; fewer where their histories are very long.
 
     ``of_now``: only those that have the definition which the machine has now.
@@ -82,17 +84,17 @@ def last(machine: StateMachine, most: int, *, of_now: bool = False) -> list[Past
     if of_now:  # no index has the definition: a new one would be looked for among all there are
         recent = found.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
         found = found.filter(definition_id=machine.definition_id, pk__in=recent)
-    return _folded(_chosen(found.order_by("-start_ms", "-pk"), most))
+    return _folded(_chosen_rows(found.order_by("-start_ms", "-pk"), most))
 
 
-def children(found: Sequence[PastExecution]) -> list[PastExecution]:
+def child_executions(found: Sequence[PastExecution]) -> list[PastExecution]:
     """Return the last executions that distributed Maps of some executions have started."""
     parents = [run.execution.pk for run in found]
     rows = Execution.objects.filter(map_run__parent__in=parents)
-    return _folded(_chosen(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
+    return _folded(_chosen_rows(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
 
 
-def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
+def _chosen_rows(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
     """Return executions and the lengths of their histories, as many as a page may read."""
     rows = found.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
     chosen: list[tuple[Execution, int]] = []
@@ -108,7 +110,7 @@ def _chosen(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]
 
 # -- folding ---------------------------------------------------------------------------------------
 
-_Folded = tuple[dict[str, Cell], frozenset[tuple[str, str]]]
+_Folded = tuple[dict[str, GridCell], frozenset[tuple[str, str]]]
 _known: OrderedDict[tuple[int, int], _Folded] = OrderedDict()
 _lock = Lock()
 
@@ -161,8 +163,8 @@ def _fold(row: Execution, length: int, events: Sequence[engine.Event]) -> _Folde
     return cells, _ways(events)
 
 
-def _cell(status: str, visits: Sequence[engine.Visit]) -> Cell:
-    return Cell(
+def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
+    return GridCell(
         status=status,
         visits=len(visits),
         retries=sum(max(0, one.attempts - 1) for one in visits),
@@ -191,7 +193,7 @@ def percentile(times: Sequence[int], percent: int) -> int | None:
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
 
 
-def unusual(times: Sequence[int]) -> int | None:
+def unusual_duration(times: Sequence[int]) -> int | None:
     """Return from which time on one is unusually long; None while there are too few to tell.
 
     Beyond the upper quarter by one and a half times the middle half (Tukey's fence), and far

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods
 from console.errors import ValidationException
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
-from console.web.core.scope import Scope, actor, render
-from console.web.machines.machine_views import about
+from console.web.core.scope import Scope, actor_of, render
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,19 +30,24 @@ _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def settings_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/settings/``; each POST changes one setting."""
-    return form_actions.answer(
-        request, machine, _ACTS, _page, "machine-settings", lambda act, why: {"errors": {act: why}}
+    return form_actions.answer_form_action(
+        request,
+        machine_name,
+        _ACTIONS,
+        _render_page,
+        "machine-settings",
+        lambda act, why: {"errors": {act: why}},
     )
 
 
-def _page(
+def _render_page(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     logging = json.loads(one.logging) if one.logging else {}
     typed: dict[str, str] = more.get("typed", {})
-    context = about(one) | {
+    context = machine_context(one) | {
         "tab": "settings",
         "levels": LEVELS,
         "level": typed.get("level") or logging.get("level", "OFF"),
@@ -72,18 +77,18 @@ def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
     log_groups.check(here.project, here.region, wanted)
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
-    machines.update(one, logging=text, actor=actor(here))
+    machines.update(one, logging=text, actor=actor_of(here))
     return "Executions that start from now on log so."
 
 
 def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = json.dumps({"enabled": True}) if "tracing" in form else ""
-    machines.update(one, tracing=text, actor=actor(here))
+    machines.update(one, tracing=text, actor=actor_of(here))
     return "Tracing is on." if text else "Tracing is off."
 
 
 def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    machines.update(one, role_arn=form.get("role", "").strip(), actor=actor(here))
+    machines.update(one, role_arn=form.get("role", "").strip(), actor=actor_of(here))
     return "Executions that start from now on have this role."
 
 
@@ -94,17 +99,17 @@ def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
             f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
             f"{_LONGEST_VALUE}."
         )
-    tags.put_tags(one.arn, {key: value}, here.project, actor(here))
+    tags.put_tags(one.arn, {key: value}, here.project, actor_of(here))
     return f"The tag {key} is set."
 
 
 def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
     key = form.get("key", "")
-    tags.remove(one.arn, [key], here.project, actor(here))
+    tags.remove(one.arn, [key], here.project, actor_of(here))
     return f"The tag {key} is removed."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
+_ACTIONS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
     "logging": ("UpdateStateMachine", _set_logging),
     "tracing": ("UpdateStateMachine", _set_tracing),
     "role": ("UpdateStateMachine", _set_role),

@@ -13,8 +13,8 @@ from console.integrations import mocks
 from console.masking import mask
 from console.models import Execution
 from console.store.executions import executions as store
-from console.web.core.scope import Scope, actor, render, require, scope_of
-from console.web.machines.machine_views import about, suggested
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.machines.machine_views import machine_context, suggested_input
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -26,13 +26,15 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
 @require_http_methods(["GET", "POST"])
-def start(request: HttpRequest, machine: str) -> HttpResponse:
+def start_execution(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show the form, or start; a refusal comes back with the form as it was typed."""
     here = scope_of(request)
     require(here, "StartExecution")
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     if request.method == "GET":
-        return _form(request, one, input=_prefilled(here, one, request.GET.get("origin", "")))
+        return _render_form(
+            request, one, input=_prefilled_input(here, one, request.GET.get("origin", ""))
+        )
     name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
     origin = request.POST.get("origin", "")
     case = request.POST.get("case", "")
@@ -40,50 +42,50 @@ def start(request: HttpRequest, machine: str) -> HttpResponse:
     typed = {"name": name, "input": text, "case": case, "timeout": limit, "origin": origin}
     if limit and not _SECONDS.fullmatch(limit):
         problem = f"got {limit!r}, wanted a whole number of seconds from 1 to 99999999"
-        return _form(request, one, status=422, timeout_error=problem, **typed)
+        return _render_form(request, one, status=422, timeout_error=problem, **typed)
     if case and case not in mocks.cases(one.name):
         problem = f"The mock configuration has no test case '{case}' for this state machine."
-        return _form(request, one, status=422, case_error=problem, **typed)
+        return _render_form(request, one, status=422, case_error=problem, **typed)
     try:
         started = store.start(
             one,
             name=name or None,
-            input=_whole(here, one, origin, text) or "{}",
+            input=_with_masked_values(here, one, origin, text) or "{}",
             test_case=case,
             ahead=True,
             timeout_s=int(limit) if limit else None,
-            actor=actor(here),
+            actor=actor_of(here),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
-        return _form(request, one, status=422, **typed, **{field: error.message})
+        return _render_form(request, one, status=422, **typed, **{field: error.message})
     return redirect("execution", one.name, started.name)
 
 
-def _prefilled(here: Scope, one: StateMachine, origin: str) -> str:
+def _prefilled_input(here: Scope, one: StateMachine, origin: str) -> str:
     """Return the input of an earlier execution, or a sample's."""
     if not origin:
-        return suggested(one.name)
-    earlier = _earlier(here, one, origin)
-    return here.shown(earlier).input if earlier else suggested(one.name)
+        return suggested_input(one.name)
+    earlier = _earlier_execution(here, one, origin)
+    return here.shown(earlier).input if earlier else suggested_input(one.name)
 
 
-def _earlier(here: Scope, one: StateMachine, origin: str) -> Execution | None:
+def _earlier_execution(here: Scope, one: StateMachine, origin: str) -> Execution | None:
     rows = Execution.objects.filter(project=here.project)
     return rows.filter(arn=here.arn("execution", one.name, origin)).first()
 
 
-def _whole(here: Scope, one: StateMachine, origin: str, text: str) -> str:
+def _with_masked_values(here: Scope, one: StateMachine, origin: str, text: str) -> str:
     """Return an input with the hidden values of the execution it comes from where it shows none."""
-    earlier = _earlier(here, one, origin) if origin and mask.MASK in text else None
+    earlier = _earlier_execution(here, one, origin) if origin and mask.MASK in text else None
     if earlier is None:
         return text
     true = earlier.input
     return mask.filled(text, here.shown(earlier).input, true)
 
 
-def _form(
+def _render_form(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
-    context = about(one) | {"origin": request.GET.get("origin", "")} | fields
+    context = machine_context(one) | {"origin": request.GET.get("origin", "")} | fields
     return render(request, "machine/start.html", context, status=status)

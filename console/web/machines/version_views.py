@@ -15,9 +15,9 @@ from console.models import Alias, Version
 from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, scope_of
+from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines import definition_source
-from console.web.machines.machine_views import about
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,20 +40,25 @@ class AliasRow:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def versions_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/versions/``; a POST publishes, routes or deletes."""
-    return form_actions.answer(
-        request, machine, _ACTS, _page, "versions", lambda _act, why: {"problem": why}
+    return form_actions.answer_form_action(
+        request,
+        machine_name,
+        _ACTIONS,
+        _render_page,
+        "versions",
+        lambda _act, why: {"problem": why},
     )
 
 
-def _page(
+def _render_page(
     request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     before = whole_number(request.GET.get("before", "")) or 0
     rows = store.list_versions(one, before=before, limit=_PAGE + 1)
     newest = store.list_versions(one, limit=1)
-    context = about(one) | {
+    context = machine_context(one) | {
         "tab": "versions",
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
@@ -72,7 +77,7 @@ def _page(
 
 def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
-    made = store.publish(one, description=text, actor=actor(here))
+    made = store.publish(one, description=text, actor=actor_of(here))
     return f"Version {made.number} is what the state machine is now."
 
 
@@ -80,7 +85,7 @@ def _delete_version(here: Scope, one: StateMachine, form: QueryDict) -> str:
     number = form.get("number", "")
     if not number.isdecimal():
         raise ValidationException(f"The version: got “{number}”, wanted its number.")
-    store.delete_version(here.project, f"{one.arn}:{number}", actor(here))
+    store.delete_version(here.project, f"{one.arn}:{number}", actor_of(here))
     return f"Version {number} was deleted."
 
 
@@ -94,9 +99,11 @@ def _put_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
     routing, text = _routing(one, form), form.get("description", "")[:256]
     if form.get("act") == "change":
         arn = f"{one.arn}:{name}"
-        store.update_alias(here.project, arn, routing=routing, description=text, actor=actor(here))
+        store.update_alias(
+            here.project, arn, routing=routing, description=text, actor=actor_of(here)
+        )
         return f"{name} was changed."
-    store.create_alias(here.project, name, routing, description=text, actor=actor(here))
+    store.create_alias(here.project, name, routing, description=text, actor=actor_of(here))
     return f"{name} was created."
 
 
@@ -117,11 +124,11 @@ def _routing(one: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
 
 def _delete_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
     name = form.get("name", "")
-    store.delete_alias(here.project, f"{one.arn}:{name}", actor(here))
+    store.delete_alias(here.project, f"{one.arn}:{name}", actor_of(here))
     return f"{name} was deleted."
 
 
-_ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
+_ACTIONS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
     "publish": ("PublishStateMachineVersion", _publish),
     "delete-version": ("DeleteStateMachineVersion", _delete_version),
     "create": ("CreateStateMachineAlias", _put_alias),
@@ -134,7 +141,7 @@ _ACTS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = 
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DiffSide:
     """One of two definitions to compare. ``key``: how the address names it."""
 
     key: str
@@ -144,14 +151,14 @@ class Side:
 
 
 @require_safe
-def compare(request: HttpRequest, machine: str) -> HttpResponse:
+def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, executions (``run:…``) or now."""
     here = scope_of(request)
-    one = here.machine(machine)
-    before = _side(here, one, request.GET.get("from", ""))
-    after = _side(here, one, request.GET.get("to", ""))
-    rows = definition_source.difference(before.text, after.text)
-    context = about(one) | {
+    one = here.machine(machine_name)
+    before = _diff_side(here, one, request.GET.get("from", ""))
+    after = _diff_side(here, one, request.GET.get("to", ""))
+    rows = definition_source.diff_rows(before.text, after.text)
+    context = machine_context(one) | {
         "before": before,
         "after": after,
         "rows": rows,
@@ -162,15 +169,15 @@ def compare(request: HttpRequest, machine: str) -> HttpResponse:
     return render(request, "machine/diff.html", context)
 
 
-def _side(here: Scope, one: StateMachine, key: str) -> Side:
+def _diff_side(here: Scope, one: StateMachine, key: str) -> DiffSide:
     if key.isdecimal():
         rows = Version.objects.select_related("definition").filter(state_machine=one)
         found = rows.filter(number=int(key[:9])).first()
         if found is None:
             raise Http404(f"“{one.name}” has no version {key}.")
-        return Side(key, f"Version {key}", found.definition.text, found.role_arn)
+        return DiffSide(key, f"Version {key}", found.definition.text, found.role_arn)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
         run = here.execution(one.name, name)
-        return Side(key, f"Execution {name}", run.definition.text, run.role_arn)
-    return Side("", "Now", one.definition.text, one.role_arn)
+        return DiffSide(key, f"Execution {name}", run.definition.text, run.role_arn)
+    return DiffSide("", "Now", one.definition.text, one.role_arn)

@@ -15,7 +15,7 @@ from console.metrics.names import METRICS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
 from console.web.core.formatting import iso_text
 from console.web.core.scope import Scope, render, scope_of
-from console.web.machines.machine_views import about
+from console.web.machines.machine_views import machine_context
 from console.web.metrics import charts, span
 
 if TYPE_CHECKING:
@@ -26,29 +26,31 @@ _BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def charts_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/``: all machines."""
-    context = {"here": "charts"} | charts.context(scope_of(request), request.GET, None)
+    context = {"here": "charts"} | charts.charts_context(scope_of(request), request.GET, None)
     return render(request, "metrics/page.html", context)
 
 
 @require_safe
-def machine(request: HttpRequest, machine: str) -> HttpResponse:
+def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/metrics/``."""
     here = scope_of(request)
-    one = here.machine(machine)
-    context = about(one) | {"tab": "metrics"} | charts.context(here, request.GET, one)
-    chosen: span.Span = context["span"]
+    one = here.machine(machine_name)
+    context = (
+        machine_context(one) | {"tab": "metrics"} | charts.charts_context(here, request.GET, one)
+    )
+    chosen: span.ChartSpan = context["span"]
     context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "machine/metrics.html", context)
 
 
 @require_safe
-def delta(request: HttpRequest) -> HttpResponse:
+def charts_changes(request: HttpRequest) -> HttpResponse:
     """Answer the poll: the charts that changed, nothing while none did."""
     here = scope_of(request)
-    context = charts.context(here, request.GET, _machine(here, request))
+    context = charts.charts_context(here, request.GET, _asked_machine(here, request))
     seen = set(request.GET.get("seen", "").split(","))
     changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
     if not changed:
@@ -57,10 +59,10 @@ def delta(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def download(request: HttpRequest) -> HttpResponse:
+def charts_csv(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts.csv``: what the charts show."""
     here = scope_of(request)
-    context = charts.context(here, request.GET, _machine(here, request))
+    context = charts.charts_context(here, request.GET, _asked_machine(here, request))
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": 'attachment; filename="metrics.csv"',
@@ -79,15 +81,15 @@ def download(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def behind(request: HttpRequest) -> HttpResponse:
+def executions_behind(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
     here, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
         raise Http404("No executions belong to this address: it needs a metric, from and to.")
-    one = _machine(here, request)
-    column, found = _found(here, metric, since, until, one)
+    one = _asked_machine(here, request)
+    column, found = _found_executions(here, metric, since, until, one)
     total = found.count()
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
@@ -108,7 +110,7 @@ def behind(request: HttpRequest) -> HttpResponse:
     return render(request, "metrics/executions.html", context)
 
 
-def _found(
+def _found_executions(
     here: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
     """Return the column that places executions in time, and those that a metric counts."""
@@ -129,6 +131,6 @@ def _found(
     return column, rows.filter(arn__startswith=here.arn("execution", ""))
 
 
-def _machine(here: Scope, request: HttpRequest) -> StateMachine | None:
+def _asked_machine(here: Scope, request: HttpRequest) -> StateMachine | None:
     name = request.GET.get("machine", "")
     return here.machine(name) if name else None

@@ -42,7 +42,7 @@ STATISTICS = ("Average", "p50", "p90", "p95", "p99", "Minimum", "Maximum", "Sum"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ChartSpan:
     """What the reader chose; times in epoch ms, whole periods."""
 
     key: str
@@ -55,7 +55,7 @@ class Span:
     group: str
 
     @classmethod
-    def of(cls, query: Mapping[str, str], groups: Collection[str]) -> Span:
+    def of(cls, query: Mapping[str, str], groups: Collection[str]) -> ChartSpan:
         """Read the query string; what makes no sense counts as not said."""
         key = query.get("range", "")
         key = key if key in RANGES else "3h"
@@ -95,12 +95,12 @@ class Span:
     @property
     def from_text(self) -> str:
         """Return the start as the field of the form has it."""
-        return minute(self.since)
+        return minute_text(self.since)
 
     @property
     def to_text(self) -> str:
         """Return the end as the field of the form has it."""
-        return minute(self.until)
+        return minute_text(self.until)
 
 
 def _period(span: int) -> int:
@@ -117,7 +117,7 @@ def _moment(text: str, otherwise: int) -> int:
         return otherwise
 
 
-def minute(at_ms: int) -> str:
+def minute_text(at_ms: int) -> str:
     """Write a minute in UTC, as an address has it: 2026-01-31T10:05."""
     return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%dT%H:%M}"
 

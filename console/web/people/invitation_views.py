@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from console import logging_setup
 from console.store.people import invitations
 from console.web.core.scope import render
-from console.web.people.login_views import let_in
+from console.web.people.login_views import start_session
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @login_not_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
-def accept(request: HttpRequest, token: str) -> HttpResponse:
+def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
     """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
     try:
         found = invitations.find(token)
@@ -35,20 +35,20 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
         if not invitations.has_account(found):
             form = SetPasswordForm(invitations.unsaved_user(found), request.POST or None)
         if request.method != "POST":
-            return _page(request, found, form)
+            return _render_page(request, found, form)
         if form is not None and not form.is_valid():
-            return _page(request, found, form, 422)
+            return _render_page(request, found, form, 422)
         encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
         user = invitations.accept(token, encoded, _reader(request), logging_setup.request_id())
     except invitations.Closed:
         return render(request, "login/closed.html", status=410)
     except invitations.OtherAccount:
-        return _page(request, found, None, 403)
+        return _render_page(request, found, None, 403)
     messages.success(request, f"Welcome. You are {found.role} of {found.project.name}.")
-    return let_in(request, user)
+    return start_session(request, user)
 
 
-def _page(
+def _render_page(
     request: HttpRequest, found: Invitation, form: SetPasswordForm[User] | None, status: int = 200
 ) -> HttpResponse:
     reader = _reader(request)

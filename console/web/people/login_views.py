@@ -32,7 +32,7 @@ _DEVICE_S = 365 * 24 * 3600
 @login_not_required
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
-def form(request: HttpRequest) -> HttpResponse:
+def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
     after = request.POST.get("next") or request.GET.get("next", "")
     if request.method != "POST":
@@ -44,19 +44,19 @@ def form(request: HttpRequest) -> HttpResponse:
     try:
         attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
     except login_attempts.TooManyAttempts as locked:
-        return too_many(request, "login/page.html", context, locked)
+        return too_many_attempts(request, "login/page.html", context, locked)
     asked = AuthenticationForm(request, request.POST)
     if not asked.is_valid():
         attempt.failed()
         return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    return let_in(
+    return start_session(
         request, asked.get_user(), after if mine and after.startswith("/") else "overview"
     )
 
 
-def too_many(
+def too_many_attempts(
     request: HttpRequest,
     template: str,
     context: dict[str, Any],
@@ -75,7 +75,7 @@ def too_many(
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def link(request: HttpRequest, token: str) -> HttpResponse:
+def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
     """Show a button that logs in, once; a link that is used, too old or unknown says so.
 
     Opening the address changes nothing: scanners of mail and previews of chats open it, too.
@@ -86,10 +86,10 @@ def link(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "login/used.html", status=410)
     if not post:
         return render(request, "login/link.html", {"name": user.get_username()})
-    return let_in(request, user)
+    return start_session(request, user)
 
 
-def let_in(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
+def start_session(request: HttpRequest, user: User, after: str = "overview") -> HttpResponse:
     """Begin a person's session; let their browser be known as theirs from now on."""
     known = _device(request, user.get_username())
     login(request, user, backend=_BACKEND)
@@ -137,7 +137,7 @@ def limited_address(request: HttpRequest) -> str:
 
 
 @require_POST
-def leave(request: HttpRequest) -> HttpResponse:
+def log_out(request: HttpRequest) -> HttpResponse:
     """Sign out."""
     logout(request)
     return redirect("login")

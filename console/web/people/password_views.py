@@ -13,8 +13,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console.store.people import login_attempts, people
-from console.web.core.scope import Scope, actor, render, scope_of
-from console.web.people.login_views import limited_address, too_many
+from console.web.core.scope import Scope, actor_of, render, scope_of
+from console.web.people.login_views import limited_address, too_many_attempts
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -26,7 +26,7 @@ _OWN_COUNT = "the form that changes the password"
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
-def change(request: HttpRequest) -> HttpResponse:
+def password_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/password/``. A person who has a password must know it; other sessions end."""
     here = scope_of(request)
     user = here.principal.user
@@ -40,10 +40,10 @@ def change(request: HttpRequest) -> HttpResponse:
         valid = _is_valid(request, user, form)
     except login_attempts.TooManyAttempts as locked:
         context["form"] = type(form)(user)
-        return too_many(request, _PAGE, context, locked)
+        return too_many_attempts(request, _PAGE, context, locked)
     if not valid:
         return render(request, _PAGE, context, status=422)
-    return _changed(request, here, form.cleaned_data["new_password1"])
+    return _set_password(request, here, form.cleaned_data["new_password1"])
 
 
 def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
@@ -62,10 +62,10 @@ def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> 
     return valid
 
 
-def _changed(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
+def _set_password(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
     user = here.principal.user
     encoded = make_password(password)
-    if not people.set_password(here.project, user, encoded, actor(here)):
+    if not people.set_password(here.project, user, encoded, actor_of(here)):
         messages.error(request, "Your password was changed elsewhere meanwhile; it stays.")
         return redirect("password")
     user.password = encoded

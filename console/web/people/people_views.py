@@ -15,7 +15,7 @@ from console.models import AccessKey, AuditEntry, Membership, Role
 from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -25,25 +25,25 @@ _HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 @require_http_methods(["GET", "POST"])
-def members(request: HttpRequest) -> HttpResponse:
+def team_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/team/``: the members; an owner adds them and changes roles."""
     here = scope_of(request)
     if request.method != "POST":
-        return _team(request, here)
+        return _render_team(request, here)
     require(here, "PutMember")
     name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
     try:
-        store.put_member(here.project, name, role, actor(here), here.principal.user)
+        store.put_member(here.project, name, role, actor_of(here), here.principal.user)
     except ServiceError as refused:
-        return _team(request, here, 422, problem=refused.message)
+        return _render_team(request, here, 422, problem=refused.message)
     messages.success(request, f"{name} is {role} now.")
     return redirect("team")
 
 
-def _team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
+def _render_team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
     context = {
         "here": "team",
-        "members": _members(here),
+        "members": _member_rows(here),
         "roles": Role.choices,
         "hours": _HOURS,
         "invitations": invitations.open_ones(here.project) if here.may("PutMember") else (),
@@ -52,7 +52,7 @@ def _team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def invite(request: HttpRequest) -> HttpResponse:
+def invite_member(request: HttpRequest) -> HttpResponse:
     """Make an invitation, and show its link this once; its address alone leads to the team."""
     here = scope_of(request)
     require(here, "CreateInvitation")
@@ -63,21 +63,21 @@ def invite(request: HttpRequest) -> HttpResponse:
     asked = {"invited": {"name": name, "role": role, "hours": hours}}
     try:
         made, token = invitations.make(
-            here.project, name, role, hours, actor(here), here.principal.user
+            here.project, name, role, hours, actor_of(here), here.principal.user
         )
     except ServiceError as refused:
-        return _team(request, here, 422, refused=refused.message, **asked)
+        return _render_team(request, here, 422, refused=refused.message, **asked)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
-    return _team(request, here, made=made, link=link, lasts=_HOURS[hours])
+    return _render_team(request, here, made=made, link=link, lasts=_HOURS[hours])
 
 
 @require_POST
-def revoke(request: HttpRequest, number: int) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     """Revoke an open invitation."""
     here = scope_of(request)
     require(here, "RevokeInvitation")
     try:
-        found = invitations.revoke(here.project, number, actor(here), here.principal.user)
+        found = invitations.revoke(here.project, number, actor_of(here), here.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
@@ -85,7 +85,7 @@ def revoke(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("team")
 
 
-def _members(here: Scope) -> list[Any]:
+def _member_rows(here: Scope) -> list[Any]:
     keys = Q(user__accesskey__project=here.project)
     found = Membership.objects.filter(project=here.project).select_related("user")
     return list(
@@ -97,13 +97,13 @@ def _members(here: Scope) -> list[Any]:
 
 
 @require_POST
-def remove(request: HttpRequest) -> HttpResponse:
+def remove_member(request: HttpRequest) -> HttpResponse:
     """Remove a member."""
     here = scope_of(request)
     require(here, "RemoveMember")
     name = request.POST.get("name", "")
     try:
-        store.remove_member(here.project, name, actor(here), here.principal.user)
+        store.remove_member(here.project, name, actor_of(here), here.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
@@ -112,14 +112,14 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def keys(request: HttpRequest) -> HttpResponse:
+def keys_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
     here = scope_of(request)
     made: dict[str, str] | None = None
     problem = ""
     if request.method == "POST":
         try:
-            key, secret = store.new_key(here.principal.user, here.project, actor(here))
+            key, secret = store.new_key(here.principal.user, here.project, actor_of(here))
             made = {"id": key.key_id, "secret": secret}
         except ServiceError as refused:
             problem = refused.message
@@ -145,12 +145,12 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         if found.user_id != here.principal.user.pk:
             require(here, "PutMember")
         if request.POST.get("act") == "delete":
-            store.delete_key(here.project, key, actor(here), here.principal.user)
+            store.delete_key(here.project, key, actor_of(here), here.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
             on = request.POST.get("act") == "enable"
             who = here.principal.user
-            store.switch_key(here.project, key, on=on, actor=actor(here), by=who)
+            store.switch_key(here.project, key, on=on, actor=actor_of(here), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)
@@ -158,7 +158,7 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_safe
-def audit(request: HttpRequest) -> HttpResponse:
+def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
     here = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}

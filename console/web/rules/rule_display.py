@@ -11,7 +11,7 @@ from django.db.models import Count
 from console.events import addresses, body
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule, StateMachine
-from console.web.core.formatting import Status
+from console.web.core.formatting import StatusLabel
 
 if TYPE_CHECKING:
     from console.models import EventTarget
@@ -21,15 +21,15 @@ PAGE = 50
 _MACHINES = 500
 STATUSES = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "RUNNING")
 DELIVERY = {
-    "waiting": Status("running", "Waiting"),
-    "sending": Status("running", "Sending"),
-    "delivered": Status("succeeded", "Delivered"),
-    "dead": Status("failed", "Dead letter"),
+    "waiting": StatusLabel("running", "Waiting"),
+    "sending": StatusLabel("running", "Sending"),
+    "delivered": StatusLabel("succeeded", "Delivered"),
+    "dead": StatusLabel("failed", "Dead letter"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class PatternMeaning:
     """What a pattern wants, if it says only that: statuses and ARNs of machines (none: any)."""
 
     statuses: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTarget:
     """A target as the pages name it."""
 
     target: EventTarget
@@ -47,12 +47,12 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Row:
+class RuleRow:
     """One rule of a list. ``counts``: deliveries by status."""
 
     rule: EventRule
-    meaning: Meaning
-    targets: list[Sent]
+    meaning: PatternMeaning
+    targets: list[SentTarget]
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -61,15 +61,15 @@ class Row:
         return self.counts.get("waiting", 0) + self.counts.get("sending", 0)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> StatusLabel:
         """Return whether the rule is on."""
-        return state(self.rule)
+        return rule_state(self.rule)
 
 
-def state(rule: EventRule) -> Status:
+def rule_state(rule: EventRule) -> StatusLabel:
     """Return sign and word of a rule's state."""
     on = rule.state == "ENABLED"
-    return Status("succeeded", "Enabled") if on else Status("idle", "Disabled")
+    return StatusLabel("succeeded", "Enabled") if on else StatusLabel("idle", "Disabled")
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -84,11 +84,11 @@ def pattern_of(statuses: list[str], machine_arn: str) -> str:
     return json.dumps(pattern, indent=2)
 
 
-def meaning(pattern: str) -> Meaning:
+def pattern_meaning(pattern: str) -> PatternMeaning:
     """Return what a pattern wants, ``own`` if it says more than the form can."""
     if not pattern:
-        return Meaning()
-    own = Meaning(own=True)
+        return PatternMeaning()
+    own = PatternMeaning(own=True)
     try:
         read = json.loads(pattern)
     except ValueError:
@@ -99,37 +99,42 @@ def meaning(pattern: str) -> Meaning:
     plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}
     values = [detail.get("status", []), detail.get("stateMachineArn", [])]
     kind = read.get("detail-type", [body.DETAIL_TYPE]) == [body.DETAIL_TYPE]
-    if not plain or not kind or not all(_texts(one) for one in values):
+    if not plain or not kind or not all(_pattern_texts(one) for one in values):
         return own
-    return Meaning(tuple(values[0]), tuple(values[1]))
+    return PatternMeaning(tuple(values[0]), tuple(values[1]))
 
 
-def _texts(values: Any) -> bool:
+def _pattern_texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(one, str) for one in values)
 
 
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Row], str]:
+def rule_rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
     """Return a page of rules by name, and the key of the next page, "" at the end."""
     found = EventRule.objects.filter(project=here.project, region=here.region, name__gt=after)
     found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
     some = list(found.prefetch_related("targets").order_by("name")[: PAGE + 1])
-    made = {one.pk: Row(one, meaning(one.pattern), sent(one)) for one in some[:PAGE]}
+    made = {
+        one.pk: RuleRow(one, pattern_meaning(one.pattern), sent_targets(one)) for one in some[:PAGE]
+    }
     counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
     for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
         made[rule].counts[status] = count
     return list(made.values()), some[PAGE - 1].name if len(some) > PAGE else ""
 
 
-def sent(rule: EventRule) -> list[Sent]:
+def sent_targets(rule: EventRule) -> list[SentTarget]:
     """Return the targets of a rule, by id."""
     targets = sorted(rule.targets.all(), key=lambda one: one.target_id)
-    return [Sent(one, addresses.KINDS[addresses.kind(one.address)], _shown(one)) for one in targets]
+    return [
+        SentTarget(one, addresses.KINDS[addresses.kind(one.address)], _sent_target(one))
+        for one in targets
+    ]
 
 
-def _shown(target: EventTarget) -> str:
+def _sent_target(target: EventTarget) -> str:
     """Return the part of an address that tells it from others."""
     address = target.address
     if address.startswith("arn:"):
@@ -137,7 +142,7 @@ def _shown(target: EventTarget) -> str:
     return without_secrets(address).removeprefix("mailto:")
 
 
-def dead(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
+def dead_letters(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
     found = Delivery.objects.filter(
         project=here.project, status="dead", target__rule__region=here.region
@@ -149,13 +154,13 @@ def dead(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | 
     return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
 
 
-def machines(here: Scope) -> list[StateMachine]:
+def machine_names(here: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
     found = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
     return list(found.only("name", "arn").order_by("name")[:_MACHINES])
 
 
-def address(typed: str) -> str:
+def target_address(typed: str) -> str:
     """Return what was typed as a target as an address: a mail address needs no ``mailto:``."""
     typed = typed.strip()
     mail = "@" in typed and ":" not in typed and "/" not in typed

@@ -15,7 +15,7 @@ from console.errors import ServiceError
 from console.store.events import deliveries
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
 
 if TYPE_CHECKING:
@@ -23,30 +23,32 @@ if TYPE_CHECKING:
 
 
 @require_http_methods(["GET", "POST"])
-def notifications(request: HttpRequest) -> HttpResponse:
+def notifications_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/notifications/``: rules by pattern, a form for one more, and dead letters."""
     here = scope_of(request)
     if request.method == "POST":
         require(here, "events:PutRule")
-        problem = _save(here, request, _told(request.POST), request.POST.get("target", ""))
+        problem = _save_rule(
+            here, request, _pattern_field(request.POST), request.POST.get("target", "")
+        )
         if not problem:
-            return _back(here, "notifications")
-        return _notifications(request, here, problem)
-    return _notifications(request, here)
+            return _redirect_to(here, "notifications")
+        return _render_notifications(request, here, problem)
+    return _render_notifications(request, here)
 
 
-def _told(form: QueryDict) -> dict[str, str]:
+def _pattern_field(form: QueryDict) -> dict[str, str]:
     pattern = form.get("pattern", "").strip()
     chosen = [one for one in form.getlist("status") if one in rule_display.STATUSES]
     return {"pattern": pattern or rule_display.pattern_of(chosen, form.get("machine", ""))}
 
 
-def _notifications(request: HttpRequest, here: Scope, problem: str = "") -> HttpResponse:
+def _render_notifications(request: HttpRequest, here: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
-    found, after = rule_display.rows(here, scheduled=False, after=request.GET.get("after", ""))
-    letters, older = rule_display.dead(here, before)
+    found, after = rule_display.rule_rows(here, scheduled=False, after=request.GET.get("after", ""))
+    letters, older = rule_display.dead_letters(here, before)
     typed = request.POST
-    context = _form(here, problem) | {
+    context = _form_context(here, problem) | {
         "here": "notifications",
         "rows": found,
         "after": after,
@@ -61,7 +63,7 @@ def _notifications(request: HttpRequest, here: Scope, problem: str = "") -> Http
 
 
 @require_http_methods(["GET", "POST"])
-def schedules(request: HttpRequest) -> HttpResponse:
+def schedules_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/schedules/``: rules by time, and a form for one more."""
     here = scope_of(request)
     problem = ""
@@ -72,11 +74,11 @@ def schedules(request: HttpRequest) -> HttpResponse:
             "schedule": form.get("schedule", "").strip(),
             "timezone": form.get("timezone", "").strip() or "UTC",
         }
-        problem = _save(here, request, timed, form.get("machine", ""))
+        problem = _save_rule(here, request, timed, form.get("machine", ""))
         if not problem:
-            return _back(here, "schedules")
-    found, after = rule_display.rows(here, scheduled=True, after=request.GET.get("after", ""))
-    context = _form(here, problem) | {
+            return _redirect_to(here, "schedules")
+    found, after = rule_display.rule_rows(here, scheduled=True, after=request.GET.get("after", ""))
+    context = _form_context(here, problem) | {
         "here": "schedules",
         "rows": found,
         "after": after,
@@ -86,50 +88,50 @@ def schedules(request: HttpRequest) -> HttpResponse:
     return render(request, "rules/schedules.html", context, status=422 if problem else 200)
 
 
-def _form(here: Scope, problem: str) -> dict[str, Any]:
+def _form_context(here: Scope, problem: str) -> dict[str, Any]:
     may = here.may("events:PutRule")
     return {
         "may_rule": may,
-        "machines": rule_display.machines(here) if may else [],
+        "machines": rule_display.machine_names(here) if may else [],
         "problem": problem,
     }
 
 
-def _save(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
+def _save_rule(here: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
     """Make the rule of a form; return what was wrong with it, "" if nothing was."""
     name = request.POST.get("name", "").strip()
-    target = {"Id": "1", "Arn": rule_display.address(typed)}
+    target = {"Id": "1", "Arn": rule_display.target_address(typed)}
     given = request.POST.get("input", "").strip()
     if given:
         target["Input"] = given
     try:
-        store.save(here.project, here.region, name, target, actor=actor(here), **fields)
+        store.save(here.project, here.region, name, target, actor=actor_of(here), **fields)
     except ServiceError as refused:
         return refused.message
     messages.success(request, f"The rule {name} is on.")
     return ""
 
 
-def _back(here: Scope, view: str, *names: str) -> HttpResponse:
+def _redirect_to(here: Scope, view: str, *names: str) -> HttpResponse:
     """Lead to a page of the same region."""
-    return redirect(where(here, view, *names))
+    return redirect(page_address(here, view, *names))
 
 
-def where(here: Scope, view: str, *names: str) -> str:
+def page_address(here: Scope, view: str, *names: str) -> str:
     """Return the address of a page of the same region."""
     query = f"?{urlencode({'region': here.region})}" if here.elsewhere else ""
     return reverse(view, args=names) + query
 
 
 @require_POST
-def send_again(request: HttpRequest, number: int) -> HttpResponse:
+def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
     """Try a dead letter anew."""
     here = scope_of(request)
     require(here, "events:SendAgain")
     try:
-        deliveries.send_again(here.project, number, actor(here))
+        deliveries.send_again(here.project, number, actor_of(here))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
         messages.success(request, "It is on its way again, with the same event id.")
-    return _back(here, "notifications")
+    return _redirect_to(here, "notifications")

@@ -19,9 +19,9 @@ from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
 from console.store.events import rules as store
 from console.web.core import conflicts
-from console.web.core.scope import Scope, actor, render, require, scope_of
+from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
-from console.web.rules.rule_list_views import where
+from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ _DELIVERIES = 25
 _MOMENTS = 5
 
 
-def _rule(here: Scope, name: str) -> EventRule:
+def _find_rule(here: Scope, name: str) -> EventRule:
     try:
         return store.get_rule(here.project, here.region, name)
     except ServiceError:
@@ -40,10 +40,10 @@ def _rule(here: Scope, name: str) -> EventRule:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, rule: str) -> HttpResponse:
+def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
     here = scope_of(request)
-    one = _rule(here, rule)
+    one = _find_rule(here, rule_name)
     problem, typed, conflict = "", {}, None
     revision = store.revision_of(one)
     if request.method == "POST":
@@ -53,22 +53,22 @@ def show(request: HttpRequest, rule: str) -> HttpResponse:
         typed["timezone"] = typed["timezone"] or "UTC"
         revision = request.POST.get("revision", "")
         try:
-            problem = _change(request, here, one, typed)
+            problem = _change_rule(request, here, one, typed)
         except ConflictException:
-            conflict = conflicts.of_rule(one)
+            conflict = conflicts.rule_conflict(one)
         if not problem and conflict is None:
-            return redirect(where(here, "rule", one.name))
-    context = _about(here, one) | {"typed": typed, "problem": problem}
+            return redirect(page_address(here, "rule", one.name))
+    context = _rule_context(here, one) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
     return render(request, "rules/page.html", context, status=status)
 
 
-def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
+def _change_rule(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
     kept = {"state": one.state, "role_arn": one.role_arn}
     kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
-        store.save(here.project, here.region, one.name, None, actor=actor(here), **kept, **typed)
+        store.save(here.project, here.region, one.name, None, actor=actor_of(here), **kept, **typed)
     except ConflictException:
         raise
     except ServiceError as refused:
@@ -77,17 +77,17 @@ def _change(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, 
     return ""
 
 
-def _about(here: Scope, one: EventRule) -> dict[str, Any]:
+def _rule_context(here: Scope, one: EventRule) -> dict[str, Any]:
     may = here.may("events:PutRule")
     latest = Delivery.objects.filter(target__rule=one).select_related("target", "event")
     return {
         "here": "schedules" if one.schedule else "notifications",
         "rule": one,
-        "state": rule_display.state(one),
-        "meaning": rule_display.meaning(one.pattern),
-        "targets": [_target(each, secret=may) for each in rule_display.sent(one)],
+        "state": rule_display.rule_state(one),
+        "meaning": rule_display.pattern_meaning(one.pattern),
+        "targets": [_target_context(each, secret=may) for each in rule_display.sent_targets(one)],
         "full": one.targets.count() >= store.MOST_TARGETS,
-        "moments": _moments(one),
+        "moments": _due_moments(one),
         "deliveries": [
             (each, rule_display.DELIVERY[each.status])
             for each in latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
@@ -97,7 +97,7 @@ def _about(here: Scope, one: EventRule) -> dict[str, Any]:
     }
 
 
-def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
+def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str, Any]:
     """Return a target with what it gets.
 
     For editors with what is secret: its whole address, and what checks its signatures.
@@ -120,7 +120,7 @@ def _target(sent: rule_display.Sent, *, secret: bool) -> dict[str, Any]:
     }
 
 
-def _moments(one: EventRule) -> list[int]:
+def _due_moments(one: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
     if not one.schedule or one.state != "ENABLED":
         return []
@@ -134,68 +134,68 @@ def _moments(one: EventRule) -> list[int]:
 
 
 @require_POST
-def switch(request: HttpRequest, rule: str) -> HttpResponse:
+def switch_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Enable or disable a rule."""
     here = scope_of(request)
     on = request.POST.get("act") == "enable"
     require(here, "events:EnableRule" if on else "events:DisableRule")
-    one = _rule(here, rule)
-    store.switch(here.project, here.region, one.name, on=on, actor=actor(here))
+    one = _find_rule(here, rule_name)
+    store.switch(here.project, here.region, one.name, on=on, actor=actor_of(here))
     messages.success(request, f"The rule {one.name} is {'on' if on else 'off'}.")
-    return redirect(where(here, "rule", one.name))
+    return redirect(page_address(here, "rule", one.name))
 
 
 @require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, rule: str) -> HttpResponse:
+def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Ask once, then delete."""
     here = scope_of(request)
     require(here, "events:DeleteRule")
-    one = _rule(here, rule)
+    one = _find_rule(here, rule_name)
     view = "schedules" if one.schedule else "notifications"
     if request.method == "GET":
         waiting = Delivery.objects.filter(target__rule=one, status__in=("waiting", "sending"))
         context = {"here": view, "rule": one, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
-    store.delete(here.project, here.region, one.name, with_targets=True, actor=actor(here))
+    store.delete(here.project, here.region, one.name, with_targets=True, actor=actor_of(here))
     messages.success(request, f"The rule {one.name} was deleted.")
-    return redirect(where(here, view))
+    return redirect(page_address(here, view))
 
 
 @require_POST
-def add_target(request: HttpRequest, rule: str) -> HttpResponse:
+def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to one more address."""
     here = scope_of(request)
     require(here, "events:PutTargets")
-    one = _rule(here, rule)
+    one = _find_rule(here, rule_name)
     taken = {each.target_id for each in one.targets.all()}
     number = next(str(n) for n in range(1, len(taken) + 2) if str(n) not in taken)
-    target = {"Id": number, "Arn": rule_display.address(request.POST.get("target", ""))}
+    target = {"Id": number, "Arn": rule_display.target_address(request.POST.get("target", ""))}
     if given := request.POST.get("input", "").strip():
         target["Input"] = given
 
     def act() -> str:
-        wrong = store.put_targets(here.project, here.region, one.name, [target], actor(here))
+        wrong = store.put_targets(here.project, here.region, one.name, [target], actor_of(here))
         return wrong[0]["ErrorMessage"] if wrong else ""
 
-    return _answered(request, here, one, act, f"{one.name} sends to {target['Arn']}, too.")
+    return _run_and_redirect(request, here, one, act, f"{one.name} sends to {target['Arn']}, too.")
 
 
 @require_POST
-def remove_target(request: HttpRequest, rule: str) -> HttpResponse:
+def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to an address no more."""
     here = scope_of(request)
     require(here, "events:RemoveTargets")
-    one = _rule(here, rule)
+    one = _find_rule(here, rule_name)
     ids = [request.POST.get("id", "")]
 
     def act() -> str:
-        missing = store.remove_targets(here.project, here.region, one.name, ids, actor(here))
+        missing = store.remove_targets(here.project, here.region, one.name, ids, actor_of(here))
         return "This target was removed already." if missing else ""
 
-    return _answered(request, here, one, act, "The target was removed.")
+    return _run_and_redirect(request, here, one, act, "The target was removed.")
 
 
-def _answered(
+def _run_and_redirect(
     request: HttpRequest, here: Scope, one: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
     """Do it and lead back to the rule with what came of it."""
@@ -207,4 +207,4 @@ def _answered(
         messages.error(request, problem)
     else:
         messages.success(request, done)
-    return redirect(where(here, "rule", one.name))
+    return redirect(page_address(here, "rule", one.name))

@@ -23,8 +23,8 @@ from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
 from console.store.executions import executions
-from console.web.core.scope import actor, render, require, scope_of
-from console.web.machines.machine_views import about
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -39,26 +39,26 @@ LONGEST_S = 29.0
 @login_not_required  # who knows the secret may start this one machine, and nothing else
 @csrf_exempt  # no cookie counts here
 @require_POST
-def start(request: HttpRequest, machine: str, secret: str) -> HttpResponse:
+def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpResponse:
     """Answer ``POST /start/<machine>/<secret>``: the body is the input."""
-    link = start_links.find(machine, secret)
+    link = start_links.find(machine_name, secret)
     if link is None:
-        return _answer({"message": "Not Found"}, 404)
+        return _json_response({"message": "Not Found"}, 404)
     try:
-        execution = _started(link, request.body.decode("utf-8"), request.GET.get("name"))
+        execution = _start_execution(link, request.body.decode("utf-8"), request.GET.get("name"))
     except UnicodeDecodeError:
-        return _answer({"message": "The body is not UTF-8"}, 400)
+        return _json_response({"message": "The body is not UTF-8"}, 400)
     except ServiceError as error:
         status = 429 if error.code == "ThrottlingException" else error.status
-        return _answer({"__type": error.code, "message": error.message}, status)
+        return _json_response({"__type": error.code, "message": error.message}, status)
     start_links.note_use(link)
     if link.machine.type != "EXPRESS":
         started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
-        return _answer(started, 200)
-    return _waited(execution)
+        return _json_response(started, 200)
+    return _wait_for_end(execution)
 
 
-def _started(link: StartLink, text: str, name: str | None) -> Execution:
+def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
     return executions.start(
         link.machine,
         name=name or None,
@@ -69,7 +69,7 @@ def _started(link: StartLink, text: str, name: str | None) -> Execution:
     )
 
 
-def _waited(execution: Execution) -> HttpResponse:
+def _wait_for_end(execution: Execution) -> HttpResponse:
     """Answer with the end of an Express execution; one that takes too long goes on."""
     ended = threading.Event()
     stop = signals.subscribe(("execution", execution.pk), lambda *_: ended.set())
@@ -78,9 +78,9 @@ def _waited(execution: Execution) -> HttpResponse:
         while True:
             row = Execution.objects.get(pk=execution.pk)
             if row.status != "RUNNING":
-                return _answer(_outcome(row), 200)
+                return _json_response(_outcome_body(row), 200)
             if left <= 0:
-                return _answer({"message": "Endpoint request timed out"}, 504)
+                return _json_response({"message": "Endpoint request timed out"}, 504)
             ended.wait(min(1.0, left))  # a hint may be lost
             ended.clear()
             left -= 1.0
@@ -88,7 +88,7 @@ def _waited(execution: Execution) -> HttpResponse:
         stop()
 
 
-def _outcome(row: Execution) -> dict[str, Any]:
+def _outcome_body(row: Execution) -> dict[str, Any]:
     told = {
         "executionArn": row.arn,
         "stateMachineArn": row.state_machine_arn,
@@ -103,7 +103,7 @@ def _outcome(row: Execution) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _answer(body: dict[str, Any], status: int) -> HttpResponse:
+def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
     return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
 
 
@@ -111,19 +111,19 @@ def _answer(body: dict[str, Any], status: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str) -> HttpResponse:
+def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
     here = scope_of(request)
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     made, problem = "", ""
     if request.method == "POST":
         require(here, "CreateStartLink")
         try:
-            _, secret = start_links.make(one, request.POST.get("name", ""), actor(here))
+            _, secret = start_links.make(one, request.POST.get("name", ""), actor_of(here))
             made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
         except ServiceError as refused:
             problem = refused.message
-    context = about(one) | {
+    context = machine_context(one) | {
         "tab": "triggers",
         "links": StartLink.objects.filter(machine=one).order_by("-pk"),
         "rules": rules.rules_of_target(here.project, here.region, one.arn),
@@ -135,13 +135,13 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 @require_POST
-def revoke(request: HttpRequest, machine: str, number: int) -> HttpResponse:
+def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> HttpResponse:
     """End a start link."""
     here = scope_of(request)
     require(here, "RevokeStartLink")
-    one = here.machine(machine)
+    one = here.machine(machine_name)
     try:
-        link = start_links.revoke(one, number, actor(here))
+        link = start_links.revoke(one, number, actor_of(here))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:

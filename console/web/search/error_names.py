@@ -16,7 +16,7 @@ from console.web.search import verify
 
 if TYPE_CHECKING:
     from console.models import Project
-    from console.web.search.filters import Wanted
+    from console.web.search.filters import ExecutionFilters
 
 MOST = 200
 """How many names are read; whoever writes numbers into them has more."""
@@ -34,9 +34,9 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 """
 
 
-def possible(project: Project, wanted: Wanted) -> bool:
+def may_have_error(project: Project, wanted: ExecutionFilters) -> bool:
     """Tell whether there may be one, which is not known of children and of what is hidden."""
-    if not wanted.error or wanted.children or verify.veiled(project, wanted):
+    if not wanted.error or wanted.children or verify.reads_masked(project, wanted):
         return True
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [project.pk, project.pk, MOST + 1])

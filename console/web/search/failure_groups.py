@@ -75,7 +75,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Failures of one kind, newest first."""
 
     failures: tuple[Failure, ...]
@@ -101,7 +101,7 @@ class Group:
         return self.failures[-1].start_ms, self.failures[0].start_ms
 
 
-def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
+def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
     """Return how these executions failed, newest first, in a few queries."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
     fields = (
@@ -124,24 +124,24 @@ def failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
             machine,
             states.get(number, ""),
             veils[number].words(error or ""),
-            normal(cause and veils[number].payload(cause)),
+            normalized_text(cause and veils[number].payload(cause)),
         )
         for number, start, stop, arn, machine, error, cause in rows.values_list(*fields)
     ]
 
 
-def groups(found: Iterable[Failure]) -> list[Group]:
+def group_failures(found: Iterable[Failure]) -> list[FailureGroup]:
     """Put what is the same together, the most frequent first."""
     kinds: dict[str, list[Failure]] = {}
     for one in found:
         kinds.setdefault(one.key, []).append(one)
     return sorted(
-        (Group(tuple(every)) for every in kinds.values()),
+        (FailureGroup(tuple(every)) for every in kinds.values()),
         key=lambda group: (-len(group.failures), -group.last_ms),
     )
 
 
-def normal(text: str | None) -> str:
+def normalized_text(text: str | None) -> str:
     """Return a cause without what is different each time."""
     cause = cause_of(text)
     if cause is None:

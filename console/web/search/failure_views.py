@@ -12,7 +12,7 @@ from console.web.core.formatting import DAY, iso_text
 from console.web.core.scope import render, scope_of
 from console.web.search import failure_groups as store
 from console.web.search import scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def failures_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
     here = scope_of(request)
     name = request.GET.get("machine", "")[:80]
@@ -29,10 +29,10 @@ def show(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
     since = clock.now_ms() - SPANS[chosen][1]
-    wanted = Wanted(statuses=store.STATUSES, since=since)
-    part = scan.look(here, machine, wanted, None, store.MOST + 1)
-    found = store.failures(here.project, [number for _, number in part.keys[: store.MOST]])
-    groups = store.groups(found)
+    wanted = ExecutionFilters(statuses=store.STATUSES, since=since)
+    part = scan.find_keys(here, machine, wanted, None, store.MOST + 1)
+    found = store.list_failures(here.project, [number for _, number in part.keys[: store.MOST]])
+    groups = store.group_failures(found)
     context = {
         "here": "executions",
         "machine": machine,
@@ -40,12 +40,12 @@ def show(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "total": len(found),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
-        "groups": [(one, address(one)) for one in groups],
+        "groups": [(one, group_address(one)) for one in groups],
     }
     return render(request, "failures/page.html", context)
 
 
-def address(group: store.Group) -> str:
+def group_address(group: store.FailureGroup) -> str:
     """Return the query string of exactly the failures of a group."""
     first, last = group.started
     pairs = [("status", one) for one in store.STATUSES]

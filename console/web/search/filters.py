@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 from console.web.core import formatting
-from console.web.search.query import Search, parse
+from console.web.search.query import PayloadSearch, parse_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ _CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExecutionFilters:
     """What the reader asked of a list.
 
     Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
@@ -63,13 +63,13 @@ class Wanted:
     redriven: bool | None = None
     children: str = ""
     failure: str = ""
-    find: Search = field(default_factory=Search)
+    find: PayloadSearch = field(default_factory=PayloadSearch)
     before: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: QueryDict) -> Wanted:
+    def of(cls, query: QueryDict) -> ExecutionFilters:
         """Read the query string."""
         typed = {name: query.get(name, "").strip()[:_LONGEST] for name in FIELDS}
         problems: dict[str, str] = {}
@@ -94,21 +94,21 @@ class Wanted:
             search=typed["q"],
             machine=typed["machine"],
             version=typed["version"],
-            since=read("from", moment),
-            until=read("to", moment),
-            shortest=read("min", span),
-            longest=read("max", span),
+            since=read("from", parse_moment),
+            until=read("to", parse_moment),
+            shortest=read("min", parse_span),
+            longest=read("max", parse_span),
             error=typed["error"],
             started_by=typed["by"],
             redriven={"yes": True, "no": False}.get(typed["redriven"]),
             children=typed["children"] if typed["children"] in _CHOICES["children"] else "",
             failure=read("failure", _failure) or "",
-            find=read("find", parse) or Search(),
+            find=read("find", parse_search) or PayloadSearch(),
             before=before if re.fullmatch(r"\d{1,15}-\d{1,15}", before) else "",
             typed=typed,
             problems=problems,
         )
-        problems |= _crossed(found)
+        problems |= _contradictions(found)
         return found
 
     @property
@@ -136,7 +136,7 @@ class Wanted:
         ]
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """Return a moment in epoch milliseconds; without a zone it is UTC."""
     try:
         read = datetime.fromisoformat(text)
@@ -147,7 +147,7 @@ def moment(text: str) -> int:
     return round(aware.timestamp() * formatting.SECOND)
 
 
-def span(text: str) -> int:
+def parse_span(text: str) -> int:
     """Return a span of time in milliseconds; a bare number means seconds."""
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
     if found is None:
@@ -163,7 +163,7 @@ def _failure(text: str) -> str:
     return text
 
 
-def _crossed(wanted: Wanted) -> dict[str, str]:
+def _contradictions(wanted: ExecutionFilters) -> dict[str, str]:
     """Return what is wrong with fields that belong together."""
     problems = {}
     if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
@@ -178,4 +178,4 @@ def _crossed(wanted: Wanted) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    return f"“{formatting.visible(text[:40])}”"
+    return f"“{formatting.visible_text(text[:40])}”"

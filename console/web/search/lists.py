@@ -14,6 +14,7 @@ from console import clock
 from console.masking import masked_execution
 from console.models import Execution, StateMachine
 from console.web.core.formatting import DAY
+from console.web.execution.note_stamp import note_stamp
 from console.web.search.scan import BARE, PAGE
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class MachineRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Machines:
+class MachinePage:
     """A page of machines; ``after`` is the key of the next one, "" at the end."""
 
     rows: tuple[MachineRow, ...]
@@ -48,7 +49,9 @@ class Machines:
     after: str
 
 
-def machines(here: Scope, *, search: str = "", after: str = "", most: int = PAGE) -> Machines:
+def list_machines(
+    here: Scope, *, search: str = "", after: str = "", most: int = PAGE
+) -> MachinePage:
     """Return machines by name. ``search``: a part of the name."""
     every = StateMachine.objects.filter(project=here.project, region=here.region)
     found = every.filter(name__icontains=search) if search else every
@@ -70,10 +73,10 @@ def machines(here: Scope, *, search: str = "", after: str = "", most: int = PAGE
         for one in rows[:most]
     )
     total = rows[0].total if rows and not after else found.count()
-    return Machines(shown, total, shown[-1].machine.name if len(rows) > most else "")
+    return MachinePage(shown, total, shown[-1].machine.name if len(rows) > most else "")
 
 
-def names(here: Scope) -> list[str]:
+def machine_names(here: Scope) -> list[str]:
     """Return the names to offer where a machine is asked for, newest first."""
     rows = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
     return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
@@ -89,7 +92,9 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     return {machine: count for machine, count in pairs if machine is not None}
 
 
-def changed(here: Scope, running: Sequence[int], told: Mapping[int, str]) -> list[Execution]:
+def changed_executions(
+    here: Scope, running: Sequence[int], told: Mapping[int, str]
+) -> list[Execution]:
     """Return those rows of a list that no longer show what is.
 
     ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
@@ -102,27 +107,22 @@ def changed(here: Scope, running: Sequence[int], told: Mapping[int, str]) -> lis
         one
         for one in found
         if (one.pk in ended and one.status != "RUNNING")
-        or (one.pk in told and stamp(one) != told[one.pk])
+        or (one.pk in told and note_stamp(one) != told[one.pk])
     ]
 
 
-def stamp(execution: Execution) -> str:
-    """Return the stamp of an execution's remark, "" if there is none."""
-    return execution.remark.stamp if hasattr(execution, "remark") else ""
-
-
-def lately(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
+def latest_executions(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
     unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
-    rows = _of(here, None).filter(status__in=statuses).defer(*unread)
+    rows = _rows_of(here, None).filter(status__in=statuses).defer(*unread)
     return masked_execution.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
-def tally(here: Scope) -> dict[str, int]:
+def status_counts(here: Scope) -> dict[str, int]:
     """Return how many run now, and how many ended how in the last 24 hours."""
     since = clock.now_ms() - DAY
     rows = (
-        _of(here, None)
+        _rows_of(here, None)
         .filter(Q(status="RUNNING") | Q(start_ms__gte=since))
         .order_by()
         .values_list("status")
@@ -131,7 +131,7 @@ def tally(here: Scope) -> dict[str, int]:
     return dict(rows)
 
 
-def _of(here: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
+def _rows_of(here: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
     # children of Map Runs belong to their run, as in the service's own lists
     rows = Execution.objects.filter(project=here.project, map_run=None)
     if machine is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
-from console.web.core.formatting import visible
+from console.web.core.formatting import visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _WANTED = "wanted input.path, output.path, error, cause, name or state before �
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class SearchCondition:
     """One ``field.path = value``. ``or_text``: without quotes, a number's text will do, too."""
 
     field: str
@@ -52,7 +52,10 @@ class Condition:
             return Q(**{self.field: self.value})
         has = f"{self.field}__contains"
         parts = Q()
-        for text in (*(one for one in self.path if isinstance(one, str)), *_certain(self.value)):
+        for text in (
+            *(one for one in self.path if isinstance(one, str)),
+            *_certain_texts(self.value),
+        ):
             parts &= Q(**{has: text})
         otherwise = Q(**{has: "\\"})  # an escape can stand for any character
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
@@ -65,17 +68,17 @@ class Condition:
             parsed = json.loads(text or "")
             if self.field == "state":
                 return any(frame["state"] == self.value for frame in parsed["frames"])
-            found = _at(parsed, self.path)
+            found = _value_at(parsed, self.path)
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
-        return _same(found, self.value) or (self.or_text is not None and found == self.or_text)
+        return _is_same(found, self.value) or (self.or_text is not None and found == self.or_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class PayloadSearch:
     """Everything that must hold."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SearchCondition, ...] = ()
     words: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -96,7 +99,7 @@ class Search:
         return found
 
     @property
-    def inner(self) -> tuple[Condition, ...]:
+    def inner(self) -> tuple[SearchCondition, ...]:
         """Return the conditions of which the database is not sure."""
         return tuple(one for one in self.conditions if one.field not in _PLAIN)
 
@@ -124,32 +127,32 @@ class Search:
         return lambda texts: all(one.holds(texts[place]) for one, place in places)
 
 
-def parse(text: str) -> Search:
+def parse_search(text: str) -> PayloadSearch:
     """Read what was typed; raise ``ValueError`` with words for the reader."""
-    conditions: list[Condition] = []
+    conditions: list[SearchCondition] = []
     words: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["field"]:
             conditions.append(_condition(token))
         elif token["word"] and "=" in token["word"]:
-            msg = f"Got “{visible(text[:60])}”, {_WANTED} and a value after it."
+            msg = f"Got “{visible_text(text[:60])}”, {_WANTED} and a value after it."
             raise ValueError(msg)
         else:
             words.append(_unquoted(token["phrase"]) if token["phrase"] else token["word"])
-    return Search(tuple(conditions), tuple(words))
+    return PayloadSearch(tuple(conditions), tuple(words))
 
 
-def _condition(token: re.Match[str]) -> Condition:
+def _condition(token: re.Match[str]) -> SearchCondition:
     field, path, value = token["field"], token["path"], token["value"]
     if field in PAYLOADS and path:
-        return Condition(field, _steps(path), *_value(value))
+        return SearchCondition(field, _parse_path(path), *_parse_value(value))
     if field in (*_PLAIN, "state") and not path:
-        return Condition(field, (), _unquoted(value))
-    msg = f"Got “{visible((field + path)[:60])}”, {_WANTED}."
+        return SearchCondition(field, (), _unquoted(value))
+    msg = f"Got “{visible_text((field + path)[:60])}”, {_WANTED}."
     raise ValueError(msg)
 
 
-def _steps(path: str) -> tuple[str | int, ...]:
+def _parse_path(path: str) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     for step in re.findall(_STEP, path):
         inner = step[1:] if step[0] == "." else step[1:-1]
@@ -157,7 +160,7 @@ def _steps(path: str) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def _value(text: str) -> tuple[Any, str | None]:
+def _parse_value(text: str) -> tuple[Any, str | None]:
     """Return the value meant, and the text that would do as well."""
     if text.startswith('"'):
         return _unquoted(text), None
@@ -177,7 +180,7 @@ def _unquoted(text: str) -> str:
         return text[1:-1]
 
 
-def _certain(value: Any) -> tuple[str, ...]:
+def _certain_texts(value: Any) -> tuple[str, ...]:
     """Return parts that every plain way of writing a value has."""
     if isinstance(value, float):
         return ()
@@ -188,7 +191,7 @@ def _text(value: Any) -> str:
     return json.dumps(value)
 
 
-def _at(value: Any, path: tuple[str | int, ...]) -> Any:
+def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
     for step in path:
         if isinstance(value, list) != isinstance(step, int):
             raise LookupError(step)
@@ -196,6 +199,6 @@ def _at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _same(found: Any, wanted: Any) -> bool:
+def _is_same(found: Any, wanted: Any) -> bool:
     """Compare as JSON does: a number is no boolean."""
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)

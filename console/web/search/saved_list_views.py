@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST, require_safe
 from console.errors import ServiceError, ValidationException
 from console.models import SavedView
 from console.store.people import saved_views as store
-from console.web.core.scope import Scope, actor, require, scope_of
+from console.web.core.scope import Scope, actor_of, require, scope_of
 from console.web.search import saved_view_list
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -25,7 +25,7 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 
 
 @require_POST
-def change(request: HttpRequest) -> HttpResponse:
+def change_saved_view(request: HttpRequest) -> HttpResponse:
     """Save a view, or delete one, and go back to its list."""
     here = scope_of(request)
     form = request.POST
@@ -35,9 +35,9 @@ def change(request: HttpRequest) -> HttpResponse:
     require(here, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
-        shown = _save(request, here) if act == "save" else ""
+        shown = _save_view(request, here) if act == "save" else ""
         if act == "delete":
-            store.delete(here.project, name, actor(here))
+            store.delete(here.project, name, actor_of(here))
             messages.success(request, f"The view “{name}” is deleted for everybody.")
     except ServiceError as refused:
         messages.error(request, refused.message)
@@ -46,10 +46,10 @@ def change(request: HttpRequest) -> HttpResponse:
     return redirect(f"{back}?{urlencode({'view': shown, **region})}")
 
 
-def _save(request: HttpRequest, here: Scope) -> str:
+def _save_view(request: HttpRequest, here: Scope) -> str:
     """Save the view of a form; return its name."""
     form = request.POST
-    wanted = Wanted.of(QueryDict(form.get("query", "")))
+    wanted = ExecutionFilters.of(QueryDict(form.get("query", "")))
     if wanted.problems:
         raise ValidationException("A filter that is not understood cannot be saved.")
     machine = form.get("machine", "")
@@ -59,21 +59,21 @@ def _save(request: HttpRequest, here: Scope) -> str:
         form.get("name", ""),
         wanted.address,
         default if machine else None,
-        actor(here),
+        actor_of(here),
     )
     messages.success(request, f"Everybody in this project has the view “{view.name}” now.")
     return view.name
 
 
 @require_safe
-def count(request: HttpRequest, number: int) -> HttpResponse:
+def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
     """Answer with the count of a view that must be looked into, for a script to show."""
     here = scope_of(request)
     view = SavedView.objects.filter(project=here.project, pk=number).first()
     if view is None:
         raise Http404("There is no such view.")
     return HttpResponse(
-        saved_view_list.look(here, view),
+        saved_view_list.count_view(here, view),
         content_type="text/plain; charset=utf-8",
         headers={"Cache-Control": "no-store"},
     )

@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce
 from console import clock
 from console.models import Execution, StateMachine
 from console.web.search import error_names, failure_groups, verify
-from console.web.search.filters import BAD_ENDS, STATUSES, Wanted
+from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FoundPart:
     """Some of what matches. ``floor``: how far was looked, None: to the end."""
 
     keys: tuple[Key, ...]
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Executions:
+class ExecutionPage:
     """A page of executions, newest first.
 
     ``before``: the key of the next page, "" at the end. ``looked``: the start of the oldest that
@@ -63,19 +63,21 @@ class Executions:
     """
 
     rows: tuple[Execution, ...]
-    wanted: Wanted
+    wanted: ExecutionFilters
     before: str
     looked: int | None
     newest: int
 
 
-def executions(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Executions:
+def find_executions(
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+) -> ExecutionPage:
     """Return a page of the executions of one machine, or of all."""
     newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    wanted = named(here, machine, wanted)
+    wanted = check_machine_name(here, machine, wanted)
     if wanted.problems:
-        return Executions((), wanted, "", None, newest)
-    part = look(here, machine, wanted, _key(wanted.before), PAGE + 1)
+        return ExecutionPage((), wanted, "", None, newest)
+    part = find_keys(here, machine, wanted, _key(wanted.before), PAGE + 1)
     shown = part.keys[:PAGE]
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
@@ -84,26 +86,28 @@ def executions(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Exe
     found = found.select_related("remark").defer(*BARE)
     rows = sorted(found, key=lambda one: (one.start_ms, one.pk), reverse=True)
     address = f"{before[0]}-{before[1]}" if before else ""
-    return Executions(tuple(rows), wanted, address, looked, newest)
+    return ExecutionPage(tuple(rows), wanted, address, looked, newest)
 
 
-def named(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Wanted:
+def check_machine_name(
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+) -> ExecutionFilters:
     """Check the machine's name, which only the database knows."""
-    if machine is not None or not wanted.machine or _machine(here, wanted.machine):
+    if machine is not None or not wanted.machine or _find_machine(here, wanted.machine):
         return wanted
     problem = f"There is no state machine “{wanted.machine}” in {here.region}."
     return replace(wanted, problems={**wanted.problems, "machine": problem})
 
 
-def every(
-    here: Scope, machine: StateMachine | None, wanted: Wanted, most: int
+def all_keys(
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters, most: int
 ) -> tuple[list[Key], bool]:
     """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
     until = time.monotonic() + EVERY_S
     while True:
-        part = look(here, machine, wanted, before, most + 1 - len(keys))
+        part = find_keys(here, machine, wanted, before, most + 1 - len(keys))
         keys += part.keys
         if len(keys) > most or time.monotonic() > until:
             return keys[:most], True
@@ -112,67 +116,75 @@ def every(
         before = part.floor
 
 
-def newer(here: Scope, machine: StateMachine | None, wanted: Wanted, than: int) -> int:
+def count_newer(
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters, than: int
+) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
-    conditions = _matching(here, machine, wanted)
+    conditions = _conditions_beside_index(here, machine, wanted)
     found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
-    if verify.veiled(here.project, wanted):
-        keys = _keys([_ordered(one)[:MOST_NEW] for one in found]) if found else []
-        return len(verify.sift(here.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0])
+    if verify.reads_masked(here.project, wanted):
+        keys = _keys([_newest_first(one)[:MOST_NEW] for one in found]) if found else []
+        return len(
+            verify.verify_matches(here.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0]
+        )
     return sum(one.count() for one in found)
 
 
-def look(
-    here: Scope, machine: StateMachine | None, wanted: Wanted, before: Key | None, most: int
-) -> Part:
+def find_keys(
+    here: Scope,
+    machine: StateMachine | None,
+    wanted: ExecutionFilters,
+    before: Key | None,
+    most: int,
+) -> FoundPart:
     """Look through one window for up to ``most`` that match, five queries whatever is asked.
 
     Most often a small one has enough of them, and less is read.
     """
-    streams = [_older(one, before) for one in _streams(here, machine, wanted)]
-    if not streams or not error_names.possible(here.project, wanted):
-        return Part((), None)
-    sifted = verify.needed(here.project, wanted)
-    if not sifted and _matching(here, machine, wanted) == _OWN:
-        return _first(streams, _OWN, None, most)
+    streams = [_after_key(one, before) for one in _streams(here, machine, wanted)]
+    if not streams or not error_names.may_have_error(here.project, wanted):
+        return FoundPart((), None)
+    sifted = verify.needs_verifying(here.project, wanted)
+    if not sifted and _conditions_beside_index(here, machine, wanted) == _OWN:
+        return _first_matches(streams, _OWN, None, most)
     full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
-        part = _through(here, machine, wanted, streams, window, most)
+        part = _look_through(here, machine, wanted, streams, window, most)
         if len(part.keys) >= most or part.floor is None:
             break
     return part
 
 
-def _through(
+def _look_through(
     here: Scope,
     machine: StateMachine | None,
-    wanted: Wanted,
+    wanted: ExecutionFilters,
     streams: Sequence[QuerySet[Execution]],
     window: int,
     most: int,
-) -> Part:
+) -> FoundPart:
     """Look through a window of each stream, down to where the first of them ends."""
-    floors = _keys([_ordered(one)[window : window + 1] for one in streams])
+    floors = _keys([_newest_first(one)[window : window + 1] for one in streams])
     floor = max(floors) if floors else None
-    conditions = _matching(here, machine, wanted)
-    if not verify.needed(here.project, wanted):
-        return _first(streams, conditions, floor, most)
-    found = [_ordered(_down_to(one, floor).filter(conditions)) for one in streams]
+    conditions = _conditions_beside_index(here, machine, wanted)
+    if not verify.needs_verifying(here.project, wanted):
+        return _first_matches(streams, conditions, floor, most)
+    found = [_newest_first(_down_to(one, floor).filter(conditions)) for one in streams]
     every = sorted(_keys(found), reverse=True)
-    passed, looked = verify.sift(here.project, wanted, every, most)
-    return Part(tuple(passed), looked or floor)
+    passed, looked = verify.verify_matches(here.project, wanted, every, most)
+    return FoundPart(tuple(passed), looked or floor)
 
 
-def _first(
+def _first_matches(
     streams: Sequence[QuerySet[Execution]], conditions: Q, floor: Key | None, most: int
-) -> Part:
+) -> FoundPart:
     """Return the first down to a floor that the database says match."""
-    keys = _keys([_ordered(_down_to(one, floor).filter(conditions))[:most] for one in streams])
-    return Part(tuple(sorted(keys, reverse=True)[:most]), floor)
+    keys = _keys([_newest_first(_down_to(one, floor).filter(conditions))[:most] for one in streams])
+    return FoundPart(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
-def counts(
-    here: Scope, asked: Sequence[tuple[StateMachine | None, Wanted]]
+def count_lists(
+    here: Scope, asked: Sequence[tuple[StateMachine | None, ExecutionFilters]]
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
@@ -181,20 +193,20 @@ def counts(
     streams = [
         (place, rows)
         for place, (machine, wanted) in enumerate(asked)
-        if not verify.needed(here.project, wanted)
+        if not verify.needs_verifying(here.project, wanted)
         for rows in _streams(here, machine, wanted)
     ]
-    ends = [(place, _ordered(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
+    ends = [(place, _newest_first(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
     floors: dict[int, Key] = {}
-    for place, start, number in _labelled(ends) if ends else ():
+    for place, start, number in _run_labelled(ends) if ends else ():
         floors[place] = max((start, number), floors.get(place, (0, 0)))
     found = []
     for place, rows in streams:
         machine, wanted = asked[place]
-        conditions = _matching(here, machine, wanted)
+        conditions = _conditions_beside_index(here, machine, wanted)
         some = _down_to(rows, floors.get(place)).filter(conditions)
-        found.append((place, _ordered(some)[: MOST_COUNTED + 1]))
-    matches = Counter(place for place, *_ in _labelled(found)) if found else Counter()
+        found.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
+    matches = Counter(place for place, *_ in _run_labelled(found)) if found else Counter()
     return {
         place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
         for place in {place for place, _ in streams}
@@ -202,14 +214,14 @@ def counts(
 
 
 def _streams(
-    here: Scope, machine: StateMachine | None, wanted: Wanted
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
 ) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow.
 
     What was imported is still in them, which no index of theirs knows.
     """
     rows = Execution.stored.filter(project=here.project)
-    one = machine or (_machine(here, wanted.machine) if wanted.machine else None)
+    one = machine or (_find_machine(here, wanted.machine) if wanted.machine else None)
     if wanted.children:
         rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
         if one is not None:
@@ -228,7 +240,7 @@ def _streams(
     return [rows] if statuses == STATUSES else [rows.filter(status=one) for one in statuses]
 
 
-def _statuses(wanted: Wanted) -> tuple[str, ...]:
+def _statuses(wanted: ExecutionFilters) -> tuple[str, ...]:
     """Return the statuses that can match.
 
     Only what ended badly has an error, and only what runs is in a state.
@@ -243,14 +255,16 @@ def _statuses(wanted: Wanted) -> tuple[str, ...]:
     return possible
 
 
-def _matching(here: Scope, machine: StateMachine | None, wanted: Wanted) -> Q:
+def _conditions_beside_index(
+    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+) -> Q:
     """Return what no index knows; a machine's executions are where it is."""
     if machine or wanted.machine:
         return _conditions(wanted)
     return _conditions(wanted) & Q(arn__startswith=here.arn("execution", ""))
 
 
-def _conditions(wanted: Wanted) -> Q:
+def _conditions(wanted: ExecutionFilters) -> Q:
     found = _OWN
     if wanted.search:
         found &= Q(name__icontains=wanted.search)
@@ -264,10 +278,10 @@ def _conditions(wanted: Wanted) -> Q:
         found &= Q(version_arn__endswith=f":{wanted.version}") | Q(
             alias_arn__endswith=f":{wanted.version}"
         )
-    return found & _lasting(wanted) & wanted.find.sieve
+    return found & _duration_conditions(wanted) & wanted.find.sieve
 
 
-def _lasting(wanted: Wanted) -> Q:
+def _duration_conditions(wanted: ExecutionFilters) -> Q:
     """Compare how long executions took, or have been running up to now."""
     found = Q()
     until = Coalesce("stop_ms", Value(clock.now_ms(), BigIntegerField()))
@@ -286,7 +300,7 @@ def _key(text: str) -> Key | None:
     return (int(start), int(number)) if number else None
 
 
-def _older(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
+def _after_key(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
     """Return what comes after a key; the first condition lets the index begin there."""
     if key is None:
         return rows
@@ -299,17 +313,17 @@ def _down_to(rows: QuerySet[Execution], key: Key | None) -> QuerySet[Execution]:
     return rows.filter(Q(start_ms__gt=key[0]) | Q(pk__gte=key[1]), start_ms__gte=key[0])
 
 
-def _ordered(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
+def _newest_first(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
     return rows.order_by("-start_ms", "-pk").values_list("start_ms", "pk")
 
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
-    found = _labelled([(0, one) for one in queries])
+    found = _run_labelled([(0, one) for one in queries])
     return [(start, number) for _, start, number in found]
 
 
-def _labelled(
+def _run_labelled(
     queries: Sequence[tuple[int, QuerySet[Execution, Key]]],
 ) -> list[tuple[int, int, int]]:
     """Run queries that are each cut to a length as one: (label, start, number) of each row."""
@@ -324,6 +338,6 @@ def _labelled(
         return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
-def _machine(here: Scope, name: str) -> StateMachine | None:
+def _find_machine(here: Scope, name: str) -> StateMachine | None:
     arn = here.arn("stateMachine", name)
     return StateMachine.objects.filter(project=here.project, arn=arn).first()

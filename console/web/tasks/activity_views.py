@@ -13,7 +13,7 @@ from console.errors import ServiceError
 from console.store.machines import tags
 from console.store.tasks import activities as store
 from console.store.tasks import timeouts
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
 
@@ -29,7 +29,7 @@ _LABELS = {
 
 
 @require_http_methods(["GET", "POST"])
-def every(request: HttpRequest) -> HttpResponse:
+def activity_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
     here = scope_of(request)
     name = problem = ""
@@ -37,7 +37,7 @@ def every(request: HttpRequest) -> HttpResponse:
         require(here, "CreateActivity")
         name = request.POST.get("name", "").strip()
         try:
-            store.create_activity(here.project, here.region, name, actor(here))
+            store.create_activity(here.project, here.region, name, actor_of(here))
         except ServiceError as refused:
             problem = refused.message
         else:
@@ -47,7 +47,7 @@ def every(request: HttpRequest) -> HttpResponse:
     context = {
         "here": "tasks",
         "tab": "activities",
-        "activities": open_work.activities(here, search=search, after=after),
+        "activities": open_work.list_activities(here, search=search, after=after),
         "search": search,
         "after": after,
         "name": name,
@@ -57,34 +57,34 @@ def every(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, activity: str) -> HttpResponse:
+def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
     here = scope_of(request)
-    one = open_work.activity(here, activity)
+    one = open_work.find_activity(here, activity_name)
     if one is None:
-        raise Http404(f"There is no activity “{activity}” in {here.region}.")
+        raise Http404(f"There is no activity “{activity_name}” in {here.region}.")
     problem = ""
     if request.method == "POST" and request.POST.get("act") == "delete":
         require(here, "DeleteActivity")
-        store.delete_activity(here.project, one.activity.arn, actor(here))
-        messages.success(request, f"The activity {activity} was deleted.")
+        store.delete_activity(here.project, one.activity.arn, actor_of(here))
+        messages.success(request, f"The activity {activity_name} was deleted.")
         return redirect("activities")
     limits = timeouts.shown_limit(one.activity.arn)
     if request.method == "POST":
         require(here, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
         try:
-            tags.put_own(here.project, one.activity.arn, limits, actor(here))
+            tags.put_own(here.project, one.activity.arn, limits, actor_of(here))
         except ServiceError as refused:
             problem = refused.message
         else:
             messages.success(request, "Tasks from now on have these timeouts.")
             return redirect(request.get_full_path())
-    wanted = waiting.Wanted.of(request.GET, one.activity.name)
+    wanted = waiting.TaskFilters.of(request.GET, one.activity.name)
     context = {
         "here": "tasks",
         "one": one,
-        "tasks": waiting.tasks(here, wanted),
+        "tasks": waiting.list_open_tasks(here, wanted),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }

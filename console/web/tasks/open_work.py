@@ -23,7 +23,7 @@ _OPEN = ("scheduled", "started", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ActivityWork:
     """An activity: ``queued`` tasks wait for a worker since ``oldest_ms``, ``taken`` have one.
 
     ``worked_ms``: when a worker last took one, in the last 24 hours.
@@ -53,21 +53,21 @@ class Work:
         """Return how many workers hold a GetActivityTask open here, now."""
         return signals.subscribers(("activity", self.activity.arn))
 
-    alarm = formatting.Status("caught", "Nobody polls")
-    own_status = formatting.Status("running", "This server")
-    samples_status = formatting.Status("running", "This server, for samples")
+    alarm = formatting.StatusLabel("caught", "Nobody polls")
+    own_status = formatting.StatusLabel("running", "This server")
+    samples_status = formatting.StatusLabel("running", "This server, for samples")
 
 
 @dataclass(frozen=True, slots=True)
-class Activities:
+class ActivityPage:
     """A page of activities by name; ``after``: key of the next page, "" at the end."""
 
-    rows: tuple[Work, ...]
+    rows: tuple[ActivityWork, ...]
     total: int
     after: str
 
 
-def activities(here: Scope, *, search: str = "", after: str = "") -> Activities:
+def list_activities(here: Scope, *, search: str = "", after: str = "") -> ActivityPage:
     """Return activities by name. ``search``: a part of the name."""
     found = Activity.objects.select_related("project")
     found = found.filter(project=here.project, region=here.region)
@@ -75,10 +75,10 @@ def activities(here: Scope, *, search: str = "", after: str = "") -> Activities:
         found = found.filter(name__icontains=search)
     rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
     shown = _with_work(rows[:PAGE])
-    return Activities(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
+    return ActivityPage(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
 
 
-def activity(here: Scope, name: str) -> Work | None:
+def find_activity(here: Scope, name: str) -> ActivityWork | None:
     """Return one activity, None if there is none of this name."""
     found = Activity.objects.select_related("project").filter(
         project=here.project, arn=here.arn("activity", name)
@@ -86,12 +86,12 @@ def activity(here: Scope, name: str) -> Work | None:
     return next(iter(_with_work(list(found))), None)
 
 
-def _with_work(rows: Sequence[Activity]) -> tuple[Work, ...]:
+def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
     arns = [one.arn for one in rows]
     counted: dict[str, Any] = {one["resource"]: one for one in _counts(arns)}
-    lately = _lately(arns)
+    lately = _last_worked(arns)
     return tuple(
-        Work(
+        ActivityWork(
             one,
             counted.get(one.arn, {}).get("queued", 0),
             counted.get(one.arn, {}).get("taken", 0),
@@ -115,7 +115,7 @@ def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     )
 
 
-def _lately(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
+def _last_worked(arns: Sequence[str]) -> dict[str, tuple[int | None, str]]:
     """Return when each activity was last worked, and by whom."""
     rows = TaskRow.objects.filter(
         resource__in=arns, started_ms__gte=clock.now_ms() - formatting.DAY

@@ -14,7 +14,7 @@ from console.errors import ServiceError
 from console.masking import masked_execution
 from console.store.tasks import manual
 from console.web.core import json_view
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 
 if TYPE_CHECKING:
@@ -32,44 +32,54 @@ _ACTIONS = {
 
 
 @require_safe
-def every(request: HttpRequest) -> HttpResponse:
+def task_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
-    wanted = waiting.Wanted.of(request.GET)
-    context = {"here": "tasks", "tab": "tasks", "tasks": waiting.tasks(scope_of(request), wanted)}
+    wanted = waiting.TaskFilters.of(request.GET)
+    context = {
+        "here": "tasks",
+        "tab": "tasks",
+        "tasks": waiting.list_open_tasks(scope_of(request), wanted),
+    }
     return render(request, "task/list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
-def answer(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
+def task_page(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
     here = scope_of(request)
-    one = here.execution(machine, execution)
+    one = here.execution(machine_name, execution_name)
     row = manual.find(one, number)
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
-        return _page(request, machine, one, row)
+        return _render_page(request, machine_name, one, row)
     act = request.POST.get("act", "")
     if act not in _ACTIONS:
-        return _page(request, machine, one, row, status=422, problem="Choose what to do.")
+        return _render_page(
+            request, machine_name, one, row, status=422, problem="Choose what to do."
+        )
     right, done = _ACTIONS[act]
     require(here, right)
     try:
-        token = _act(here, one, number, act, request)
+        token = _run_action(here, one, number, act, request)
     except ServiceError as refused:
         row = manual.find(one, number) or row
-        return _page(request, machine, one, row, status=422, problem=refused.message, act=act)
+        return _render_page(
+            request, machine_name, one, row, status=422, problem=refused.message, act=act
+        )
     if token:
-        return _page(request, machine, one, row, token=token)
+        return _render_page(request, machine_name, one, row, token=token)
     messages.success(request, done)
     if act == "heartbeat":
         return redirect(request.get_full_path())
-    return redirect(f"{reverse('execution', args=[machine, one.name])}{_region(here)}")
+    return redirect(f"{reverse('execution', args=[machine_name, one.name])}{_region_query(here)}")
 
 
-def _act(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
+def _run_action(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
     """Do what was asked; return the token if it is to be shown."""
-    given, by = request.POST, actor(here)
+    given, by = request.POST, actor_of(here)
     match act:
         case "complete":
             manual.succeed(one, number, given.get("output", ""), by)
@@ -82,19 +92,19 @@ def _act(here: Scope, one: Execution, number: int, act: str, request: HttpReques
     return ""
 
 
-def _region(here: Scope) -> str:
+def _region_query(here: Scope) -> str:
     return f"?region={here.region}" if here.elsewhere else ""
 
 
-def _input(one: Execution, row: TaskRow) -> json_view.Payload:
+def _input_view(one: Execution, row: TaskRow) -> json_view.PayloadView:
     field = "parameters" if row.kind == "service" else "input"
     text = masked_execution.masked_execution(one).of_task(row.task, row.input)
-    return json_view.payload(text, f"events/{row.task}/{field}/")
+    return json_view.payload_view(text, f"events/{row.task}/{field}/")
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
-    machine: str,
+    machine_name: str,
     one: Execution,
     row: TaskRow,
     *,
@@ -104,10 +114,10 @@ def _page(
     context = {
         "here": "tasks",
         "execution": one,
-        "machine_name": machine,
-        "base": reverse("execution", args=[machine, one.name]),
-        "task": waiting.shown(row),
-        "input": _input(one, row),
+        "machine_name": machine_name,
+        "base": reverse("execution", args=[machine_name, one.name]),
+        "task": waiting.open_task(row),
+        "input": _input_view(one, row),
         "output": request.POST.get("output", "{}"),
         "error": request.POST.get("error", ""),
         "cause_text": request.POST.get("cause", ""),

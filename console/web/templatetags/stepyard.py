@@ -71,14 +71,14 @@ def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     if isinstance(what, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
-        return {"commands": cli_commands.of_machine(request, here, what, text)}
+        return {"commands": cli_commands.machine_commands(request, here, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
     scenario, share = (
         href(context, view, machine_name(what), what.name)
         for view in ("execution-scenario", "share")
     )
     return {
-        "commands": cli_commands.of_execution(request, here, what),
+        "commands": cli_commands.execution_commands(request, here, what),
         "export": export,
         "scenario": scenario,
         "share": share if here.may("SharePicture") and what.imported_ms is None else "",
@@ -131,7 +131,7 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
         '<time datetime="{}"{}>{}{}</time>',
         formatting.iso_text(milliseconds),
         SafeString(flags),
-        formatting.clock(milliseconds, precise=precise),
+        formatting.clock_text(milliseconds, precise=precise),
         "" if bare else " UTC",
     )
 
@@ -139,7 +139,7 @@ def when(milliseconds: int | None, *, precise: bool = False, bare: bool = False)
 @register.filter
 def duration(milliseconds: int | None) -> str:
     """Write a span of time."""
-    return "-" if milliseconds is None else formatting.duration(milliseconds)
+    return "-" if milliseconds is None else formatting.duration_text(milliseconds)
 
 
 @register.simple_tag(takes_context=True)
@@ -150,14 +150,14 @@ def since(context: Context, milliseconds: int) -> SafeString:
     if past is None and execution is not None and execution.imported_ms is not None:
         past = execution.stop_ms
     if past is not None:
-        return format_html("{} so far", formatting.duration(past - milliseconds))
+        return format_html("{} so far", formatting.duration_text(past - milliseconds))
     return format_html('<span data-since="{}">{}</span>', milliseconds, ago(milliseconds))
 
 
 @register.filter
 def name(text: str) -> SafeString:
     """Show a name as it was typed: isolated, control characters made visible."""
-    return format_html("<bdi>{}</bdi>", formatting.visible(text))
+    return format_html("<bdi>{}</bdi>", formatting.visible_text(text))
 
 
 @register.filter
@@ -169,7 +169,7 @@ def exact(text: str) -> SafeString:
 @register.filter
 def visible(text: str | None) -> str:
     """Make control characters visible."""
-    return formatting.visible(text or "")
+    return formatting.visible_text(text or "")
 
 
 @register.filter
@@ -204,7 +204,7 @@ def redrive_refusal(execution: Execution) -> str:
 
 
 @register.filter
-def execution_status(status: str) -> formatting.Status:
+def execution_status(status: str) -> formatting.StatusLabel:
     """Return tone and word of an execution's status."""
     return formatting.EXECUTION[status]
 
@@ -235,13 +235,13 @@ def original_arn(execution: Execution) -> str:
 @register.filter
 def ago(milliseconds: int) -> str:
     """Write how long ago a moment was."""
-    return formatting.duration(clock.now_ms() - milliseconds)
+    return formatting.duration_text(clock.now_ms() - milliseconds)
 
 
 @register.filter
 def left(milliseconds: int) -> str:
     """Write how long it is until a moment."""
-    return formatting.duration(milliseconds - clock.now_ms())
+    return formatting.duration_text(milliseconds - clock.now_ms())
 
 
 @register.filter

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 LEVELS = ("INFO", "DEBUG", "TRACE")
 MODES = ("STRICT", "PRESENT", "NONE")
 STATUS = {
-    "SUCCEEDED": formatting.Status("succeeded", "Succeeded"),
-    "FAILED": formatting.Status("failed", "Failed"),
-    "RETRIABLE": formatting.Status("running", "Would be retried"),
-    "CAUGHT_ERROR": formatting.Status("caught", "Caught error"),
+    "SUCCEEDED": formatting.StatusLabel("succeeded", "Succeeded"),
+    "FAILED": formatting.StatusLabel("failed", "Failed"),
+    "RETRIABLE": formatting.StatusLabel("running", "Would be retried"),
+    "CAUGHT_ERROR": formatting.StatusLabel("caught", "Caught error"),
 }
 _JSON = ("input", "variables", "result", "context")
 _MOST = 262_144
@@ -57,7 +57,7 @@ _WIRE = (
 )
 
 
-class Mistake(Exception):
+class FieldMistake(Exception):
     """A field that cannot be sent, and why."""
 
     def __init__(self, where: str, what: str) -> None:
@@ -116,7 +116,7 @@ class TestRequest:
         for name, most in (("error", _MOST_ERROR), ("cause", _MOST_CAUSE), ("data", _MOST)):
             size = len(getattr(self, name))
             if size > most:
-                raise Mistake(name, f"got {size:,} characters, wanted at most {most:,}")
+                raise FieldMistake(name, f"got {size:,} characters, wanted at most {most:,}")
 
     def _mock(self) -> dict[str, Any] | None:
         if self.mock == "result":
@@ -143,77 +143,77 @@ def _check_json(name: str, text: str) -> None:
     except engine.JsonTextError as error:
         place = f" at line {error.line}, column {error.column}" if error.line else ""
         said = str(error).removesuffix(place)
-        raise Mistake(name, f"This is not JSON: {said}{place}.") from None
+        raise FieldMistake(name, f"This is not JSON: {said}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
-        raise Mistake(name, "This is JSON, but no object.")
+        raise FieldMistake(name, "This is JSON, but no object.")
 
 
 def _count(name: str, text: str) -> int | None:
     text = text.strip()
     if text and not _NUMBER.fullmatch(text):
-        raise Mistake(name, f"got {text!r}, wanted a whole number from 0 on")
+        raise FieldMistake(name, f"got {text!r}, wanted a whole number from 0 on")
     return int(text) if text else None
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class HttpMessage:
     """A request or a response of an HTTP Task."""
 
     title: str
     pairs: tuple[tuple[str, str], ...]
-    body: json_view.Payload | None
+    body: json_view.PayloadView | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestOutcome:
     """What came of it. ``answer``: TestState's, without what is hidden."""
 
     answer: dict[str, Any] = field(repr=False)
     node: Node
-    status: formatting.Status
-    output: json_view.Payload | None
+    status: formatting.StatusLabel
+    output: json_view.PayloadView | None
     cause: causes.Cause | None
-    flow: data_flow.Flow | None
+    flow: data_flow.DataFlow | None
     facts: tuple[tuple[str, Any], ...]
-    wires: tuple[Wire, ...]
+    wires: tuple[HttpMessage, ...]
 
 
-def outcome(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> Tested:
+def run_test(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> TestOutcome:
     """Try a state as the API does and return what came of it; raise ``ServiceError``."""
     try:
         answer = test_state.try_state(here.principal, here.region, params)
     except ServiceError as error:
-        error.message = _within(veil, params).words(error.message)
+        error.message = _with_masked_values(veil, params).words(error.message)
         raise
-    return _tested(_covered(answer, _within(veil, params, answer)), node)
+    return _test_outcome(_masked_answer(answer, _with_masked_values(veil, params, answer)), node)
 
 
-def veil_of(project: Project, origin: Execution | None) -> Mask:
+def mask_of(project: Project, origin: Execution | None) -> Mask:
     """Return what hides what comes back. ``origin``: the execution whose input is tried again."""
     if origin is not None:
         return masked_execution.masked_execution(origin).veil
     return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 
-def _within(veil: Mask, *told: dict[str, Any]) -> Mask:
+def _with_masked_values(veil: Mask, *told: dict[str, Any]) -> Mask:
     """Return a veil that also hides what stands at hidden places of what is sent or comes back."""
     if not veil.places:
         return veil
     found: set[str] = set()
     for one in told:
-        for text in _payloads(one):
+        for text in _payload_texts(one):
             veil.payload(text, found)
     return replace(veil, values=veil.values | found)
 
 
-def _payloads(value: dict[str, Any]) -> list[str]:
+def _payload_texts(value: dict[str, Any]) -> list[str]:
     """Return the texts in parameters or in an answer, but the definition."""
     texts = [one for name, one in value.items() if isinstance(one, str) and name != "definition"]
     inner = (one for one in value.values() if isinstance(one, dict))
-    return texts + [text for one in inner for text in _payloads(one)]
+    return texts + [text for one in inner for text in _payload_texts(one)]
 
 
-def _covered(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
+def _masked_answer(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
     """Return an answer without what is hidden."""
 
     def cover(name: str, value: Any) -> Any:
@@ -225,30 +225,32 @@ def _covered(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
     return {name: cover(name, value) for name, value in answer.items()}
 
 
-def _tested(answer: dict[str, Any], node: Node) -> Tested:
+def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
     data = answer.get("inspectionData")
     output = answer.get("output")
     details = {**(data or {}), **(data or {}).get("errorDetails", {})}
-    return Tested(
+    return TestOutcome(
         answer=answer,
         node=node,
         status=STATUS[answer["status"]],
-        output=None if output is None else json_view.payload(output),
+        output=None if output is None else json_view.payload_view(output),
         cause=causes.cause_of(answer.get("cause")),
-        flow=None if data is None else data_flow.told(node, data, output),
+        flow=None if data is None else data_flow.flow_of_test(node, data, output),
         facts=tuple((word, details[key]) for key, word in _FACTS.items() if key in details),
-        wires=tuple(_wire(name, data[name]) for name in ("request", "response") if name in data)
+        wires=tuple(
+            _http_message(name, data[name]) for name in ("request", "response") if name in data
+        )
         if data
         else (),
     )
 
 
-def _wire(name: str, told: dict[str, str]) -> Wire:
+def _http_message(name: str, told: dict[str, str]) -> HttpMessage:
     body = told.get("body")
-    return Wire(
+    return HttpMessage(
         f"HTTP {name}",
         tuple((word, told[key]) for key, word in _WIRE if key in told),
-        None if body is None else json_view.payload(body),
+        None if body is None else json_view.payload_view(body),
     )
 
 
@@ -256,19 +258,19 @@ def _wire(name: str, told: dict[str, str]) -> Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class StateChoices:
     """States to choose from. ``label``: in what they stand, "" at the top."""
 
     label: str
     nodes: tuple[Node, ...]
 
 
-def choices(graph: Graph) -> list[Choices]:
+def state_choices(graph: Graph) -> list[StateChoices]:
     """Return all states, those within a Parallel or Map after those around it."""
     found = []
     for group in graph.groups:
         nodes = tuple(one for one in graph.nodes if one.group == group.id)
-        found.append(Choices(_label(graph, group), nodes))
+        found.append(StateChoices(_label(graph, group), nodes))
     return sorted(found, key=lambda one: bool(one.label))
 
 
@@ -277,10 +279,10 @@ def _label(graph: Graph, group: engine.Group) -> str:
         return ""
     owner = graph.by_id[group.owner]
     branch = f", branch {group.index + 1}" if owner.type == "Parallel" else ""
-    return f"In {formatting.visible(owner.name)}{branch}"
+    return f"In {formatting.visible_text(owner.name)}{branch}"
 
 
-def sample(node: Node) -> str:
+def sample_result(node: Node) -> str:
     """Return the mocked result a form begins with: [] for a Map, an array for each branch."""
     if node.type == "Parallel":
         count = len(json.loads(node.text).get("Branches", ()))

@@ -32,18 +32,18 @@ def parameters_of(
     for visit, tries, response in attempts:
         told[visit.node] += 1
         if told[visit.node] <= MOST:
-            wanted.append((visit, tries, _mock(response)))
+            wanted.append((visit, tries, _mock_of_response(response)))
     for node in (one for one in trace.graph.nodes if one.type in ("Parallel", "Map")):
         if not told[node.id]:
             visits = trace.visits.get(node.id, [])[:MOST]
             wanted += [(visit, visit.attempts - 1, None) for visit in visits]
     wanted.sort(key=lambda one: (one[0].events[0], one[1]))
-    entered = _entered(execution, [visit.number for visit, _, _ in wanted])
+    entered = _entry_inputs(execution, [visit.number for visit, _, _ in wanted])
     for visit, tries, mock in wanted:
-        yield from _trial(execution, trace, visit, tries, mock, entered)
+        yield from _attempt_parameters(execution, trace, visit, tries, mock, entered)
 
 
-def _trial(
+def _attempt_parameters(
     execution: Execution,
     trace: Trace,
     visit: Visit,
@@ -74,13 +74,13 @@ def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str
     if visit.status != "succeeded":
         return None
     try:
-        found = data_flow.of_children(execution, trace, trace.graph.by_id[visit.node], visit)
-    except data_flow.Unknown:
+        found = data_flow.output_of_children(execution, trace, trace.graph.by_id[visit.node], visit)
+    except data_flow.UnknownStage:
         return None
     return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
 
 
-def _mock(response: dict[str, Any]) -> dict[str, Any]:
+def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
     """Return a response as ``TestState`` takes it."""
     if "Return" in response:
         # what was answered once is an answer, whatever the service's model says
@@ -90,7 +90,7 @@ def _mock(response: dict[str, Any]) -> dict[str, Any]:
     return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
 
 
-def _entered(execution: Execution, events: list[int]) -> dict[int, str]:
+def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:
     """Return event -> the input of the state that was entered then."""
-    read = visit_events.in_pieces(execution, events)
+    read = visit_events.read_in_pieces(execution, events)
     return {one.id: one.details["input"] for one in read if "input" in one.details}

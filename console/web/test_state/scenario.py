@@ -12,14 +12,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Sum
+from django.db.models.functions import Length
+
 import engine
 from console.masking import masked_execution
-from console.models import MapRun, TaskRow
+from console.models import HistoryEvent, MapRun, TaskRow
 from console.store.executions import replay
 from console.store.map_runs import map_runs
 from console.store.tasks import timeouts
 from console.web.history import visit_events
-from console.web.history.traces import traced
+from console.web.history.traces import open_trace
 from console.web.test_state import parameters
 from engine import event_types
 
@@ -34,12 +37,14 @@ _BEGINS = event_types.WORK_SCHEDULED | {"MapRunStarted", "MapRunRedriven"}
 _OUTCOMES = engine.event_names(
     event_types.WORK_FAMILIES | {engine.Family.MAP_RUN}, *event_types.OUTCOME_STAGES
 )
-_ACTS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_ACTIONS = {"ExecutionAborted": "Stop", "ExecutionRedriven": "Redrive"}
+_LARGEST = 32_000_000
+"""Characters of a history that becomes a test, which is made in memory."""
 _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
 
 
 @dataclass(slots=True)
-class _Call:
+class _ScenarioCall:
     """One call of a task. ``response``: None while it is open; ``tries``: those before it."""
 
     visit: Visit
@@ -50,19 +55,25 @@ class _Call:
     response: dict[str, Any] | None = None
 
 
+def is_too_large(execution: Execution) -> bool:
+    """Tell whether the history of an execution has more characters than a test may have."""
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk)
+    return (rows.aggregate(all=Sum(Length("details")))["all"] or 0) > _LARGEST
+
+
 def scenario_of(execution: Execution) -> dict[str, Any]:
     """Return the file of an execution that has ended; raise ``engine.DefinitionError``."""
-    with traced(execution) as trace:
+    with open_trace(execution) as trace:
         owners = {
             event: visit
             for visits in trace.visits.values()
             for visit in visits
             for event in visit.events
         }
-        events = list(visit_events.of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTS]))
-        calls = list(_calls(execution, trace, owners, events))
-        numbers = _numbers(trace, calls)
-        path = [_line(one) for one in engine.lines(trace)]
+        events = list(visit_events.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
+        calls = list(_scenario_calls(execution, trace, owners, events))
+        numbers = _call_numbers(trace, calls)
+        path = [_call_line(one) for one in engine.lines(trace)]
         ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
         tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
@@ -80,24 +91,24 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
             "Type": "EXPRESS" if arn.split(":")[5:6] == ["express"] else "STANDARD",
             "Definition": json.loads(execution.definition.text),
             "Input": json.loads(execution.input),
-            "Start": _start(execution, arn, machine),
-            "Tasks": _tasks(trace, numbers, calls),
-            "Acts": _acts(execution, events),
-            "Expected": {**_ending(execution), "Ignore": [], "Path": path},
+            "Start": _start_section(execution, arn, machine),
+            "Tasks": _task_entries(trace, numbers, calls),
+            "Acts": _people_actions(execution, events),
+            "Expected": {**_end_section(execution), "Ignore": [], "Path": path},
         },
         "TestState": tried,
     }
 
 
-def _calls(
+def _scenario_calls(
     execution: Execution,
     trace: Trace,
     owners: dict[int, Visit],
     events: Iterable[VisitEvent],
-) -> Iterator[_Call]:
+) -> Iterator[_ScenarioCall]:
     """Yield each call, in the order in which they were made."""
-    made: list[_Call] = []
-    last: dict[int, _Call] = {}  # by the first event of its visit
+    made: list[_ScenarioCall] = []
+    last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
     tries: Counter[int] = Counter()
     late = _heartbeats(execution)
     for one in events:
@@ -106,7 +117,7 @@ def _calls(
             continue
         key = visit.number
         if one.type in _BEGINS:
-            last[key] = _Call(visit, one.id, one.at_ms, tries[key])
+            last[key] = _ScenarioCall(visit, one.id, one.at_ms, tries[key])
             tries[key] += 1
             made.append(last[key])
         elif one.type in _OUTCOMES and key in last and last[key].response is None:
@@ -123,7 +134,7 @@ def _heartbeats(execution: Execution) -> set[int]:
 
 
 def _response(
-    execution: Execution, trace: Trace, call: _Call, end: VisitEvent, late: set[int]
+    execution: Execution, trace: Trace, call: _ScenarioCall, end: VisitEvent, late: set[int]
 ) -> dict[str, Any] | None:
     if end.type == "MapRunSucceeded":
         result = _of_map_run(execution, trace, call)
@@ -136,12 +147,14 @@ def _response(
     return {"Throw": {name: value for name, value in thrown.items() if value is not None}}
 
 
-def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
+def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str | None:
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
         found = visit_events.payload_of(
-            visit_events.read(execution, call.visit.events[-2:]), event_types.STATE_EXITS, "output"
+            visit_events.read_events(execution, call.visit.events[-2:]),
+            event_types.STATE_EXITS,
+            "output",
         )
         return found and found[1]
     begun = [number for number in call.visit.events if number <= call.event]
@@ -152,16 +165,16 @@ def _of_map_run(execution: Execution, trace: Trace, call: _Call) -> str | None:
     )
 
 
-def _numbers(trace: Trace, calls: Iterable[_Call]) -> dict[str, list[_Call]]:
+def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, list[_ScenarioCall]]:
     """Return state -> its calls, as a mock configuration counts them: in the order made."""
-    found: dict[str, list[_Call]] = {}
+    found: dict[str, list[_ScenarioCall]] = {}
     for call in calls:
         found.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
     return found
 
 
-def _tasks(
-    trace: Trace, numbers: dict[str, list[_Call]], calls: Iterable[_Call]
+def _task_entries(
+    trace: Trace, numbers: dict[str, list[_ScenarioCall]], calls: Iterable[_ScenarioCall]
 ) -> list[dict[str, Any]]:
     """Return each call: whose, which response it got, and how long after it was made."""
     places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
@@ -176,18 +189,18 @@ def _tasks(
     return found
 
 
-def _acts(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
+def _people_actions(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
     found = []
     for one in events:
-        if one.type in _ACTS:
+        if one.type in _ACTIONS:
             told = {"Error": one.details.get("error"), "Cause": one.details.get("cause")}
-            act = {"Act": _ACTS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
+            act = {"Act": _ACTIONS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
             found.append(act | {name: value for name, value in told.items() if value is not None})
     return found
 
 
-def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
+def _start_section(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
     start = {
         "ExecutionArn": arn,
         "ExecutionName": execution.name,
@@ -210,7 +223,7 @@ def _start(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
     return {name: value for name, value in start.items() if value not in ("", None)}
 
 
-def _ending(execution: Execution) -> dict[str, Any]:
+def _end_section(execution: Execution) -> dict[str, Any]:
     ending: dict[str, Any] = {"Status": execution.status}
     if execution.output is not None:
         ending["Output"] = json.loads(execution.output)
@@ -218,6 +231,6 @@ def _ending(execution: Execution) -> dict[str, Any]:
     return ending | {name: value for name, value in told.items() if value is not None}
 
 
-def _line(line: engine.Line) -> dict[str, Any]:
+def _call_line(line: engine.Line) -> dict[str, Any]:
     told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
     return told | ({"Aborted": True} if line.aborted else {})

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from console.web.execution.compare import diff
+from console.web.execution.compare import diff_field
 from tests.console.store.helpers import PASS, create, drain, start
 from tests.console.web.helpers import CHAIN, MARKUP, page, text
 
@@ -141,10 +141,10 @@ def test_payloads_are_compared_value_by_value(
     a: str | None, b: str | None, wanted: list[tuple[str, str | None, str | None]]
 ) -> None:
     """Exactly what differs, with its path."""
-    assert [(one.path, one.a, one.b) for one in diff("input", a, b).found] == wanted
+    assert [(one.path, one.a, one.b) for one in diff_field("input", a, b).found] == wanted
 
 
 def test_a_flood_of_differences_is_cut() -> None:
     """The page stays readable, and says that there are more."""
-    found = diff("input", str(list(range(1000))), str(list(range(1, 1001))))
+    found = diff_field("input", str(list(range(1000))), str(list(range(1, 1001))))
     assert (len(found.found), found.more) == (200, True)

@@ -112,5 +112,5 @@ def test_the_page_goes_on_after_its_gist(client: Client, made: dict[str, Executi
 
 def test_many_visits_fit_into_their_box() -> None:
     """From a thousand on the word has no room there."""
-    assert steps._note("", "", 0, 999) == "999 visits"
-    assert steps._note("", "", 0, 12_500) == "12500×"  # noqa: RUF001
+    assert steps._note_text("", "", 0, 999) == "999 visits"
+    assert steps._note_text("", "", 0, 12_500) == "12500×"  # noqa: RUF001

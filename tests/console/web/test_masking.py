@@ -128,12 +128,12 @@ def addresses(run: Execution) -> Iterator[str]:
     """Yield every address there is, with each thing of this execution put into it."""
     numbers = list(HistoryEvent.objects.filter(execution=run).values_list("event_id", flat=True))
     names = {
-        "machine": ["machine"],
-        "execution": [run.name],
+        "machine_name": ["machine"],
+        "execution_name": [run.name],
         "number": [str(one) for one in numbers],
         "field": ["input", "output", "cause", "parameters"],
         "arn": [run.arn],
-        "activity": ["work"],
+        "activity_name": ["work"],
     }
     for route in _routes(urlpatterns, ""):
         made = [route]

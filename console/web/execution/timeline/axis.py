@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from console.models import Execution
-    from console.web.core.formatting import Status
+    from console.web.core.formatting import StatusLabel
 
 WIDTH = 1000
 LEAST = 20
@@ -49,7 +49,7 @@ class ExecutionAttempt:
     number: int
     since: int
     until: int
-    status: Status
+    status: StatusLabel
 
     @property
     def label(self) -> str:
@@ -59,11 +59,11 @@ class ExecutionAttempt:
     @property
     def text(self) -> str:
         """Return what came of it, and how long it took."""
-        return f"{self.status.word.lower()}, {formatting.duration(self.until - self.since)}"
+        return f"{self.status.word.lower()}, {formatting.duration_text(self.until - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class IdleFold:
     """Idle time, folded; ``x`` and ``width`` in units."""
 
     since: int
@@ -74,12 +74,14 @@ class Fold:
     @property
     def text(self) -> str:
         """Return how long it lasted, in one unit."""
-        return formatting.roughly(self.until - self.since)
+        return formatting.rough_duration(self.until - self.since)
 
     @property
     def title(self) -> str:
         """Return how long it lasted."""
-        return f"{formatting.duration(self.until - self.since)} in which nothing worked, folded"
+        return (
+            f"{formatting.duration_text(self.until - self.since)} in which nothing worked, folded"
+        )
 
     @property
     def middle(self) -> str:
@@ -88,13 +90,13 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AxisSpan:
     """What the whole width stands for, in epoch milliseconds. ``now``: where what runs ends."""
 
     begin: int
     end: int
     now: int
-    folds: tuple[Fold, ...] = field(default=())
+    folds: tuple[IdleFold, ...] = field(default=())
 
     @property
     def length(self) -> int:
@@ -102,7 +104,7 @@ class Span:
         return self.end - self.begin
 
     @property
-    def told(self) -> tuple[Fold, ...]:
+    def told(self) -> tuple[IdleFold, ...]:
         """Return the folds that say how long they are."""
         if len(self.folds) <= MOST_WORDS:
             return self.folds
@@ -131,10 +133,10 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimeAxis:
     """The span on display, the attempts there are, and which of them was chosen (0: all)."""
 
-    span: Span
+    span: AxisSpan
     attempts: tuple[ExecutionAttempt, ...]
     chosen: int = 0
 
@@ -194,38 +196,40 @@ def _turns(execution: Execution) -> Iterable[tuple[int, str]]:
     return rows.order_by("event_id").values_list("at_ms", "type")
 
 
-def folded(bare: Span, busy: Iterable[Stretch]) -> Span:
+def fold_idle_time(bare: AxisSpan, busy: Iterable[Stretch]) -> AxisSpan:
     """Return a span with what is idle in it folded. ``busy``: when something worked."""
     begin, end = bare.begin, bare.end
-    merged, worked = _merged(busy, begin, end)
+    merged, worked = _merge_stretches(busy, begin, end)
     edges = [begin, *(edge for stretch in merged for edge in stretch), end]
     gaps = list(zip(edges[::2], edges[1::2], strict=True))
     least = max(SHORTEST, worked / _SHARE)
     idle = [(since, until) for since, until in gaps if until - since >= least]
     alone = sum(until - since for since, until in idle) >= end - begin
     width = (WIDTH if alone else min(_FOLD * len(idle), _MOST_FOLDED)) / max(1, len(idle))
-    return replace(bare, folds=tuple(_placed(bare, idle, width)))
+    return replace(bare, folds=tuple(_place_folds(bare, idle, width)))
 
 
-def _placed(bare: Span, idle: Sequence[Stretch], width: float) -> Iterable[Fold]:
+def _place_folds(bare: AxisSpan, idle: Sequence[Stretch], width: float) -> Iterable[IdleFold]:
     """Yield the folds at their places."""
     room = WIDTH - width * len(idle)
     total = bare.end - bare.begin - sum(until - since for since, until in idle)
     x, at_ms = 0.0, bare.begin
     for since, until in idle:
         x += (since - at_ms) / max(1, total) * room
-        yield Fold(since, until, round(x, 1), round(width, 1))
+        yield IdleFold(since, until, round(x, 1), round(width, 1))
         x, at_ms = x + width, until
 
 
-def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[Stretch], int]:
+def _merge_stretches(
+    stretches: Iterable[Stretch], begin: int, end: int
+) -> tuple[list[Stretch], int]:
     """Return when at least one of the stretches was going on, in order, within begin and end.
 
     And for how long; pauses too short to be folded are no pauses.
     """
     merged: list[Stretch] = []
     first, last, worked = begin, begin - SHORTEST, 0  # nothing so far
-    for since, until in sorted(_within(stretches, begin, end)):
+    for since, until in sorted(_clip_stretches(stretches, begin, end)):
         if since - last >= SHORTEST:
             merged.append((first, last))
             first = last = since
@@ -235,7 +239,7 @@ def _merged(stretches: Iterable[Stretch], begin: int, end: int) -> tuple[list[St
     return [*merged[1:], (first, last)] if merged else [], worked
 
 
-def _within(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
+def _clip_stretches(stretches: Iterable[Stretch], begin: int, end: int) -> Iterable[Stretch]:
     """Cut off what is outside of begin and end."""
     for since, until in stretches:
         if begin <= since and until <= end:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import engine
 from console.models import HistoryEvent
 from console.web.core import formatting
-from console.web.execution.attempts import attempts
+from console.web.execution.attempts import list_attempts
 from console.web.execution.timeline.axis import (
     LANE,
     SHORTEST,
-    Axis,
+    AxisSpan,
     ExecutionAttempt,
-    Span,
+    TimeAxis,
     execution_attempts,
-    folded,
+    fold_idle_time,
 )
 from console.web.history.visit_events import VisitEvent
 from engine import event_types
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from console.models import Execution
-    from console.web.execution.step_tree import Row
+    from console.web.execution.step_tree import StepRow
     from engine import Trace, Visit
 
 MOST_VISITS = 50
@@ -77,14 +77,14 @@ class _Piece:
     retry: bool = False
 
 
-def bars(
+def timeline_bars(
     execution: Execution,
     trace: Trace,
-    rows: Iterable[Row],
+    rows: Iterable[StepRow],
     now_ms: int,
     past_ms: int | None = None,
     chosen: int = 0,
-) -> tuple[Axis, dict[str, tuple[Segment, ...]]]:
+) -> tuple[TimeAxis, dict[str, tuple[Segment, ...]]]:
     """Return the axis and row id -> segments; ``past_ms``: as it was at that moment.
 
     ``chosen``: the attempt at the whole execution to look at alone, 0 for all.
@@ -92,18 +92,18 @@ def bars(
     shown = list(rows)
     known = execution_attempts(execution, now_ms, past_ms)
     chosen = chosen if 1 <= chosen <= len(known) > 1 else 0
-    retried = _retried(execution, trace, shown)
-    begin, end, now = _limits(execution, known, chosen, now_ms, past_ms)
-    span = Span(begin, end, now)
+    retried = _retry_events(execution, trace, shown)
+    begin, end, now = _axis_limits(execution, known, chosen, now_ms, past_ms)
+    span = AxisSpan(begin, end, now)
     plain = len(known) == 1 and not retried
     if end - begin >= SHORTEST and not (plain and _is_busy(trace, begin, end, now)):
         future = [] if past_ms is None else [(past_ms, end)]
-        span = folded(span, [*_busy(trace, known, retried, now), *future])
-    axis = Axis(span, known, chosen)
+        span = fold_idle_time(span, [*_busy_stretches(trace, known, retried, now), *future])
+    axis = TimeAxis(span, known, chosen)
     return axis, {row.id: tuple(_segments(row, axis, retried)) for row in shown}
 
 
-def _limits(
+def _axis_limits(
     execution: Execution,
     known: Sequence[ExecutionAttempt],
     chosen: int,
@@ -132,7 +132,7 @@ def _is_busy(trace: Trace, begin: int, end: int, now: int) -> bool:
     return longest < SHORTEST
 
 
-def _busy(
+def _busy_stretches(
     trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
@@ -156,10 +156,10 @@ def _worked(
 ) -> Iterator[tuple[int, int]]:
     for piece in _pieces(visit, events, now):
         if piece.tone != "wait":
-            yield from ((since, until) for _, since, until in _within(piece, known))
+            yield from ((since, until) for _, since, until in _clip_piece(piece, known))
 
 
-def _within(
+def _clip_piece(
     piece: _Piece, known: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
@@ -175,7 +175,9 @@ def _within(
 # -- segments --------------------------------------------------------------------------------------
 
 
-def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Iterator[Segment]:
+def _segments(
+    row: StepRow, axis: TimeAxis, retried: dict[int, list[VisitEvent]]
+) -> Iterator[Segment]:
     now = axis.span.now
     if row.iteration or len(row.visits_made) > MOST_VISITS:
         begin = row.visits_made[0].entered_ms if row.visits_made else row.entered_ms
@@ -188,12 +190,12 @@ def _segments(row: Row, axis: Axis, retried: dict[int, list[VisitEvent]]) -> Ite
         visits = row.visits_made
         pieces = [p for one in visits for p in _pieces(one, retried.get(one.number, []), now)]
     for piece in pieces:
-        yield from _placed(piece, axis)
+        yield from _place_piece(piece, axis)
 
 
-def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
+def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
     """Yield a piece's segments: one for each attempt at the execution it lasted through."""
-    for attempt, since, until in _within(piece, axis.attempts):
+    for attempt, since, until in _clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
         tone, said = piece.tone, piece.said
@@ -201,7 +203,7 @@ def _placed(piece: _Piece, axis: Axis) -> Iterator[Segment]:
             tone, said = attempt.status.tone, attempt.status.word.lower()
         lane = axis.lane(attempt)
         name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
-        words_of_it = f"{name}{said}, {formatting.duration(until - since)}"
+        words_of_it = f"{name}{said}, {formatting.duration_text(until - since)}"
         yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
 
 
@@ -213,7 +215,7 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for one in attempts(events, visit.left_ms if visit.status == "aborted" else None):
+    for one in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
         if before is not None:
             yield _Piece(before, one.at_ms, "wait", "waited")
         before = one.until_ms
@@ -227,7 +229,9 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
 # -- what tells attempts apart ---------------------------------------------------------------------
 
 
-def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, list[VisitEvent]]:
+def _retry_events(
+    execution: Execution, trace: Trace, rows: list[StepRow]
+) -> dict[int, list[VisitEvent]]:
     """Return first event -> the events that tell attempts apart, of visits with more than one."""
     wanted = [
         visit
@@ -240,7 +244,7 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
         return {}
     owner = {event: visit.number for visit in wanted for event in visit.events}
     found: dict[int, list[VisitEvent]] = {visit.number: [] for visit in wanted}
-    for one in _told(execution, min(owner), max(owner)):
+    for one in _segment_text(execution, min(owner), max(owner)):
         if one.id not in owner:
             continue
         events = found[owner[one.id]]
@@ -252,7 +256,7 @@ def _retried(execution: Execution, trace: Trace, rows: list[Row]) -> dict[int, l
     return found
 
 
-def _told(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
+def _segment_text(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
     rows = (
         HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__range=(first, last), type__in=_KINDS

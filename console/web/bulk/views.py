@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
 from console.store.executions import bulk as store
-from console.web.core.scope import actor, render, require, scope_of
+from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.search import scan
-from console.web.search.filters import Wanted
+from console.web.search.filters import ExecutionFilters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ RESULTS = {
 
 
 @require_http_methods(["GET", "POST"])
-def bulk(request: HttpRequest) -> HttpResponse:
+def bulk_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
     here = scope_of(request)
     action = (request.POST if request.method == "POST" else request.GET).get("action", "")
@@ -60,23 +60,23 @@ def bulk(request: HttpRequest) -> HttpResponse:
         raise Http404(f"There is no bulk action “{action}”.")
     require(here, store.ACTIONS[action])
     if request.method == "GET":
-        return _dry_run(request, here, action)
-    planned = store.plan(here.project, action, numbers(request.POST.get("numbers", "")))
+        return _render_dry_run(request, here, action)
+    planned = store.plan(here.project, action, parse_ranges(request.POST.get("numbers", "")))
     if not planned.chosen:
         messages.error(request, "Nothing was chosen.")
         return redirect("executions")
-    job = store.begin(planned, here.project, actor(here), request.POST.get("asked", "")[:2000])
+    job = store.begin(planned, here.project, actor_of(here), request.POST.get("asked", "")[:2000])
     return redirect("bulk-job", job.pk)
 
 
-def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
-    wanted = scan.named(here, None, Wanted.of(request.GET))
+def _render_dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
+    wanted = scan.check_machine_name(here, None, ExecutionFilters.of(request.GET))
     marked = [int(one) for one in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", one)]
     more = False
     if request.GET.get("all"):
         if wanted.problems:
             raise Http404(" ".join(wanted.problems.values()))
-        keys, more = scan.every(here, None, wanted, store.MOST)
+        keys, more = scan.all_keys(here, None, wanted, store.MOST)
         marked = [number for _, number in keys]
     planned = store.plan(here.project, action, marked)
     verb, done, meaning = WORDS[action]
@@ -92,7 +92,7 @@ def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
         "eligible": planned.eligible,
         "excluded": planned.excluded,
         "me": here.principal.user.get_username(),
-        "numbers": ranges([one.pk for one in planned.chosen]),
+        "numbers": ranges_text([one.pk for one in planned.chosen]),
         "asked": wanted.address if request.GET.get("all") else "",
         "back": f"{reverse('executions')}?{wanted.address}",
     }
@@ -100,7 +100,7 @@ def _dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def job(request: HttpRequest, number: int) -> HttpResponse:
+def job_page(request: HttpRequest, number: int) -> HttpResponse:
     """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
     here = scope_of(request)
     one = BulkJob.objects.filter(project=here.project, pk=number).first()
@@ -108,16 +108,16 @@ def job(request: HttpRequest, number: int) -> HttpResponse:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
         require(here, store.ACTIONS[one.action])
-        store.switch(one, on=request.POST.get("act") == "resume", actor=actor(here))
+        store.switch(one, on=request.POST.get("act") == "resume", actor=actor_of(here))
         return redirect(request.get_full_path())
-    context = _progress(one, request.GET.get("result", ""), request.GET.get("after", ""))
+    context = _progress_context(one, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     context["may_switch"] = here.may(store.ACTIONS[one.action])
     return render(request, "bulk/job.html", context)
 
 
-def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
+def _progress_context(one: BulkJob, result: str, after: str) -> dict[str, Any]:
     counts = store.counts(one)
     found = BulkItem.objects.filter(job=one).order_by("position")
     if result in RESULTS:
@@ -144,7 +144,7 @@ def _progress(one: BulkJob, result: str, after: str) -> dict[str, Any]:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def ranges(chosen: Sequence[int]) -> str:
+def ranges_text(chosen: Sequence[int]) -> str:
     """Write numbers short: ``1-5,9``; a form carries the very executions that its page showed."""
     parts: list[list[int]] = []
     for number in sorted(chosen):
@@ -155,7 +155,7 @@ def ranges(chosen: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def numbers(text: str) -> list[int]:
+def parse_ranges(text: str) -> list[int]:
     """Read what ``ranges`` wrote, at most as many as one job takes."""
     found: list[int] = []
     for first, last in re.findall(r"(\d{1,15})(?:-(\d{1,15}))?", text):

@@ -43,7 +43,7 @@ _ROWS = (
 # -- finding it ------------------------------------------------------------------------------------
 
 
-def find(here: Scope, machine: str, execution: str, task: int) -> MapRun:
+def find_map_run(here: Scope, machine: str, execution: str, task: int) -> MapRun:
     """Return the Map Run that an execution's task began; raise ``Http404``.
 
     Its parent is only half read: no payload of it is on the page.
@@ -58,7 +58,7 @@ def find(here: Scope, machine: str, execution: str, task: int) -> MapRun:
     return run
 
 
-def address(here: Scope, arn: str) -> str:
+def map_run_address(here: Scope, arn: str) -> str:
     """Return the address of the page of a Map Run of this project; raise ``Http404``."""
     rows = MapRun.objects.filter(arn=arn, parent__project=here.project)
     found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
@@ -68,7 +68,7 @@ def address(here: Scope, arn: str) -> str:
     return f"{reverse('map-run', args=[machine, *found[1:]])}?region={arn.split(':')[3]}"
 
 
-def state_of(run: MapRun) -> str:
+def state_name(run: MapRun) -> str:
     """Return the name of the state that began it."""
     row = TaskRow.objects.filter(execution_id=run.parent_id, task=run.task)
     return row.values_list("state", flat=True).first() or ""
@@ -78,46 +78,46 @@ def state_of(run: MapRun) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class ChildCount:
     """One line of the table. ``key``: the status that children are filtered by, "" if none.
 
     ``items``: None where they were too many to count.
     """
 
-    status: formatting.Status
+    status: formatting.StatusLabel
     key: str
     executions: int
     items: int | None
 
 
-def counts(run: MapRun) -> dict[str, Any]:
+def count_children(run: MapRun) -> dict[str, Any]:
     """Return what is counted, and whether it is over: nothing changes any more by itself."""
     children = map_counts.executions(run)
     items = None
     if children.total <= MOST_BATCHES or not map_items.makes_batches(run):
         items = map_counts.items(run, children)
     return {
-        "counts": [_count(*row, children, items) for row in _ROWS],
+        "counts": [_count_of(*row, children, items) for row in _ROWS],
         "of_children": children,
         "of_items": items,
         "over": run.status != "RUNNING" and not children.running,
     }
 
 
-def _count(
+def _count_of(
     name: str,
     tone: str,
     word: str,
     key: str,
     children: map_counts.Counts,
     items: map_counts.Counts | None,
-) -> Count:
+) -> ChildCount:
     number = getattr(children, name)
-    status = formatting.Status(tone if number else "idle", word)
-    return Count(status, key, number, None if items is None else getattr(items, name))
+    status = formatting.StatusLabel(tone if number else "idle", word)
+    return ChildCount(status, key, number, None if items is None else getattr(items, name))
 
 
-def tolerated(run: MapRun) -> str:
+def tolerated_failures(run: MapRun) -> str:
     """Say how many children may fail."""
     parts = []
     if run.tolerated_count is not None:
@@ -131,19 +131,19 @@ def tolerated(run: MapRun) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Children:
+class ChildPage:
     """A page of children by their index. ``status``: the one asked for; ``after``: the next page.
 
     ``rows``: (child, its status, its error as it may be read).
     """
 
-    rows: tuple[tuple[Execution, formatting.Status, str], ...]
+    rows: tuple[tuple[Execution, formatting.StatusLabel, str], ...]
     status: str
     begun: bool
     after: str
 
 
-def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
+def list_children(here: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     """Return those the query string asks for: ``status``, and ``after`` which index."""
     asked = query.get("status", "")
     status = asked if asked in STATUSES else ""
@@ -156,29 +156,29 @@ def children(here: Scope, run: MapRun, query: QueryDict) -> Children:
     unread = [name for name in BARE if name != "error"]
     rows = list(found.order_by("item_index").defer(*unread)[: PAGE + 1])
     shown = rows[:PAGE]
-    errors = _errors(here, shown)
-    return Children(
-        tuple((one, _status(run, one), errors.get(one.pk, "")) for one in shown),
+    errors = _error_texts(here, shown)
+    return ChildPage(
+        tuple((one, _child_status(run, one), errors.get(one.pk, "")) for one in shown),
         status,
         bool(begun),
         str(shown[-1].item_index) if len(rows) > PAGE else "",
     )
 
 
-def _errors(here: Scope, rows: list[Execution]) -> dict[int, str]:
+def _error_texts(here: Scope, rows: list[Execution]) -> dict[int, str]:
     """Return the errors as they may be read."""
     failed = {one.pk: one.error for one in rows if one.error}
     veils = masked_execution.veils_of(here.project, failed.keys()) if failed else {}
     return {pk: veils[pk].words(error) for pk, error in failed.items()}
 
 
-def _status(run: MapRun, child: Execution) -> formatting.Status:
+def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:
     waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
     key = "PENDING_REDRIVE" if waits and child.status in BAD_ENDS else child.status
     return formatting.EXECUTION[key]
 
 
-def stamp(context: Mapping[str, Any]) -> str:
+def page_stamp(context: Mapping[str, Any]) -> str:
     """Return what tells whether anything on the page has changed."""
     run, rows = context["run"], context["children"].rows
     parts = (
@@ -192,7 +192,7 @@ def stamp(context: Mapping[str, Any]) -> str:
 # -- acting ----------------------------------------------------------------------------------------
 
 
-def refusal(run: MapRun) -> str:
+def redrive_refusal(run: MapRun) -> str:
     """Return why a redrive cannot take up a run that ended badly, "" if it can.
 
     A Map Run goes on when the execution that began it is redriven.
@@ -234,7 +234,7 @@ class Field:
     problem: str = ""
 
 
-def form(run: MapRun) -> list[Field]:
+def setting_fields(run: MapRun) -> list[Field]:
     """Return the settings as they are."""
     return [Field(one, _text(getattr(run, one.name))) for one in SETTINGS]
 
@@ -243,7 +243,7 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.15g}"
 
 
-def read(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
+def read_settings(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
     """Read the form; return it as it was typed, and the settings that it changes."""
     fields, changes = [], {}
     for one in SETTINGS:
@@ -262,4 +262,4 @@ def _problem(one: Setting, text: str) -> str:
     if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= one.limit):
         return ""
     kind = "a whole number" if one.whole else "a number"
-    return f"Got “{formatting.visible(text[:40])}”, wanted {kind} from 0 to {one.limit:,}."
+    return f"Got “{formatting.visible_text(text[:40])}”, wanted {kind} from 0 to {one.limit:,}."

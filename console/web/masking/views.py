@@ -13,15 +13,15 @@ from console import clock
 from console.errors import ConflictException, ServiceError
 from console.store.people import masks as store
 from console.web.core import conflicts
-from console.web.core.preference_views import local
-from console.web.core.scope import REVEALED, actor, render, require, scope_of
+from console.web.core.preference_views import local_address
+from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
 @require_http_methods(["GET", "POST"])
-def settings(request: HttpRequest) -> HttpResponse:
+def masking_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/settings/``: the masked paths; an editor changes them."""
     here = scope_of(request)
     typed, problem, conflict, status = here.project.masked, "", None, 200
@@ -31,13 +31,13 @@ def settings(request: HttpRequest) -> HttpResponse:
         typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
         over = request.POST.get("over") or revision
         try:
-            kept = store.put_paths(here.project, typed.splitlines(), actor(here), over)
+            kept = store.put_paths(here.project, typed.splitlines(), actor_of(here), over)
         except ConflictException:
-            conflict, status = conflicts.of_paths(here.project), 409
+            conflict, status = conflicts.paths_conflict(here.project), 409
         except ServiceError as refused:
             problem, status = refused.message, 422
         else:
-            messages.success(request, _said(len(kept)))
+            messages.success(request, _success_message(len(kept)))
             return redirect("project-settings")
     context = {
         "here": "settings",
@@ -50,27 +50,31 @@ def settings(request: HttpRequest) -> HttpResponse:
     return render(request, "project/settings.html", context, status=status)
 
 
-def _said(count: int) -> str:
+def _success_message(count: int) -> str:
     if not count:
         return "Nothing is masked any more."
     return "1 path is masked." if count == 1 else f"{count} paths are masked."
 
 
 @require_POST
-def reveal(request: HttpRequest, machine: str, execution: str) -> HttpResponse:
+def reveal_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
     here = scope_of(request)
     require(here, "RevealPayloads")
-    one = here.execution(machine, execution)
-    told = {number: until for number, until in _told(request).items() if until > clock.now_ms()}
+    one = here.execution(machine_name, execution_name)
+    told = {
+        number: until
+        for number, until in _revealed_until(request).items()
+        if until > clock.now_ms()
+    }
     told.pop(str(one.pk), None)
     if request.POST.get("act") != "hide":
-        store.reveal(one, request.POST.get("reason", "").strip(), actor(here))
+        store.reveal(one, request.POST.get("reason", "").strip(), actor_of(here))
         told[str(one.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = told
-    own = reverse("execution", args=[machine, one.name])
-    return redirect(local(request, request.POST.get("next", ""), own))
+    own = reverse("execution", args=[machine_name, one.name])
+    return redirect(local_address(request, request.POST.get("next", ""), own))
 
 
-def _told(request: HttpRequest) -> dict[str, int]:
+def _revealed_until(request: HttpRequest) -> dict[str, int]:
     return dict(request.session.get(REVEALED, {}))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.http import Http404
-from django.views.decorators.http import require_http_methods
+from django.http import Http404, HttpResponse
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_http_methods, require_safe
 
 import engine
 from console.errors import ServiceError
 from console.masking import mask
 from console.web.core.scope import render, require, scope_of
-from console.web.execution.replay_views import earlier
-from console.web.machines.machine_views import about, suggested
+from console.web.execution.replay_views import recorded_input
+from console.web.machines.machine_views import machine_context, suggested_input
 from console.web.test_state import form
+from console.web.test_state import scenario as scenarios
 from console.web.test_state.form import TestRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from console.models import Execution, StateMachine
     from console.web.core.scope import Scope
@@ -53,34 +56,34 @@ class _Subject:
         """Return a form with the hidden values of its origin where it still shows none."""
         if self.origin is None or mask.MASK not in asked.input + asked.variables:
             return asked
-        shown, true = earlier(self.origin, self.step, self.visit)
+        shown, true = recorded_input(self.origin, self.step, self.visit)
         texts = {name: getattr(asked, name) for name in ("input", "variables")}
         told = {name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()}
         return TestRequest(**asdict(asked) | told)
 
 
 @require_http_methods(["GET", "POST"])
-def test(request: HttpRequest, machine: str) -> HttpResponse:
+def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show the form, filled from ``?origin=`` if that is given, or test a state."""
     here = scope_of(request)
     require(here, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
-    subject = _subject(here, here.machine(machine), sent)
-    graph = _graph(subject)
+    subject = _subject_of(here, here.machine(machine_name), sent)
+    graph = _graph_of(subject)
     if graph is None or "state" not in request.POST:
-        first = _first(here, subject, sent.get("state", ""), graph)
-        return _form(request, subject, graph, first)
+        first = _first_request(here, subject, sent.get("state", ""), graph)
+        return _render_form(request, subject, graph, first)
     asked = TestRequest.of(request.POST)
     if asked.reveal:
         require(here, "RevealSecrets")
     node = graph.by_id.get(graph.by_name.get(asked.state, ""))
     if node is None:
         told = {"state_error": "The definition has no such state."}
-        return _form(request, subject, graph, asked, status=422, **told)
-    return _answer(request, here, subject, graph, asked, node)
+        return _render_form(request, subject, graph, asked, status=422, **told)
+    return _run_and_render(request, here, subject, graph, asked, node)
 
 
-def _answer(  # the arguments are what a test is about
+def _run_and_render(  # the arguments are what a test is about
     request: HttpRequest,
     here: Scope,
     subject: _Subject,
@@ -90,18 +93,18 @@ def _answer(  # the arguments are what a test is about
 ) -> HttpResponse:
     try:
         params = subject.filled(asked).params(subject.text, subject.role)
-        hides = form.veil_of(here.project, subject.origin)
-        found = form.outcome(here, params, node, hides)
-    except form.Mistake as mistake:
+        hides = form.mask_of(here.project, subject.origin)
+        found = form.run_test(here, params, node, hides)
+    except form.FieldMistake as mistake:
         told = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
     except ServiceError as error:
-        told = {f"{_field(error)}_error": error.message, "refused": error.message}
+        told = {f"{_refused_field(error)}_error": error.message, "refused": error.message}
     else:
-        return _form(request, subject, graph, asked, tested=found)
-    return _form(request, subject, graph, asked, status=422, **told)
+        return _render_form(request, subject, graph, asked, tested=found)
+    return _render_form(request, subject, graph, asked, status=422, **told)
 
 
-def _field(error: ServiceError) -> str:
+def _refused_field(error: ServiceError) -> str:
     """Return beside which field a refusal of the API belongs."""
     if error.code == "InvalidExecutionInput":
         return "input"
@@ -111,7 +114,7 @@ def _field(error: ServiceError) -> str:
     return "mock" if of_mock else "state"
 
 
-def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
+def _subject_of(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
     if sent.get("text") and here.may("UpdateStateMachine"):
         text = sent["text"].replace("\r\n", "\n")
         role = sent.get("role", "").strip() or one.role_arn
@@ -132,14 +135,14 @@ def _subject(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subjec
     )
 
 
-def _graph(subject: _Subject) -> Graph | None:
+def _graph_of(subject: _Subject) -> Graph | None:
     try:
         return engine.graph(engine.parse(subject.text, subject.machine.type))
     except engine.DefinitionError:
         return None
 
 
-def _first(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
+def _first_request(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
     """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
     if graph is None:
         return TestRequest()
@@ -149,16 +152,16 @@ def _first(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> T
     node = graph.by_id[graph.by_name[chosen]]
     mocked = ("Map", "Parallel") if here.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
     mock = "result" if node.type in mocked else ""
-    told: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample(node)}
+    told: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
     if subject.origin is not None:
-        shown, _ = earlier(subject.origin, subject.step, subject.visit)
+        shown, _ = recorded_input(subject.origin, subject.step, subject.visit)
         told |= shown | {"variables": shown["variables"].removeprefix("{}")}
     else:
-        told["input"] = suggested(subject.machine.name)
+        told["input"] = suggested_input(subject.machine.name)
     return TestRequest(**told)
 
 
-def _form(  # the arguments are what the page is about
+def _render_form(  # the arguments are what the page is about
     request: HttpRequest,
     subject: _Subject,
     graph: Graph | None,
@@ -167,12 +170,36 @@ def _form(  # the arguments are what the page is about
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    context = about(subject.machine) | {
+    context = machine_context(subject.machine) | {
         "subject": subject,
         "asked": asked,
-        "choices": form.choices(graph) if graph else [],
+        "choices": form.state_choices(graph) if graph else [],
         "levels": form.LEVELS,
         "modes": form.MODES,
         "masked": mask.MASK in asked.input + asked.variables and subject.origin is not None,
     }
     return render(request, "machine/test.html", context | more, status=status)
+
+
+@require_safe
+def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
+    """Answer with an execution as a test, which ``manage.py replay`` runs."""
+    one = scope_of(request).execution(machine_name, execution_name)
+    if one.status in ("RUNNING", "UNFINISHED"):
+        raise Http404(f"“{one.name}” is still running: a test needs its end.")
+    if scenarios.is_too_large(one):
+        raise Http404(f"The history of “{one.name}” is too large for a test.")
+    try:
+        made = scenarios.scenario_of(one)
+    except engine.DefinitionError:
+        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+    except ValueError:  # imported, and cut where it was printed
+        raise Http404(f"Payloads of “{one.name}” are not whole: a test needs them.") from None
+    answer = HttpResponse(
+        json.dumps(made, ensure_ascii=False, indent=2) + "\n",
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+    # said here, not by the link: a refusal is to be read, not saved
+    answer["Content-Disposition"] = content_disposition_header(True, f"{one.name}.scenario.json")
+    return answer

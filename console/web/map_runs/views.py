@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from console.errors import ServiceError
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
-from console.web.core.scope import actor, render, require, scope_of
-from console.web.map_runs import map_run_page
+from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.map_runs import map_run_display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +26,21 @@ if TYPE_CHECKING:
 
 
 @require_http_methods(["GET", "POST"])
-def show(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
+def map_run_page(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
     """Answer the page of the Map Run that a task began; a POST changes its settings."""
     here = scope_of(request)
-    run = map_run_page.find(here, machine, execution, number)
+    run = map_run_display.find_map_run(here, machine_name, execution_name, number)
     if request.method == "GET":
-        return _page(request, here, machine, run, map_run_page.form(run))
+        return _render_page(request, here, machine_name, run, map_run_display.setting_fields(run))
     require(here, "UpdateMapRun")
-    fields, changes = map_run_page.read(run, request.POST)
+    fields, changes = map_run_display.read_settings(run, request.POST)
     if any(one.problem for one in fields):
-        return _page(request, here, machine, run, fields, status=422)
+        return _render_page(request, here, machine_name, run, fields, status=422)
     try:
         if changes:
-            store.update(run, actor(here), **changes)
+            store.update(run, actor_of(here), **changes)
     except ServiceError as refused:
         messages.error(request, f"{refused.message}.")
     else:
@@ -47,44 +49,53 @@ def show(request: HttpRequest, machine: str, execution: str, number: int) -> Htt
 
 
 @require_safe
-def delta(request: HttpRequest, machine: str, execution: str, number: int) -> HttpResponse:
+def map_run_changes(
+    request: HttpRequest, machine_name: str, execution_name: str, number: int
+) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
     here = scope_of(request)
-    context = _context(request, here, machine, map_run_page.find(here, machine, execution, number))
+    context = _page_context(
+        request,
+        here,
+        machine_name,
+        map_run_display.find_map_run(here, machine_name, execution_name, number),
+    )
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
     return render(request, "map_run/_delta.html", context)
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
     here: Scope,
-    machine: str,
+    machine_name: str,
     run: MapRun,
-    fields: Sequence[map_run_page.Field],
+    fields: Sequence[map_run_display.Field],
     status: int = 200,
 ) -> HttpResponse:
-    context = _context(request, here, machine, run) | {"fields": fields}
+    context = _page_context(request, here, machine_name, run) | {"fields": fields}
     return render(request, "map_run/page.html", context, status=status)
 
 
-def _context(request: HttpRequest, here: Scope, machine: str, run: MapRun) -> dict[str, Any]:
-    names = [machine, run.parent.name]
+def _page_context(
+    request: HttpRequest, here: Scope, machine_name: str, run: MapRun
+) -> dict[str, Any]:
+    names = [machine_name, run.parent.name]
     bad = run.status in ("FAILED", "ABORTED")
     context = {
         "here": "executions",
         "run": run,
-        "state": map_run_page.state_of(run),
+        "state": map_run_display.state_name(run),
         "status": formatting.EXECUTION[run.status],
         "execution": run.parent,
-        "machine_name": machine,
+        "machine_name": machine_name,
         "base": reverse("execution", args=names),
         "own": reverse("map-run", args=[*names, run.task]),
-        "tolerated": map_run_page.tolerated(run),
-        "children": map_run_page.children(here, run, request.GET),
+        "tolerated": map_run_display.tolerated_failures(run),
+        "children": map_run_display.list_children(here, run, request.GET),
         "may_update": here.may("UpdateMapRun") and run.status == "RUNNING",
         "redrivable": bad,
-        "refusal": map_run_page.refusal(run) if bad else "",
-        **map_run_page.counts(run),
+        "refusal": map_run_display.redrive_refusal(run) if bad else "",
+        **map_run_display.count_children(run),
     }
-    return context | {"seen": map_run_page.stamp(context)}
+    return context | {"seen": map_run_display.page_stamp(context)}

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from console.web.core.scope import Scope, render, scope_of
-from console.web.map_runs import map_run_page
+from console.web.map_runs import map_run_display
 from console.web.metrics import charts
 from console.web.search import lists
 
@@ -23,27 +23,27 @@ MOST = 8
 
 
 @require_safe
-def show(request: HttpRequest) -> HttpResponse:
+def overview_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
     here = scope_of(request)
-    context = _context(here) | charts.context(here, request.GET, None)
+    context = _page_context(here) | charts.charts_context(here, request.GET, None)
     return render(request, "overview/page.html", context)
 
 
 @require_safe
-def pulse(request: HttpRequest) -> HttpResponse:
+def overview_changes(request: HttpRequest) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the lists anew."""
-    context = _context(scope_of(request))
+    context = _page_context(scope_of(request))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "overview/_lists.html", context)
 
 
-def _context(here: Scope) -> dict[str, Any]:
-    machines = lists.machines(here, most=MOST)
-    running = lists.lately(here, ("RUNNING",), MOST)
-    failed = lists.lately(here, lists.FAILURES, MOST)
-    tally = lists.tally(here)
+def _page_context(here: Scope) -> dict[str, Any]:
+    machines = lists.list_machines(here, most=MOST)
+    running = lists.latest_executions(here, ("RUNNING",), MOST)
+    failed = lists.latest_executions(here, lists.FAILURES, MOST)
+    tally = lists.status_counts(here)
     parts = [
         sorted(tally.items()),
         [one.pk for one in (*running, *failed)],
@@ -71,10 +71,10 @@ _ARN = re.compile(
 
 
 @require_safe
-def by_arn(request: HttpRequest, arn: str) -> HttpResponse:
+def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
-        return redirect(map_run_page.address(scope_of(request), arn))
+        return redirect(map_run_display.map_run_address(scope_of(request), arn))
     found = _ARN.fullmatch(arn)
     if found is None:
         raise Http404(f"No page belongs to “{arn}”.")
