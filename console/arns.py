@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from console.errors import InvalidArn, InvalidName
+from console.errors import ErrorCode, ServiceError
 
 _FORBIDDEN = re.compile(
     r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]"
@@ -55,24 +55,24 @@ def parse_arn(text: str, *kinds: str) -> Arn:
     """Take an ARN apart; raise ``InvalidArn`` unless it is ours and of one of ``kinds``."""
     parts = text.split(":", 6)
     if len(parts) < 2 or parts[0] != "arn":  # noqa: PLR2004 - "arn" and something
-        raise InvalidArn(f"Invalid Arn: 'Invalid ARN prefix: {text}'")
+        raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: 'Invalid ARN prefix: {text}'")
     if len(parts) < 7 or parts[2] != "states" or not parts[6]:  # noqa: PLR2004 - seven parts
-        raise InvalidArn(f"Invalid Arn: '{text}'")
+        raise ServiceError(ErrorCode.InvalidArn, f"Invalid Arn: '{text}'")
     arn = Arn(text, parts[1], parts[3], parts[4], parts[5], parts[6])
     if kinds and arn.kind not in kinds:
         msg = f"Invalid Arn: 'Resource type not valid in this context: {arn.kind}'"
-        raise InvalidArn(msg)
+        raise ServiceError(ErrorCode.InvalidArn, msg)
     return arn
 
 
 def check_name(name: str) -> None:
     """Raise ``InvalidName`` for a machine, execution or activity name that AWS refuses."""
     if not 1 <= len(name) <= _MAX_NAME or _FORBIDDEN.search(name):
-        raise InvalidName(f"Invalid Name: '{name}'")
+        raise ServiceError(ErrorCode.InvalidName, f"Invalid Name: '{name}'")
 
 
 def check_role(role_arn: str) -> None:
     """Raise ``InvalidArn`` for a role that is no IAM role's ARN; whether it exists is not asked."""
     known = re.match(r"arn:aws[a-z-]*:iam::\d{12}:role/.+", role_arn)
     if known is None or len(role_arn) > _LONGEST:
-        raise InvalidArn(f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")
+        raise ServiceError(ErrorCode.InvalidArn, f"Invalid Role Arn: '{role_arn[:_LONGEST]}'")

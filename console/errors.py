@@ -1,247 +1,167 @@
-"""What may the service refuse, and with which AWS error code?
+"""Name every error that the service answers, by AWS's code.
 
-Raised by ``console.store`` and ``console.access``; the AWS edge turns them into the wire shape,
-pages show the message beside the field. ``code`` is the shape's name in the service model.
+The tree has a class only where code catches that class; all other errors are told apart by their
+``code``::
+
+    ServiceError                     a refused request, of any code
+    ├── ProtocolError                refused before it reached an operation
+    ├── ConflictException            changed by somebody else, or in use
+    ├── InvalidDefinition            carries the findings in the definition
+    ├── InvalidToken                 a nextToken or task token that was not issued here
+    ├── StateMachineDoesNotExist
+    ├── ThrottlingException          try again later
+    └── ValidationException          a constraint is violated
+
+``console.store`` and ``console.access`` raise them. The API's edge turns them into the wire's form:
+botocore's model of the service says which members an error has, and its HTTP status where AWS
+publishes it (``Service.error_answer``). Pages show the message beside the field.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import ClassVar
 
-class ServiceError(Exception):
-    """A refused request. ``code``: AWS error code; ``message``: AWS's words.
 
-    ``status``: HTTP status.
+class ErrorCode(StrEnum):
+    """AWS's codes, each with its meaning.
+
+    All but those of the protocol are codes in botocore's model of the service that answers them.
     """
 
-    code = "ValidationException"
-    status = 400
+    # Step Functions
+    ActivityAlreadyExists = "ActivityAlreadyExists"  # with another encryption
+    ActivityDoesNotExist = "ActivityDoesNotExist"
+    ActivityLimitExceeded = "ActivityLimitExceeded"  # as many activities as the quota allows
+    ActivityWorkerLimitExceeded = "ActivityWorkerLimitExceeded"  # too many polls of one activity
+    ConflictException = "ConflictException"  # changed by somebody else, or in use
+    ExecutionAlreadyExists = "ExecutionAlreadyExists"  # of that name, with another input
+    ExecutionDoesNotExist = "ExecutionDoesNotExist"
+    ExecutionLimitExceeded = "ExecutionLimitExceeded"  # as many open executions as allowed
+    ExecutionNotRedrivable = "ExecutionNotRedrivable"  # running, succeeded, or too old
+    InvalidArn = "InvalidArn"  # no ARN, or one of another kind
+    InvalidDefinition = "InvalidDefinition"  # the definition has errors
+    InvalidEncryptionConfiguration = "InvalidEncryptionConfiguration"  # contradicts itself
+    InvalidExecutionInput = "InvalidExecutionInput"  # not JSON, or too large
+    InvalidLoggingConfiguration = "InvalidLoggingConfiguration"  # contradicts itself
+    InvalidName = "InvalidName"  # has characters or a length that AWS refuses
+    InvalidOutput = "InvalidOutput"  # not JSON, or too large
+    InvalidToken = "InvalidToken"  # a nextToken or task token that was not issued here
+    MissingRequiredParameter = "MissingRequiredParameter"  # an update without a change
+    ResourceNotFound = "ResourceNotFound"  # what the request refers to does not exist
+    ServiceQuotaExceededException = "ServiceQuotaExceededException"  # of versions and aliases
+    StateMachineAlreadyExists = "StateMachineAlreadyExists"  # of that name, but different
+    StateMachineDeleting = "StateMachineDeleting"
+    StateMachineDoesNotExist = "StateMachineDoesNotExist"
+    StateMachineLimitExceeded = "StateMachineLimitExceeded"  # as many as the quota allows
+    StateMachineTypeNotSupported = "StateMachineTypeNotSupported"  # Standard only, or Express only
+    TaskDoesNotExist = "TaskDoesNotExist"
+    TaskTimedOut = "TaskTimedOut"  # the task has ended already
+    TooManyTags = "TooManyTags"
+    ValidationException = "ValidationException"  # a constraint is violated
+    # EventBridge and CloudWatch Logs
+    InvalidEventPatternException = "InvalidEventPatternException"
+    InvalidParameterException = "InvalidParameterException"  # bad, or not together with another
+    LimitExceededException = "LimitExceededException"  # as many rules or targets as allowed
+    ResourceAlreadyExistsException = "ResourceAlreadyExistsException"  # a log group of that name
+    ResourceNotFoundException = "ResourceNotFoundException"  # a rule, event bus or log group
+    # CloudWatch
+    InvalidNextToken = "InvalidNextToken"  # not issued for this request
+    InvalidParameterCombination = "InvalidParameterCombination"  # these do not go together
+    InvalidParameterValue = "InvalidParameterValue"  # bad, or out of range
+    MissingParameter = "MissingParameter"
+    # every service: https://docs.aws.amazon.com/step-functions/latest/apireference/CommonErrors.html
+    AccessDeniedException = "AccessDeniedException"  # the caller's role does not allow it
+    ThrottlingException = "ThrottlingException"  # more calls than the project's rate allows
+    # the protocol
+    IncompleteSignatureException = "IncompleteSignatureException"  # lacks a part
+    InternalFailure = "InternalFailure"  # an error of this server
+    InvalidSignatureException = "InvalidSignatureException"  # not of this request with this key
+    MissingAuthenticationTokenException = "MissingAuthenticationTokenException"  # no signature
+    RequestEntityTooLargeException = "RequestEntityTooLargeException"
+    SerializationException = "SerializationException"  # not an object in JSON or CBOR
+    UnknownOperationException = "UnknownOperationException"  # no such action, or not served
+    UnrecognizedClientException = "UnrecognizedClientException"  # unknown or disabled access key
 
-    def __init__(self, message: str, *, reason: str | None = None) -> None:
-        """``reason``: the ``reason`` member that some AWS errors carry."""
+
+_HTTP_STATUS = {
+    ErrorCode.AccessDeniedException: 403,
+    ErrorCode.ConflictException: 409,
+    ErrorCode.InternalFailure: 500,
+    ErrorCode.RequestEntityTooLargeException: 413,
+    ErrorCode.ServiceQuotaExceededException: 402,
+}
+"""Code -> HTTP status where it is not 400. botocore's models have it for CloudWatch only."""
+
+
+class ServiceError(Exception):
+    """A refused request.
+
+    ``code``: AWS's error code. ``message``: text for people, in AWS's words where AWS has some.
+    ``reason``: the member of that name, which some of AWS's errors have.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, *, reason: str | None = None) -> None:
         super().__init__(message)
+        self.code = code
         self.message = message
         self.reason = reason
 
+    @property
+    def status(self) -> int:
+        """Return the HTTP status of an answer with this error."""
+        return _HTTP_STATUS.get(self.code, 400)
 
-class ValidationException(ServiceError):
+
+class ProtocolError(ServiceError):
+    """A request that never reaches an operation."""
+
+
+class CodedError(ServiceError):
+    """An error whose class has one code."""
+
+    CODE: ClassVar[ErrorCode]
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(self.CODE, message, reason=reason)
+
+
+class ConflictException(CodedError):
+    """It was changed by somebody else since the caller read it, or it is in use."""
+
+    CODE = ErrorCode.ConflictException
+
+
+class InvalidToken(CodedError):
+    """The nextToken or task token was not issued here."""
+
+    CODE = ErrorCode.InvalidToken
+
+
+class StateMachineDoesNotExist(CodedError):
+    """There is no such state machine."""
+
+    CODE = ErrorCode.StateMachineDoesNotExist
+
+
+class ThrottlingException(CodedError):
+    """There are more calls than the project's rate allows."""
+
+    CODE = ErrorCode.ThrottlingException
+
+
+class ValidationException(CodedError):
     """The request violates a constraint."""
 
-    code = "ValidationException"
+    CODE = ErrorCode.ValidationException
 
 
-class InvalidArn(ServiceError):
-    """The text is no ARN, or not of this kind."""
+class InvalidDefinition(CodedError):
+    """A definition was refused. ``diagnostics``: ``engine.Diagnostic`` values, for pages."""
 
-    code = "InvalidArn"
-
-
-class InvalidName(ServiceError):
-    """The name has characters or a length that AWS refuses."""
-
-    code = "InvalidName"
-
-
-class InvalidToken(ServiceError):
-    """The nextToken or task token is not one of ours."""
-
-    code = "InvalidToken"
-
-
-class InvalidOutput(ServiceError):
-    """The output is not JSON."""
-
-    code = "InvalidOutput"
-
-
-class InvalidExecutionInput(ServiceError):
-    """The input is not JSON, or too large."""
-
-    code = "InvalidExecutionInput"
-
-
-class InvalidLoggingConfiguration(ServiceError):
-    """The logging configuration contradicts itself."""
-
-    code = "InvalidLoggingConfiguration"
-
-
-class InvalidTracingConfiguration(ServiceError):
-    """The tracing configuration contradicts itself."""
-
-    code = "InvalidTracingConfiguration"
-
-
-class InvalidEncryptionConfiguration(ServiceError):
-    """The encryption configuration contradicts itself."""
-
-    code = "InvalidEncryptionConfiguration"
-
-
-class MissingRequiredParameter(ServiceError):
-    """Nothing to change was given."""
-
-    code = "MissingRequiredParameter"
-
-
-class ConflictException(ServiceError):
-    """Somebody changed it meanwhile, or it is in use."""
-
-    code = "ConflictException"
-    status = 409
-
-
-class ServiceQuotaExceededException(ServiceError):
-    """There are as many as there may be."""
-
-    code = "ServiceQuotaExceededException"
-    status = 402
-
-
-class ResourceNotFound(ServiceError):
-    """What the request refers to is not there."""
-
-    code = "ResourceNotFound"
-
-
-class StateMachineAlreadyExists(ServiceError):
-    """There is another machine of that name."""
-
-    code = "StateMachineAlreadyExists"
-
-
-class StateMachineDoesNotExist(ServiceError):
-    """There is no such machine."""
-
-    code = "StateMachineDoesNotExist"
-
-
-class StateMachineDeleting(ServiceError):
-    """The machine is being deleted."""
-
-    code = "StateMachineDeleting"
-
-
-class StateMachineLimitExceeded(ServiceError):
-    """There are as many machines as there may be."""
-
-    code = "StateMachineLimitExceeded"
-
-
-class StateMachineTypeNotSupported(ServiceError):
-    """Not for this type of machine."""
-
-    code = "StateMachineTypeNotSupported"
-
-
-class ExecutionAlreadyExists(ServiceError):
-    """There is another execution of that name."""
-
-    code = "ExecutionAlreadyExists"
-
-
-class ExecutionDoesNotExist(ServiceError):
-    """There is no such execution."""
-
-    code = "ExecutionDoesNotExist"
-
-
-class ExecutionLimitExceeded(ServiceError):
-    """There are as many open executions as there may be."""
-
-    code = "ExecutionLimitExceeded"
-
-
-class ThrottlingException(ServiceError):
-    """More calls than the project's rate allows."""
-
-    code = "ThrottlingException"
-
-
-class ActivityWorkerLimitExceeded(ServiceError):
-    """So many workers poll one activity."""
-
-    code = "ActivityWorkerLimitExceeded"
-
-
-class ExecutionNotRedrivable(ServiceError):
-    """The execution cannot be redriven."""
-
-    code = "ExecutionNotRedrivable"
-
-
-class ActivityAlreadyExists(ServiceError):
-    """There is another activity of that name."""
-
-    code = "ActivityAlreadyExists"
-
-
-class ActivityDoesNotExist(ServiceError):
-    """There is no such activity."""
-
-    code = "ActivityDoesNotExist"
-
-
-class ActivityLimitExceeded(ServiceError):
-    """There are as many activities as there may be."""
-
-    code = "ActivityLimitExceeded"
-
-
-class TaskDoesNotExist(ServiceError):
-    """No task has this token."""
-
-    code = "TaskDoesNotExist"
-
-
-class TaskTimedOut(ServiceError):
-    """The task is closed already."""
-
-    code = "TaskTimedOut"
-
-
-class TooManyTags(ServiceError):
-    """There are as many tags as there may be."""
-
-    code = "TooManyTags"
-
-
-class AccessDeniedException(ServiceError):
-    """The caller's role does not allow it."""
-
-    code = "AccessDeniedException"
-    status = 403
-
-
-class InvalidEventPatternException(ServiceError):
-    """The text is no event pattern."""
-
-    code = "InvalidEventPatternException"
-
-
-class ResourceNotFoundException(ServiceError):
-    """There is no such rule or event bus."""
-
-    code = "ResourceNotFoundException"
-
-
-class LimitExceededException(ServiceError):
-    """There are as many rules or targets as there may be."""
-
-    code = "LimitExceededException"
-
-
-class InvalidDefinition(ServiceError):
-    """A definition was refused.
-
-    ``diagnostics`` are ``engine.Diagnostic`` values for the page's list.
-    """
-
-    code = "InvalidDefinition"
+    CODE = ErrorCode.InvalidDefinition
 
     def __init__(self, message: str, diagnostics: tuple[object, ...] = ()) -> None:
-        """Message in AWS's form.
-
-        ``Invalid State Machine Definition: '<CODE>: <text> at <pointer>, ...'``.
-        """
+        """``message``: ``Invalid State Machine Definition: '<CODE>: <text> at <pointer>, ...'``."""
         super().__init__(message)
         self.diagnostics = diagnostics

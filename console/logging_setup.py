@@ -1,28 +1,30 @@
-"""What does the server write about itself, and in which form?
+"""Configure the server's log: which lines it has, and in which form.
 
-One line an event on stderr: for people, or as JSON with ``STEPYARD_LOG=json``. What belongs to
-users - inputs, outputs, causes, definitions, tokens, the messages of their exceptions - is in the
-database, where rights are checked, and never here. Characters that steer a terminal or begin a
-line are written as escapes.
+Each event is one line on stderr: for people, or JSON with ``STEPYARD_LOG=json``. structlog's
+renderers write both. The processors before them keep out what belongs to users: inputs, outputs,
+causes, definitions, tokens, and the messages of their exceptions. Those are in the database, where
+rights are checked. In lines for people, characters that steer a terminal or begin a line are
+written as escapes; JSON escapes them by itself.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from structlog.contextvars import merge_contextvars
+from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
+from structlog.processors import ExceptionRenderer, JSONRenderer
 
 from console.environment import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
-    from structlog.typing import EventDict, Processor, WrappedLogger
+    from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 STYLES = ("text", "json")
 HIDDEN = "(not logged)"
@@ -51,31 +53,34 @@ SENSITIVE = frozenset(
         "link",
     }
 )
-# Whose messages tell of the database, of the machine or of us, and of nothing that users sent.
-_SPEAKING = ("OperationalError", "InterfaceError", "ModuleNotFoundError", "NewerFormat")
-_MOST = 2_000  # characters of one value
-_FRAMES = 30
-_OURS = "console"
+# Their messages are about the database, the machine or this project, and hold nothing of users.
+_WITH_MESSAGE = ("OperationalError", "InterfaceError", "ModuleNotFoundError", "NewerFormat")
+_MAX_CHARACTERS = 2_000  # of one value
+_MAX_FRAMES = 30  # of one exception, the innermost ones
+_OWN_LOGGER = "console"
 
 
 def configure(style: str) -> dict[str, Any]:
-    """Set structlog up and return the configuration of Python's own logging."""
+    """Set structlog up and return the configuration of Python's own logging.
+
+    ``style``: one of ``STYLES``; raise ``SettingError`` for another one.
+    """
     if style not in STYLES:
         raise SettingError("STEPYARD_LOG", repr(style), f"one of: {', '.join(STYLES)}")
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *_shared(),
+            *_shared_processors(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
     )
-    last: Processor = _as_json if style == "json" else _as_text
+    renderers = _json_renderers() if style == "json" else _text_renderers()
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
-        "foreign_pre_chain": [_of_others, _of_a_request, *_shared()],
-        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+        "foreign_pre_chain": [_keep_first_line, _name_route, *_shared_processors()],
+        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
     }
     return {
         "version": 1,
@@ -84,12 +89,12 @@ def configure(style: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
-            _OURS: {"level": "INFO"},
+            _OWN_LOGGER: {"level": "INFO"},
             "django": {"handlers": [], "level": "WARNING"},  # none by mail
             "httpx": {"level": "WARNING"},  # it logs whole addresses, whose query may be a secret
-            "django.request": {"level": "ERROR"},  # what clients got wrong they are told
+            "django.request": {"level": "ERROR"},  # the answer tells a client of its mistakes
             "django.security": {"level": "CRITICAL"},
-            "psycopg": {"level": "ERROR"},  # of an outage the server itself writes one line
+            "psycopg": {"level": "ERROR"},  # the server itself writes one line of an outage
         },
     }
 
@@ -99,28 +104,29 @@ def request_id() -> str:
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
-def _shared() -> list[Processor]:
+def _shared_processors() -> list[Processor]:
+    """Return what every event goes through, be it of this project or of a library."""
     return [
         merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _without_what_belongs_to_users,
-        _with_places,
+        _hide_payloads,
+        ExceptionRenderer(_exception_places),
     ]
 
 
-# -- what is told ----------------------------------------------------------------------------------
+# -- what is logged --------------------------------------------------------------------------------
 
 
-def _of_others(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Keep the first line of what libraries say: below it some show the values they failed at."""
+def _keep_first_line(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Cut a library's message after its first line: some show values of users below it."""
     event["event"] = str(event.get("event", "")).partition("\n")[0]
     return event
 
 
-def _of_a_request(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Name the route in place of the path: in that of a login link there is a secret."""
+def _name_route(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Put the route of a failed page in place of its path: that of a login link has a secret."""
     record = event.get("_record")
     request = getattr(record, "request", None)
     if request is not None:
@@ -131,85 +137,97 @@ def _of_a_request(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def _without_what_belongs_to_users(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _hide_payloads(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Replace values whose names are in ``SENSITIVE``."""
     for name in event:
         if name.lower() in SENSITIVE:
             event[name] = HIDDEN
     return event
 
 
-def _with_places(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Put the types and places of an exception where it was, without messages and variables."""
-    given = event.pop("exc_info", None)
-    error = given if isinstance(given, BaseException) else None
-    if isinstance(given, tuple):
-        error = given[1]
-    elif given and error is None:
-        error = sys.exc_info()[1]
-    if error is not None:
-        event["exception"] = list(_places(error))
-    return event
+def _exception_places(exc_info: ExcInfo) -> list[str]:
+    """Return types and places of an exception and its causes, without messages and variables.
 
-
-def _places(error: BaseException) -> Iterator[str]:
-    """Yield what was raised and where, the cause after what it caused."""
+    An exception that was raised ``from None`` is followed, too: whoever reads the log wants it.
+    """
+    lines: list[str] = []
     seen: set[int] = set()
-    next_one: BaseException | None = error
-    while next_one is not None and id(next_one) not in seen:
-        seen.add(id(next_one))
-        yield _named(next_one)
-        yield from _frames(next_one.__traceback__)
-        next_one = next_one.__cause__ or next_one.__context__
+    error: BaseException | None = exc_info[1]
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        lines += [_exception_name(error), *_frames(error.__traceback__)]
+        error = error.__cause__ or error.__context__
+    return lines
 
 
-def _named(error: BaseException) -> str:
+def _exception_name(error: BaseException) -> str:
     name = type(error).__name__
-    return f"{name}: {str(error).strip()}" if name in _SPEAKING else name
+    return f"{name}: {str(error).strip()}" if name in _WITH_MESSAGE else name
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:
-    frames = traceback.extract_tb(trace)
-    for frame in frames[-_FRAMES:]:
+    for frame in traceback.extract_tb(trace)[-_MAX_FRAMES:]:
         yield f"  {frame.filename}:{frame.lineno} in {frame.name}"
 
 
 # -- how it is written -----------------------------------------------------------------------------
 
 
-def escaped(text: str) -> str:
-    """Write out what is no printable character: line ends, ESC, reversed writing."""
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
-    )
+def _text_renderers() -> list[Processor]:
+    """Return what writes ``MOMENT LEVEL WORDS NAME=VALUE...``, and an exception's places below."""
+
+    def column(name: str, value_repr: Callable[[object], str], width: int = 0) -> Column:
+        key_style = None if name else ""  # the column without a name is for all other values
+        return Column(name, KeyValueColumnFormatter(key_style, "", "", value_repr, width))
+
+    columns = [
+        column("timestamp", str),
+        column("level", str, len("critical")),
+        column("event", lambda value: escaped(str(value))[:_MAX_CHARACTERS]),
+        column("", _text_value),
+    ]
+    return [_indent_exception, ConsoleRenderer(columns=columns, sort_keys=False)]
 
 
-def _shown(value: object) -> str:
-    text = escaped(str(value))
-    text = text if len(text) <= _MOST else f"{text[:_MOST]}…"
+def _indent_exception(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Put the places of an exception on lines of their own."""
+    if "exception" in event:
+        event["exception"] = "\n".join(f"    {escaped(line)}" for line in event["exception"])
+    return event
+
+
+def _text_value(value: object) -> str:
+    text = _shortened(escaped(str(value)))
     return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 
-def _as_text(_: WrappedLogger, __: str, event: EventDict) -> str:
-    """Return a line for people, with the places of an exception below it."""
-    rest: dict[str, Any] = dict(event)
-    moment, level = rest.pop("timestamp", ""), rest.pop("level", "")
-    words, places = escaped(str(rest.pop("event", "")))[:_MOST], rest.pop("exception", [])
-    pairs = "".join(f" {name}={_shown(value)}" for name, value in rest.items())
-    below = "".join(f"\n    {escaped(one)}" for one in places)
-    return f"{moment} {level:<8} {words}{pairs}{below}"
+def escaped(text: str) -> str:
+    """Write out characters that are not printable: line ends, ESC, reversed writing."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
-def _as_json(_: WrappedLogger, __: str, event: EventDict) -> str:
-    """Return one line of ASCII."""
-    return json.dumps({name: _value(value) for name, value in event.items()})
+def _json_renderers() -> list[Processor]:
+    """Return what writes a line of ASCII with one JSON object."""
+    return [_make_plain, JSONRenderer()]
 
 
-def _value(value: object) -> object:
-    """Return what JSON can hold of a value; of what it cannot, the type."""
+def _make_plain(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    return {name: _json_value(value) for name, value in event.items()}
+
+
+def _json_value(value: object) -> object:
+    """Return a value that JSON has; of another one only its type, for its text may be a user's."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value if len(value) <= _MOST else f"{value[:_MOST]}…"
+        return _shortened(value)
     if isinstance(value, list | tuple | set | frozenset):
-        return [_value(one) for one in value]
+        return [_json_value(item) for item in value]
     return f"<{type(value).__name__}>"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

@@ -21,17 +21,9 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
-from console.awsapi.errors import (
-    InternalFailure,
-    ProtocolError,
-    RequestTooLarge,
-    SerializationException,
-    UnknownOperation,
-    UnrecognizedClient,
-)
 from console.awsapi.operations.call import Answer, Call, Later
 from console.awsapi.threads import at_once, threads, written
-from console.errors import AccessDeniedException, ServiceError
+from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.store.db import outages
 from console.store.db.audit import Actor
 from console.store.db.pending import Pending, settled
@@ -84,17 +76,20 @@ async def aws(
         elif isinstance(answer, Later):
             answer = await answer.wait(threads(), receive)
         shape = service.operation(name).output_shape
-        status, code, data = 200, None, encode(answer, shape)
+        status, code, data = 200, "", encode(answer, shape)
     except ServiceError as error:
-        status, code, data = error.status, error.code, encode(_error(service, error))
+        code = error.code
+        status, refusal = service.error_answer(error)
+        data = encode(refusal)
     except Exception as error:
         if is_outage(error):
             outages.note("an AWS call", error)
         elif not isinstance(error, _Told):
             log.exception("an AWS call failed", request_id=request_id)
-        status, code = 500, InternalFailure.code
-        failure = InternalFailure(f"The request processing has failed: {request_id}")
-        data = encode(_error(service, failure))
+        code = ErrorCode.InternalFailure
+        failure = ProtocolError(code, f"The request processing has failed: {request_id}")
+        status, refusal = service.error_answer(failure)
+        data = encode(refusal)
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     await _send(send, status, [*_answer_headers(kind, code, request_id)], data)
 
@@ -117,10 +112,14 @@ async def _body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Heade
         size = max(len(body), int(declared) if declared.isdecimal() else 0)
         if size > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
             limit = settings.STEPYARD_MAX_REQUEST_BYTES
-            raise RequestTooLarge(f"Request size exceeded {limit} bytes")
+            raise ProtocolError(
+                ErrorCode.RequestEntityTooLargeException, f"Request size exceeded {limit} bytes"
+            )
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise SerializationException("the body: its sender went away before its end")
+            raise ProtocolError(
+                ErrorCode.SerializationException, "the body: its sender went away before its end"
+            )
         body += message.get("body", b"")
         if not message.get("more_body"):
             return bytes(body)
@@ -171,7 +170,10 @@ def _check_still_allowed(principal: access.Principal, permission: str) -> None:
     """Raise if a caller who waits for an answer may not have it any more."""
     now = access.principal_of_key(principal.key_id)
     if now is None:
-        raise UnrecognizedClient("The security token included in the request is invalid.")
+        raise ProtocolError(
+            ErrorCode.UnrecognizedClientException,
+            "The security token included in the request is invalid.",
+        )
     _authorize(now, permission)
 
 
@@ -179,7 +181,7 @@ def _authorize(principal: access.Principal, permission: str) -> None:
     try:
         access.authorize(principal, permission)
     except access.Denied as error:
-        raise AccessDeniedException(str(error)) from None
+        raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
 
 
 def _caller(
@@ -193,7 +195,10 @@ def _caller(
     )
     principal = access.principal_of_key(signed.key_id)
     if principal is None:
-        raise UnrecognizedClient("The security token included in the request is invalid.")
+        raise ProtocolError(
+            ErrorCode.UnrecognizedClientException,
+            "The security token included in the request is invalid.",
+        )
     people.note_use(signed.key_id)
     return principal, signed.region
 
@@ -204,17 +209,25 @@ def _check_request(
     host, _ = split_domain_port(headers.get("host", [""])[0])
     # SDKs put "sync-" before the host's name for StartSyncExecution
     if not validate_host(host.removeprefix("sync-"), settings.ALLOWED_HOSTS):
-        raise ProtocolError(f"Host: got {host!r}, which is no name of this server")
+        raise ProtocolError(
+            ErrorCode.ValidationException, f"Host: got {host!r}, which is no name of this server"
+        )
     binary = cbor.is_cbor(headers) and service.speaks_cbor
     if (scope["path"] != "/" and not binary) or scope.get("query_string"):
-        raise UnknownOperation("AWS calls go to POST / without a query")
+        raise ProtocolError(
+            ErrorCode.UnknownOperationException, "AWS calls go to POST / without a query"
+        )
     if headers.get("content-encoding"):
-        raise SerializationException("Content-Encoding: compressed bodies are not taken")
+        raise ProtocolError(
+            ErrorCode.SerializationException, "Content-Encoding: compressed bodies are not taken"
+        )
     kind = cbor.CONTENT_TYPE if binary else service.content_type
     if not headers.get("content-type", [""])[0].startswith(kind):
-        raise SerializationException(f"Content-Type: wanted {kind}")
+        raise ProtocolError(ErrorCode.SerializationException, f"Content-Type: wanted {kind}")
     if len(body) > settings.STEPYARD_MAX_REQUEST_BYTES + 65_536:
-        raise RequestTooLarge("Request size exceeded the limit")
+        raise ProtocolError(
+            ErrorCode.RequestEntityTooLargeException, "Request size exceeded the limit"
+        )
 
 
 def _may_use(key_id: str) -> bool:
@@ -224,7 +237,10 @@ def _may_use(key_id: str) -> bool:
 def _params(headers: Headers, body: bytes) -> dict[str, Any]:
     params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _json(body)
     if not isinstance(params, dict):
-        raise SerializationException(f"the body: got {type(params).__name__}, wanted an object")
+        raise ProtocolError(
+            ErrorCode.SerializationException,
+            f"the body: got {type(params).__name__}, wanted an object",
+        )
     return params
 
 
@@ -232,9 +248,13 @@ def _json(body: bytes) -> Any:
     try:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise SerializationException(f"the body is not JSON in UTF-8: {error}") from None
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"the body is not JSON in UTF-8: {error}"
+        ) from None
     if b"\\u" in body and engine.has_surrogate(json.dumps(params, ensure_ascii=False)):
-        raise SerializationException("the body: \\ud800 to \\udfff alone are no characters")
+        raise ProtocolError(
+            ErrorCode.SerializationException, "the body: \\ud800 to \\udfff alone are no characters"
+        )
     return params
 
 
@@ -252,20 +272,13 @@ def _encode(answer: Any, shape: Any = None) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _error(service: services.Service, error: ServiceError) -> dict[str, Any]:
-    answer = {"__type": service.error_type(error.code), "message": error.message}
-    if error.reason:
-        answer["reason"] = error.reason
-    return answer
-
-
-def _answer_headers(kind: str, code: str | None, request_id: str) -> Iterator[tuple[bytes, bytes]]:
+def _answer_headers(kind: str, code: str, request_id: str) -> Iterator[tuple[bytes, bytes]]:
     yield b"content-type", kind.encode()
     if kind == cbor.CONTENT_TYPE:
         yield b"smithy-protocol", cbor.PROTOCOL.encode()
     yield b"x-amzn-requestid", request_id.encode()
     yield b"cache-control", b"no-store"
-    if code is not None:
+    if code:
         yield b"x-amzn-errortype", code.encode()
 
 

@@ -1,170 +1,145 @@
-"""How do CBOR calls look?  The protocol ``rpc-v2-cbor`` of AWS's newer SDKs.
+"""Read and write the bodies of Smithy's protocol "RPC v2 CBOR", which newer AWS SDKs speak.
 
-Source: RFC 8949, and Smithy's "RPC v2 CBOR": the service and the action stand in the path, and a
-timestamp is epoch seconds under tag 1. Bodies are read into the same values as JSON ones.
+The path names the service and the action, and a timestamp is a number of epoch seconds under tag 1.
+The library ``cbor2`` reads and writes the bytes (RFC 8949); this module limits what it accepts to
+the values that a JSON body can have. The two protocols then share everything behind them.
+
+A body comes from anybody, so ``loads`` bounds what it can cost:
+
+* ``cbor2`` reads an item only when its bytes are there. A length that promises more than the body
+  has ends in an error before memory is taken for it.
+* Containers and tags nest 40 deep at most.
+* No tag is interpreted. ``cbor2`` would compile regular expressions, build cyclic lists and repeat
+  earlier strings, which makes large values of small bodies. A tag is dropped and its value stays.
+
+Source: RFC 8949; Smithy 2.0, "RPC v2 CBOR protocol".
 """
 
 from __future__ import annotations
 
+import io
 import re
-import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from console.awsapi.errors import SerializationException
+import cbor2
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from console.errors import ErrorCode, ProtocolError
 
 CONTENT_TYPE = "application/cbor"
 PROTOCOL = "rpc-v2-cbor"
+MAX_DEPTH = 40
 _PATH = re.compile(r"/service/([A-Za-z0-9_]+)/operation/([A-Za-z0-9_]+)")
-_DEEPEST = 40
-_INDEFINITE = 31
-_BREAK = object()
-_SIMPLE = {20: False, 21: True, 22: None, 23: None, _INDEFINITE: _BREAK}
-_FLOATS = {25: (">e", 2), 26: (">f", 4), 27: (">d", 8)}
+_EPOCH_SECONDS = 1  # RFC 8949, 3.4.2
+_INTERPRETED_TAGS = (
+    *range(6),
+    *(25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43_000, 55_799),
+)
+"""Tags that ``cbor2`` turns into Python objects. A test finds those that a later release adds."""
 
 
 def is_cbor(headers: Mapping[str, list[str]]) -> bool:
-    """Tell whether a call is in this protocol."""
+    """Tell whether a call is in this protocol. ``headers``: lower-case name -> values."""
     return headers.get("smithy-protocol") == [PROTOCOL]
 
 
 def target(path: str) -> str:
-    """Return what ``X-Amz-Target`` would be for a path, "" for a path that names nothing."""
-    found = _PATH.fullmatch(path)
-    return "" if found is None else f"{found[1]}.{found[2]}"
+    """Return the ``X-Amz-Target`` that a path stands for, "" for a path that names no action."""
+    match = _PATH.fullmatch(path)
+    return "" if match is None else f"{match[1]}.{match[2]}"
 
 
 # -- in --------------------------------------------------------------------------------------------
 
 
 def loads(data: bytes) -> Any:
-    """Return the value in a body; raise ``SerializationException``."""
-    reader = _Reader(data)
+    """Return the one value in a body; raise ``SerializationException`` for anything else."""
+    decoder = cbor2.CBORDecoder(
+        io.BytesIO(data),
+        max_depth=MAX_DEPTH,
+        semantic_decoders=dict.fromkeys(_INTERPRETED_TAGS, _without_meaning),
+        tag_hook=_without_tag,
+    )
     try:
-        value = reader.value(0)
-    except (IndexError, ValueError, struct.error, TypeError) as error:
-        raise SerializationException(f"the body is not CBOR: {error}") from None
-    if value is _BREAK or reader.at != len(data):
-        raise SerializationException(f"the body is not one CBOR value: {len(data)} bytes")
+        value = _plain(decoder.decode())
+    except (cbor2.CBORDecodeError, ValueError, TypeError) as error:
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"the body is not CBOR: {error}"
+        ) from None
+    if _has_more(decoder):
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"the body is not one CBOR value: {len(data)} bytes"
+        )
     return value
 
 
-class _Reader:
-    """Reads one value after another."""
+def _without_meaning(value: Any, immutable: bool) -> Any:
+    """Return the value under a tag that ``cbor2`` knows (the arguments are cbor2's)."""
+    del immutable
+    return value
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
 
-    def value(self, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise ValueError(f"nested more than {_DEEPEST} deep")
-        (first,) = self._take(1)
-        kind, info = first >> 5, first & 31
-        if kind == 7:  # noqa: PLR2004 - RFC 8949: floats and simple values
-            return self._simple(info)
-        if kind in (0, 1):
-            number = self._number(info)
-            return number if kind == 0 else -1 - number
-        if kind in (2, 3):
-            return self._text(kind, info, depth)
-        if kind == 6:  # noqa: PLR2004 - a tag; the value says enough
-            self._number(info)
-            return self.value(depth + 1)
-        return self._list(info, depth) if kind == 4 else self._map(info, depth)  # noqa: PLR2004
+def _without_tag(tag: cbor2.CBORTag, immutable: bool) -> Any:
+    """Return the value under a tag that ``cbor2`` does not know (the arguments are cbor2's)."""
+    del immutable
+    return tag.value
 
-    def _take(self, size: int) -> bytes:
-        part = self.data[self.at : self.at + size]
-        if len(part) < size:
-            raise ValueError("it ends too early")
-        self.at += size
-        return part
 
-    def _number(self, info: int) -> int:
-        if info < 24:  # noqa: PLR2004 - the number itself
-            return info
-        if info > 27:  # noqa: PLR2004 - reserved, or without an end where there is none
-            raise ValueError(f"{info} is no length")
-        return int.from_bytes(self._take(1 << (info - 24)), "big")
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: bytes as Latin-1 text, "undefined" as null."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case bytes():
+            return value.decode("latin-1")
+        case list() | tuple():  # a tuple is a list under a tag
+            return [_plain(item) for item in value]
+        case Mapping():
+            return {_member_name(key): _plain(member) for key, member in value.items()}
+    if value is cbor2.undefined:
+        return None
+    raise ValueError(f"{type(value).__name__} is no value of JSON")
 
-    def _simple(self, info: int) -> Any:
-        if info in _FLOATS:
-            code, size = _FLOATS[info]
-            return struct.unpack(code, self._take(size))[0]
-        if info not in _SIMPLE:
-            raise ValueError(f"{info} is no simple value")
-        return _SIMPLE[info]
 
-    def _text(self, kind: int, info: int, depth: int) -> str:
-        if info == _INDEFINITE:
-            return "".join(self._until_break(depth))
-        part = self._take(self._number(info))
-        return part.decode("utf-8" if kind == 3 else "latin-1")  # noqa: PLR2004 - text or bytes
+def _member_name(key: Any) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"{type(key).__name__} is no name of a member")
+    return key
 
-    def _list(self, info: int, depth: int) -> list[Any]:
-        if info == _INDEFINITE:
-            return self._until_break(depth)
-        return [self._item(depth) for _ in range(self._number(info))]
 
-    def _map(self, info: int, depth: int) -> dict[str, Any]:
-        if info == _INDEFINITE:
-            flat = self._until_break(depth)
-        else:
-            flat = [self._item(depth) for _ in range(2 * self._number(info))]
-        return dict(zip(flat[::2], flat[1::2], strict=True))
-
-    def _item(self, depth: int) -> Any:
-        value = self.value(depth + 1)
-        if value is _BREAK:
-            raise ValueError("a break where a value should be")
-        return value
-
-    def _until_break(self, depth: int) -> list[Any]:
-        values = []
-        while (value := self.value(depth + 1)) is not _BREAK:
-            values.append(value)
-        return values
+def _has_more(decoder: cbor2.CBORDecoder) -> bool:
+    try:
+        decoder.read(1)
+    except cbor2.CBORDecodeEOF:
+        return False
+    return True
 
 
 # -- out -------------------------------------------------------------------------------------------
 
 
 def dumps(value: Any, shape: Any = None) -> bytes:
-    """Write a value. ``shape``: botocore's, which tells a timestamp from a number."""
-    if shape is not None and shape.type_name == "timestamp":
-        return b"\xc1" + struct.pack(">Bd", 0xFB, value)
-    match value:
-        case bool():
-            return b"\xf5" if value else b"\xf4"
-        case None:
-            return b"\xf6"
-        case int():
-            return _head(0, value) if value >= 0 else _head(1, -1 - value)
-        case float():
-            return struct.pack(">Bd", 0xFB, value)
-        case str():
-            data = value.encode("utf-8", "surrogatepass")
-            return _head(3, len(data)) + data
-        case list():
-            member = None if shape is None else shape.member
-            return _head(4, len(value)) + b"".join(dumps(one, member) for one in value)
-        case dict():
-            pairs = (dumps(key) + dumps(one, _member(shape, key)) for key, one in value.items())
-            return _head(5, len(value)) + b"".join(pairs)
-    raise TypeError(f"cbor: got {type(value).__name__}, wanted a JSON value")
+    """Return the bytes of a JSON value.
+
+    ``shape``: botocore's shape of the value, which tells a timestamp from a number; None for a
+    value without timestamps.
+    """
+    return cbor2.dumps(_tagged(value, shape))
 
 
-def _member(shape: Any, key: str) -> Any:
+def _tagged(value: Any, shape: Any) -> Any:
+    """Return a value with each timestamp in it under the tag of epoch seconds."""
     if shape is None:
-        return None
+        return value
+    match value:
+        case list():
+            return [_tagged(item, shape.member) for item in value]
+        case dict():
+            return {key: _tagged(item, _member_shape(shape, key)) for key, item in value.items()}
+    if shape.type_name == "timestamp" and value is not None:
+        return cbor2.CBORTag(_EPOCH_SECONDS, float(value))
+    return value
+
+
+def _member_shape(shape: Any, key: str) -> Any:
     return shape.value if shape.type_name == "map" else shape.members.get(key)
-
-
-def _head(kind: int, number: int) -> bytes:
-    """Return the first bytes of a value: its kind, and a number in as few bytes as it takes."""
-    if number < 24:  # noqa: PLR2004 - in the byte itself
-        return bytes([kind << 5 | number])
-    power = next(power for power in range(4) if number < 1 << (8 << power))
-    return bytes([kind << 5 | 24 + power]) + number.to_bytes(1 << power, "big")

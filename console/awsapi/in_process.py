@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
-from console.errors import AccessDeniedException
+from console.errors import ErrorCode, ServiceError
 
 if TYPE_CHECKING:
     from console.own_api import Begun, Caller
@@ -32,4 +32,4 @@ def _authorize(caller: Caller, permission: str) -> None:
     try:
         access.authorize(caller.principal, permission)
     except access.Denied as error:
-        raise AccessDeniedException(str(error)) from None
+        raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.awsapi import operations, shapes
-from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations import cloudwatch, events, logs
+from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from console.awsapi.operations.call import Answer, Call
+    from console.errors import ServiceError
 
     Handler = Callable[[Call], Answer]
 
@@ -52,18 +53,32 @@ class Service:
         """Return the model of an action; raise ``UnknownOperation``."""
         model = shapes.service(self.name)
         if action not in model.operation_names:
-            raise UnknownOperation(f"The operation {action!r} is not one of this service")
+            raise ProtocolError(
+                ErrorCode.UnknownOperationException,
+                f"The operation {action!r} is not one of this service",
+            )
         return model.operation_model(action)
 
     def handler(self, action: str) -> Handler:
         """Return the function that answers an action; raise ``UnknownOperation``."""
         found = self.handlers.get(action)
         if found is None:
-            raise UnknownOperation(f"The operation {action} is not served yet")
+            raise ProtocolError(
+                ErrorCode.UnknownOperationException, f"The operation {action} is not served yet"
+            )
         return found
 
+    def error_answer(self, error: ServiceError) -> tuple[int, dict[str, Any]]:
+        """Return HTTP status and members of the answer to a refused request."""
+        answer = {"__type": self.error_type(error.code), "message": error.message}
+        shape = shapes.error_shapes(self.name).get(error.code)
+        if error.reason and shape is not None and "reason" in shape.members:
+            answer["reason"] = error.reason
+        modelled = {} if shape is None else shape.metadata.get("error", {})
+        return modelled.get("httpStatusCode", error.status), answer
+
     def error_type(self, code: str) -> str:
-        """Return what stands in ``__type`` for an error code."""
+        """Return the ``__type`` of an error code."""
         if not self.error_namespace:
             return code
         validation = code == "ValidationException"

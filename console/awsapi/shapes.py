@@ -15,8 +15,7 @@ import re2
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
-from console.awsapi.errors import SerializationException
-from console.errors import ValidationException
+from console.errors import ErrorCode, ProtocolError, ValidationException
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel
@@ -70,6 +69,12 @@ def service(name: str = "stepfunctions") -> ServiceModel:
     return ServiceModel(Loader().load_service_model(name, "service-2"), name)
 
 
+@lru_cache(maxsize=8)
+def error_shapes(name: str) -> dict[str, Any]:
+    """Return the errors of a service: code -> botocore's shape."""
+    return {shape.error_code: shape for shape in service(name).error_shapes}
+
+
 def check(operation: OperationModel, params: dict[str, Any]) -> None:
     """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
     problems: list[str] = []
@@ -92,12 +97,15 @@ def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]
 def _value(shape: Any, value: Any, path: str, problems: list[str]) -> None:
     kind: str = shape.type_name
     if not _fits(kind, value):
-        raise SerializationException(f"{path}: got {type(value).__name__}, wanted {kind}")
+        raise ProtocolError(
+            ErrorCode.SerializationException, f"{path}: got {type(value).__name__}, wanted {kind}"
+        )
     if kind in _RANGES and not _RANGES[kind][0] <= value <= _RANGES[kind][1]:
         least, most = _RANGES[kind]
         shown = f"{value:g}" if isinstance(value, float) else str(value)[:40]
-        raise SerializationException(
-            f"{path}: got {shown}, wanted {_NOUNS[kind]} from {least} to {most}"
+        raise ProtocolError(
+            ErrorCode.SerializationException,
+            f"{path}: got {shown}, wanted {_NOUNS[kind]} from {least} to {most}",
         )
     if kind == "structure":
         _structure(shape, value, f"{path}.", problems)

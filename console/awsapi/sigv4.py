@@ -1,9 +1,10 @@
-"""Is this request signed by who it says?  AWS Signature Version 4, headers only.
+"""Verify AWS Signature Version 4 of a request, in its headers only.
 
-Source: "Create a signed AWS API request". What must be signed here: host, the date and the action.
-Only the SHA-256 algorithm, only the service that is called; no query signatures, no unsigned
-payload. Whoever asks, the same work is done before the answer: how long a refusal takes says
-nothing of the key, and nothing of how much of a signature was right.
+``console.awsapi`` explains the scheme and what is refused. The order of the checks matters: until
+the signature is compared, nothing may depend on whether the key exists. So ``may_use`` is called
+first, but its result is used last.
+
+Source: AWS Identity and Access Management, "Create a signed AWS API request".
 """
 
 from __future__ import annotations
@@ -15,12 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from console.awsapi.errors import (
-    IncompleteSignature,
-    InvalidSignature,
-    MissingAuthenticationToken,
-    UnrecognizedClient,
-)
+from console.errors import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +64,9 @@ def verify(
     credential = _credential(headers)
     if credential["service"] not in services:
         service = credential["service"]
-        raise InvalidSignature(
-            f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}"
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Credential should be scoped to correct service: {services[0]!r}, got {service!r}",
         )
     signed = credential["headers"].split(";")
     _check_coverage(signed, headers, path)
@@ -80,15 +77,19 @@ def verify(
     canonical = _canonical(headers, signed, body, path)
     expected = _signature(secret_for(credential["key"]), scope, stamp, canonical)
     right = hmac.compare_digest(expected, credential["signature"])
-    if not usable or "x-amz-security-token" in headers:  # of which none is ever issued
-        raise UnrecognizedClient("The security token included in the request is invalid.")
+    # An unknown key is refused before a wrong signature, as AWS does it, and after the same work.
+    if not usable or "x-amz-security-token" in headers:  # this server issues no session tokens
+        raise ProtocolError(
+            ErrorCode.UnrecognizedClientException,
+            "The security token included in the request is invalid.",
+        )
     if not right:
-        raise InvalidSignature(_MISMATCH)
+        raise ProtocolError(ErrorCode.InvalidSignatureException, _MISMATCH)
     return Signed(credential["key"], credential["region"])
 
 
 def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the region that a signature names, unchecked; "" without one."""
+    """Return the region that the Authorization header names, without a check; "" without one."""
     match = _AUTHORIZATION.fullmatch(next(iter(headers.get("authorization", ())), "").strip())
     return match["region"] if match else ""
 
@@ -96,12 +97,15 @@ def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
 def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     values = headers.get("authorization", ())
     if not values:
-        raise MissingAuthenticationToken("Missing Authentication Token")
+        raise ProtocolError(
+            ErrorCode.MissingAuthenticationTokenException, "Missing Authentication Token"
+        )
     match = _AUTHORIZATION.fullmatch(values[0].strip())
     if len(values) > 1 or match is None:
-        raise IncompleteSignature(
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
             "Authorization header requires 'Credential', 'Signature' and 'SignedHeaders' "
-            f"parameters in the form of {_ALGORITHM}."
+            f"parameters in the form of {_ALGORITHM}.",
         )
     return match
 
@@ -110,23 +114,37 @@ def _check_coverage(
     signed: list[str], headers: Mapping[str, Sequence[str]], path: str = "/"
 ) -> None:
     if signed != sorted(set(signed)):
-        raise IncompleteSignature("SignedHeaders must be sorted and name each header once.")
-    # the path is always signed, and where it names the action there is no such header
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            "SignedHeaders must be sorted and name each header once.",
+        )
+    # The path is always signed. Where it names the action (CBOR) there is no such header.
     lacking = (_MUST_SIGN if path == "/" else _MUST_SIGN - {"x-amz-target"}) - set(signed)
     if lacking:
-        raise InvalidSignature(f"These headers must be signed: {', '.join(sorted(lacking))}")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"These headers must be signed: {', '.join(sorted(lacking))}",
+        )
     missing = [name for name in signed if name not in headers]
     if missing:
-        raise IncompleteSignature(f"These signed headers are missing: {', '.join(missing)}")
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            f"These signed headers are missing: {', '.join(missing)}",
+        )
     digest = headers.get("x-amz-content-sha256", ("",))[0]
     if digest and not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise InvalidSignature("x-amz-content-sha256 must be the SHA-256 of the body.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            "x-amz-content-sha256 must be the SHA-256 of the body.",
+        )
 
 
 def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
     values = headers[name]
     if len(values) != 1:
-        raise IncompleteSignature(f"got {len(values)} headers {name}, wanted one")
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException, f"got {len(values)} headers {name}, wanted one"
+        )
     return values[0]
 
 
@@ -136,15 +154,25 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
             raise ValueError(stamp)  # noqa: TRY301 - the other half of the same check
         at = datetime.fromisoformat(stamp).timestamp()
     except ValueError:
-        raise IncompleteSignature(
-            f"Date must be in ISO-8601 'basic format': got {stamp!r}"
+        raise ProtocolError(
+            ErrorCode.IncompleteSignatureException,
+            f"Date must be in ISO-8601 'basic format': got {stamp!r}",
         ) from None
     if not stamp.startswith(day):
-        raise InvalidSignature("Date in Credential scope does not match the date of the request.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            "Date in Credential scope does not match the date of the request.",
+        )
     if at < now_s - MAX_SKEW_S:
-        raise InvalidSignature(f"Signature expired: {stamp} is more than 5 minutes old.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Signature expired: {stamp} is more than 5 minutes old.",
+        )
     if at > now_s + MAX_SKEW_S:
-        raise InvalidSignature(f"Signature not yet current: {stamp} is more than 5 minutes ahead.")
+        raise ProtocolError(
+            ErrorCode.InvalidSignatureException,
+            f"Signature not yet current: {stamp} is more than 5 minutes ahead.",
+        )
 
 
 def _canonical(
@@ -156,7 +184,7 @@ def _canonical(
     ]
     digest = hashlib.sha256(body).hexdigest()
     text = "\n".join([*lines, "", ";".join(signed), digest])
-    # the values were read as Latin-1: so these are the bytes that were sent
+    # The values were decoded as Latin-1, so this gives back the bytes that were sent.
     return f"POST\n{path}\n\n".encode() + text.encode("latin-1")
 
 
@@ -165,6 +193,7 @@ def _signature(secret: str, scope: tuple[str, str, str], stamp: str, canonical: 
     text = "\n".join([_ALGORITHM, stamp, "/".join((*scope, "aws4_request")), digest])
     key = f"AWS4{secret}".encode()
     for part in (*scope, "aws4_request", text):
-        # not hmac.digest(): it would let other threads run in between, for milliseconds at a time
+        # Not hmac.digest(): OpenSSL releases the GIL for it, so other threads run in between, for
+        # milliseconds at a time, which shows in how long a check takes.
         key = hmac.new(key, part.encode(), "sha256").digest()
     return key.hex()

@@ -13,7 +13,7 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from console.errors import ServiceError
+from console.errors import CodedError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,10 +39,10 @@ _ABSENT = object()
 _DEEPEST = 20
 
 
-class InvalidPattern(ServiceError):
+class InvalidPattern(CodedError):
     """The filter pattern cannot be read."""
 
-    code = "InvalidParameterException"
+    CODE = ErrorCode.InvalidParameterException
 
 
 def compiled(pattern: str) -> Callable[[str], bool]:

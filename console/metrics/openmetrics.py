@@ -1,6 +1,8 @@
-"""What does Prometheus read?  Every metric of every project, in the OpenMetrics text format.
+"""Render every metric of every project for Prometheus.
 
-Counters are the sums of all minutes that are over and of the rows since.
+The numbers are computed for each scrape and belong to no process: counters and histograms are the
+sums of all minutes that are over and of the rows since, gauges are read now. So there is a
+collector, and no registry of the library that would keep counters of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +10,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
+
+from prometheus_client import exposition
+from prometheus_client.core import Metric as Family
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
 
 from console import clock
 from console.metrics import rollups, tally
@@ -17,95 +24,102 @@ from console.metrics.tally import Tally
 from console.models import MetricTotal, Project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400)
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+RENDERERS: dict[str, Callable[[Collector], bytes]] = {
+    openmetrics.CONTENT_TYPE_LATEST: openmetrics.generate_latest,
+    exposition.CONTENT_TYPE_PLAIN_0_0_4: exposition.generate_latest,
+}
+"""Content type -> function that renders a collector in it; the first one is the default."""
+_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400)
+_UNITS = {"Milliseconds": "seconds", "Bytes": "bytes"}
 
 
-def text() -> str:
-    """Return the exposition."""
-    found = _totals()
-    lines: list[str] = []
-    for metric in METRICS.values():
-        if metric.group == "gauges":
-            continue
-        mine = sorted(
-            (series, one) for series, one in found.items() if series.metric == metric.name
-        )
-        lines += _family(metric, mine)
-    lines += _gauges()
-    return "\n".join([*lines, "# EOF", ""])
+class MetricsCollector(Collector):
+    """Reads all metrics from the database, in the order of ``METRICS``, gauges last."""
+
+    def collect(self) -> Iterator[Family]:
+        """Yield the family of each metric, those without samples, too."""
+        totals = sorted(_totals().items())
+        for metric in METRICS.values():
+            if metric.group != "gauges":
+                yield _summed_family(metric, totals)
+        yield from _gauge_families()
+
+
+def render(content_type: str) -> bytes:
+    """Return the metrics in one of the formats of ``RENDERERS``."""
+    return RENDERERS[content_type](MetricsCollector())
 
 
 def name_of(metric: Metric) -> str:
     """Return a metric's name for Prometheus: ``stepyard_executions_failed``."""
-    units = {"Milliseconds": "_seconds", "Bytes": "_bytes"}
-    return f"stepyard_{_snake(metric.name)}{units.get(metric.unit, '')}"
+    name = f"stepyard_{_snake_case(metric.name)}"
+    return f"{name}_{_UNITS[metric.unit]}" if metric.unit in _UNITS else name
 
 
-def _snake(name: str) -> str:
+def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _totals() -> dict[Series, Tally]:
-    """Return what every series came to so far."""
-    found: defaultdict[Series, Tally] = defaultdict(Tally)
+    """Return the tally of every series since it began."""
+    totals: defaultdict[Series, Tally] = defaultdict(Tally)
     for row in MetricTotal.objects.iterator():
         series = Series(row.project_id, row.region, row.metric, row.resource, row.also)
-        found[series].take(tally.of_row(row))
+        totals[series].take(tally.of_row(row))
     summed, now = rollups.summed_until(), clock.now_ms()
     for project in Project.objects.values_list("pk", flat=True):
         live = rollups.gather(project, rollups.ALL, summed, now + 1)
-        for (series, _minute), one in live.items():
-            found[series].take(one)
-    return found
+        for (series, _minute), minute_tally in live.items():
+            totals[series].take(minute_tally)
+    return totals
 
 
-def _family(metric: Metric, rows: Iterable[tuple[Series, Tally]]) -> Iterator[str]:
-    name = name_of(metric)
-    yield f"# TYPE {name} {'counter' if metric.unit == 'Count' else 'histogram'}"
-    if metric.unit != "Count":
-        yield f"# UNIT {name} {name.rpartition('_')[2]}"
-    yield f"# HELP {name} {metric.meaning}"
-    for series, one in rows:
-        labels = _labels(metric, series)
-        if metric.unit == "Count":
-            yield f"{name}_total{{{labels}}} {one.total:g}"
+def _summed_family(metric: Metric, totals: list[tuple[Series, Tally]]) -> Family:
+    kind = "counter" if metric.unit == "Count" else "histogram"
+    family = Family(name_of(metric), metric.meaning, kind, _UNITS.get(metric.unit, ""))
+    for series, total in totals:
+        if series.metric != metric.name:
+            continue
+        if kind == "counter":
+            family.add_sample(f"{family.name}_total", _labels(metric, series), total.total)
         else:
-            yield from _histogram(name, labels, one, 1000 if name.endswith("_seconds") else 1)
+            _add_histogram(family, _labels(metric, series), total)
+    return family
 
 
-def _histogram(name: str, labels: str, one: Tally, scale: int) -> Iterator[str]:
-    for bound in _BOUNDS_S:
-        below = sum(times for value, times in one.spread.items() if value / scale <= bound)
-        yield f'{name}_bucket{{{labels},le="{float(bound)}"}} {below}'
-    yield f'{name}_bucket{{{labels},le="+Inf"}} {one.count}'
-    yield f"{name}_count{{{labels}}} {one.count}"
-    yield f"{name}_sum{{{labels}}} {one.total / scale!r}"
+def _add_histogram(family: Family, labels: dict[str, str], total: Tally) -> None:
+    """Add the samples of a histogram; its buckets count values at or below their bound."""
+    scale = 1000 if family.unit == "seconds" else 1  # the tally has milliseconds
+    for bound in _BUCKETS:
+        below = sum(times for value, times in total.spread.items() if value / scale <= bound)
+        family.add_sample(f"{family.name}_bucket", {**labels, "le": str(float(bound))}, below)
+    family.add_sample(f"{family.name}_bucket", {**labels, "le": "+Inf"}, total.count)
+    family.add_sample(f"{family.name}_count", labels, total.count)
+    family.add_sample(f"{family.name}_sum", labels, total.total / scale)
 
 
-def _gauges() -> Iterator[str]:
-    """Return how things stand now."""
-    rows = [one for project in Project.objects.all() for one in rollups.gauges(project)]
+def _gauge_families() -> Iterator[Family]:
+    """Yield what is counted now: open executions, Map Runs, their limits."""
+    samples = [sample for project in Project.objects.all() for sample in rollups.gauges(project)]
     for metric in METRICS.values():
         if metric.group != "gauges":
             continue
-        name = name_of(metric)
-        yield f"# TYPE {name} gauge"
-        yield f"# HELP {name} {metric.meaning}"
-        for series, value in rows:
+        family = Family(name_of(metric), metric.meaning, "gauge")
+        for series, value in samples:
             if series.metric == metric.name:
-                yield f"{name}{{{_labels(metric, series)}}} {value}"
+                family.add_sample(family.name, _labels(metric, series), value)
+        yield family
 
 
-def _labels(metric: Metric, series: Series) -> str:
+def _labels(metric: Metric, series: Series) -> dict[str, str]:
+    """Return the labels of a series: project, region, and its dimensions in snake case."""
     labels = {"project": str(series.project), "region": series.region}
     if metric.dimension:
         name, value = metric.dimension_of(series.resource)
-        labels[_snake(name)] = value
+        labels[_snake_case(name)] = value
     name, equals, value = series.also.partition("=")
     if equals:
-        labels[_snake(name)] = value
-    return ",".join(f'{key}="{value.translate(_ESCAPES)}"' for key, value in labels.items())
+        labels[_snake_case(name)] = value
+    return labels

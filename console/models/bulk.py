@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from console.models.people import Project
+from console.statuses import BulkItemStatus, BulkJobStatus
 
 
 class BulkJob(models.Model):
@@ -18,7 +19,7 @@ class BulkJob(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     action = models.CharField(max_length=10)  # stop | redrive | start
     actor = models.CharField(max_length=150, default="")
-    status = models.CharField(max_length=8, default="RUNNING")
+    status = models.CharField(max_length=8, default=BulkJobStatus.RUNNING)
     asked = models.TextField(default="")
     total = models.IntegerField()
     created_ms = models.BigIntegerField()
@@ -27,7 +28,9 @@ class BulkJob(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(
-                fields=["id"], name="bulk_job_running", condition=models.Q(status="RUNNING")
+                fields=["id"],
+                name="bulk_job_running",
+                condition=models.Q(status=BulkJobStatus.RUNNING),
             ),
         ]
 
@@ -48,7 +51,7 @@ class BulkItem(models.Model):
     number = models.BigIntegerField()  # of the execution: not a key, its row may be deleted
     arn = models.CharField(max_length=512)
     started_by = models.CharField(max_length=150, default="")
-    status = models.CharField(max_length=8, default="waiting")
+    status = models.CharField(max_length=8, default=BulkItemStatus.WAITING)
     error = models.CharField(max_length=80, default="")
     words = models.TextField(default="")
     result = models.CharField(max_length=512, default="")

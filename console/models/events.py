@@ -8,6 +8,7 @@ from django.db import models
 
 from console.models.machines import StateMachine
 from console.models.people import Project
+from console.statuses import DeliveryStatus, RuleState
 
 
 class EventRule(models.Model):
@@ -25,7 +26,7 @@ class EventRule(models.Model):
     schedule = models.CharField(max_length=256, default="")
     timezone = models.CharField(max_length=64, default="UTC")
     role_arn = models.CharField(max_length=256, default="")
-    state = models.CharField(max_length=8, default="ENABLED")
+    state = models.CharField(max_length=8, default=RuleState.ENABLED)
     next_ms = models.BigIntegerField(null=True, db_index=True)
     created_by = models.CharField(max_length=150, default="")
     created_ms = models.BigIntegerField()
@@ -87,7 +88,7 @@ class Delivery(models.Model):
     event = models.ForeignKey(OutboxEvent, on_delete=models.CASCADE, related_name="deliveries")
     target = models.ForeignKey(EventTarget, on_delete=models.CASCADE)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
-    status = models.CharField(max_length=9, default="waiting")
+    status = models.CharField(max_length=9, default=DeliveryStatus.WAITING)
     attempts = models.IntegerField(default=0)
     next_ms = models.BigIntegerField()
     last_error = models.TextField(default="")

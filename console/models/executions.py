@@ -11,6 +11,7 @@ from django.db import models
 
 from console.models.machines import Definition, StateMachine
 from console.models.people import Project
+from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
 
 
 class MapRun(models.Model):
@@ -21,7 +22,7 @@ class MapRun(models.Model):
     arn = models.CharField(max_length=256, unique=True)
     state_machine_arn = models.CharField(max_length=256)  # of the children: <machine>/<label>
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
-    status = models.CharField(max_length=10, default="RUNNING")
+    status = models.CharField(max_length=10, default=MapRunStatus.RUNNING)
     reading = models.BooleanField(default=False)  # its items are still being read from outside
     max_concurrency = models.IntegerField(default=0)
     tolerated_count = models.IntegerField(null=True)
@@ -94,7 +95,7 @@ class Execution(models.Model):
     state_machine_arn = models.CharField(max_length=256)
     arn = models.CharField(max_length=512, unique=True)
     name = models.CharField(max_length=80)
-    status = models.CharField(max_length=16, default="RUNNING")
+    status = models.CharField(max_length=16, default=ExecutionStatus.RUNNING)
     role_arn = models.CharField(max_length=256)
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT, db_index=False)
     revision_id = models.CharField(max_length=36, default="")
@@ -289,7 +290,7 @@ class TaskRow(models.Model):
     credentials = models.TextField(default="")
     attempt = models.IntegerField(default=0)
     entered_event = models.IntegerField(default=0)
-    status = models.CharField(max_length=10, default="scheduled")
+    status = models.CharField(max_length=10, default=TaskStatus.SCHEDULED)
     token_hash = models.CharField(max_length=64, unique=True)
     timeout_s = models.IntegerField(null=True)
     heartbeat_s = models.IntegerField(null=True)

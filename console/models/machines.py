@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from console.models.people import Project
+from console.statuses import MachineStatus, MachineType
 
 
 class Definition(models.Model):
@@ -23,8 +24,8 @@ class StateMachine(models.Model):
     region = models.CharField(max_length=32)
     name = models.CharField(max_length=80)
     arn = models.CharField(max_length=256, unique=True)
-    type = models.CharField(max_length=10, default="STANDARD")
-    status = models.CharField(max_length=10, default="ACTIVE")
+    type = models.CharField(max_length=10, default=MachineType.STANDARD)
+    status = models.CharField(max_length=10, default=MachineStatus.ACTIVE)
     role_arn = models.CharField(max_length=256)
     definition = models.ForeignKey(Definition, on_delete=models.PROTECT)
     revision_id = models.CharField(max_length=36, default="")  # empty until the first real update

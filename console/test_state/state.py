@@ -12,12 +12,7 @@ from django.db import connections
 
 import engine
 from console import access, arns, clock, integrations
-from console.errors import (
-    AccessDeniedException,
-    InvalidDefinition,
-    InvalidExecutionInput,
-    ValidationException,
-)
+from console.errors import ErrorCode, InvalidDefinition, ServiceError, ValidationException
 from console.integrations import Exchange, Failed, Outcome, Task, parameters
 from console.samples import is_sample
 from console.test_state import mocks
@@ -106,7 +101,7 @@ def _check_right(principal: Principal, action: str) -> None:
     try:
         access.authorize(principal, action)
     except access.Denied as error:
-        raise AccessDeniedException(str(error)) from None
+        raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
 
 
 def _parse(params: dict[str, Any]) -> tuple[engine.Machine, str]:
@@ -147,7 +142,9 @@ def _input(params: dict[str, Any]) -> str:
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid State Machine Execution Input: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
     return text
 
 

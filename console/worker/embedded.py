@@ -18,6 +18,7 @@ from django.db.models import Q
 from console import clock
 from console.models import Activity, InboxMessage, RunRow, TaskRow, Timer
 from console.samples import ROLE_END
+from console.statuses import ExecutionStatus, TaskKind, TaskStatus
 from console.store.db import epoch, identity, signals
 from console.store.executions import step
 from console.store.state import inbox, transition_rate
@@ -269,9 +270,9 @@ class Embedded:
                 log.warning("a task was lost", execution_id=execution_id, called_again=again)
         named = Activity.objects.filter(name__in=self._activities).values_list("arn", flat=True)
         arns = [arn for arn in named if task_delivery.works_activity(arn)]
-        worked = Q(kind__in=("lambda", "service")) | Q(kind="activity", resource__in=arns)
+        worked = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, resource__in=arns)
         for found in (worked, self._of_samples()):
-            scheduled = share.part(TaskRow.objects.filter(found, status="scheduled"))
+            scheduled = share.part(TaskRow.objects.filter(found, status=TaskStatus.SCHEDULED))
             for execution_id, task in scheduled.values_list("execution_id", "task")[:_AT_ONCE]:
                 self._offer(execution_id, task)
 
@@ -279,7 +280,7 @@ class Embedded:
         """Return which tasks of activities are worked here for sample machines alone."""
         named = Activity.objects.filter(name__in=self._sample_activities)
         arns = list(named.values_list("arn", flat=True))
-        return Q(kind="activity", resource__in=arns, execution__role_arn__endswith=ROLE_END)
+        return Q(kind=TaskKind.ACTIVITY, resource__in=arns, execution__role_arn__endswith=ROLE_END)
 
     def _replace_hung(self) -> None:
         """Replace the threads of calls that go on though their tasks ended a while ago.
@@ -295,7 +296,7 @@ class Embedded:
 def runnable(share: workers.Share, age_ms: int = 0) -> list[int]:
     """Return executions that have something to do, and have had it for so long."""
     before = clock.now_ms() - age_ms
-    ready = RunRow.objects.filter(ready=True, parked="", execution__status="RUNNING")
+    ready = RunRow.objects.filter(ready=True, parked="", execution__status=ExecutionStatus.RUNNING)
     messages = InboxMessage.objects.filter(created_ms__lte=before)
     if settings.STEPYARD_QUOTAS:  # their timer comes; asking earlier is in vain
         held = Q(execution_id__in=transition_rate.held_back())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from console.integrations import items, results, targets
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.store.db.project_names import project_of
 from console.store.executions import step
 from console.store.map_runs import map_items, map_runs
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from console.models import Execution
     from console.store.map_runs.map_items import Outside
 
-_WAYS = {"SUCCEEDED": ["SUCCEEDED"], "FAILED": ["FAILED", "TIMED_OUT", "ABORTED"], "PENDING": []}
+_WAYS = {
+    ExecutionStatus.SUCCEEDED: [ExecutionStatus.SUCCEEDED],
+    ExecutionStatus.FAILED: list(UNSUCCESSFUL),
+    "PENDING": [],
+}
 
 
 def move(map_run_id: int) -> None:

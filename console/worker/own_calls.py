@@ -29,7 +29,7 @@ from structlog.contextvars import bound_contextvars
 
 from console import execution_rights, integrations, own_api
 from console.access import Denied, Principal
-from console.errors import AccessDeniedException, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.integrations import aws, names, targets
 from console.models import Execution, Role
 from console.store.db.audit import Actor
@@ -90,7 +90,7 @@ class Own:
         try:
             principal = self._principal(execution, action)
         except Denied as error:
-            raise AccessDeniedException(str(error)) from None
+            raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
         people = execution_rights.people_of(execution)
         actor = Actor(execution.started_by, execution=execution.arn, acting_for=people)
         waits = work.task if work.pattern.startswith(".sync") else None
@@ -177,17 +177,8 @@ class _Call:
         """Return what it is to the task that an operation raised, which was no outage."""
         if not isinstance(error, ServiceError | BotoCoreError):
             log.error("a call raised", exc_info=error)
-            error = _Broken()
+            error = ServiceError(ErrorCode.InternalFailure, "The processing has failed")
         return self.outcome_of(_raising(error))
-
-
-class _Broken(ServiceError):
-    """The operation raised what it should not have: what the API's edge answers then."""
-
-    code, status = "InternalFailure", 500
-
-    def __init__(self) -> None:
-        super().__init__("The processing has failed")
 
 
 # -- a call that waits -----------------------------------------------------------------------------

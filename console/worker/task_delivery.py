@@ -14,6 +14,7 @@ from console.integrations import function, mocks, targets
 from console.integrations.outcome import Failed, Submitted, Task
 from console.models import Execution
 from console.samples import is_sample
+from console.statuses import TaskKind
 from console.store.db.project_names import project_of
 from console.store.db.writer import is_outage, release_connection
 from console.store.executions import children
@@ -131,7 +132,9 @@ def builtin_activities() -> tuple[frozenset[str], frozenset[str]]:
 
 def _activities(functions: Iterable[str]) -> frozenset[str]:
     split = (name.partition(":") for name in functions)
-    return frozenset(activity for kind, _, activity in split if kind == "activity" and activity)
+    return frozenset(
+        activity for kind, _, activity in split if kind == TaskKind.ACTIVITY and activity
+    )
 
 
 def works_activity(arn: str) -> bool:
@@ -149,7 +152,7 @@ def _outcome(work: claim.Work) -> integrations.Outcome:
     try:
         task, mocked = _task(work), _mocked(work)
         release_connection()  # the call may take its time
-        if work.kind == "activity":
+        if work.kind == TaskKind.ACTIVITY:
             return _worked(work, task)
         if mocked:
             return mocked

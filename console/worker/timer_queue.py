@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from console import clock
 from console.models import TaskRow, Timer
+from console.statuses import TaskStatus
 from console.worker.retrying import log_errors
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class TimerQueue:
             self.add(due_ms, "timer", execution_id)
         for what in ("timeout", "heartbeat", "look"):
             column = f"{what}_due_ms"
-            rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(status="closed")
+            rows = TaskRow.objects.filter(**{f"{column}__lte": until}).exclude(
+                status=TaskStatus.CLOSED
+            )
             for due_ms, execution_id, task in share.part(rows).values_list(
                 column, "execution_id", "task"
             ):

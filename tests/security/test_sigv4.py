@@ -17,7 +17,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from console.awsapi import errors, sigv4
+from console.awsapi import sigv4
+from console.errors import ErrorCode, ProtocolError
+from tests.refusals import raises_code
 
 KEY, SECRET = "AKIAEXAMPLE", "s3cr3t/with+signs"
 BODY = b'{"a":1}'
@@ -86,7 +88,7 @@ def test_a_path_that_names_the_action_is_signed() -> None:
     path = "/service/GraniteServiceVersion20100801/operation/ListMetrics"
     headers = signed(path=path, service="monitoring")
     assert verify(headers, services=("monitoring",), path=path)
-    with pytest.raises(errors.InvalidSignature):
+    with raises_code(ErrorCode.InvalidSignatureException):
         verify(headers, services=("monitoring",), path=path.replace("List", "Last"))
 
 
@@ -109,7 +111,8 @@ def test_five_minutes_of_skew_are_fine(skew: int) -> None:
 def test_more_skew_is_refused(skew: int) -> None:
     """A request that is too old, or from the future, is refused."""
     headers = signed()
-    with pytest.raises(errors.InvalidSignature, match=r"Signature (expired|not yet current)"):
+    wanted = r"Signature (expired|not yet current)"
+    with raises_code(ErrorCode.InvalidSignatureException, match=wanted):
         verify(headers, now_s=stamped(headers) + skew)
 
 
@@ -118,7 +121,7 @@ def test_more_skew_is_refused(skew: int) -> None:
 
 def test_a_key_that_may_not_be_used_is_refused() -> None:
     """One that nobody has, or that is disabled, is told apart from a wrong secret, as AWS does."""
-    with pytest.raises(errors.UnrecognizedClient):
+    with raises_code(ErrorCode.UnrecognizedClientException):
         verify(signed(), known=False)
 
 
@@ -126,7 +129,7 @@ def test_whether_its_secret_was_right_is_not_told_of_a_key_that_may_not_be_used(
     """Right or wrong, the answer is the same word for word."""
     texts = set()
     for secret in (SECRET, "other"):
-        with pytest.raises(errors.UnrecognizedClient) as caught:
+        with raises_code(ErrorCode.UnrecognizedClientException) as caught:
             verify(signed(secret=secret), known=False)
         texts.add(str(caught.value))
     assert len(texts) == 1
@@ -159,7 +162,7 @@ def work(headers: dict[str, list[str]], **more: Any) -> list[str]:
     sys.setprofile(seen)
     try:
         verify(headers, **more)
-    except errors.ProtocolError:
+    except ProtocolError:
         pass
     finally:
         sys.setprofile(None)
@@ -173,29 +176,38 @@ def work(headers: dict[str, list[str]], **more: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"authorization": None}, errors.MissingAuthenticationToken),
-        ({"authorization": ""}, errors.IncompleteSignature),
-        ({"authorization": "none"}, errors.IncompleteSignature),
-        ({"authorization": "Bearer nothing"}, errors.IncompleteSignature),
-        ({"authorization": "AWS4-HMAC-SHA256 nonsense"}, errors.IncompleteSignature),
-        ({"authorization": "AWS4-ECDSA-P256-SHA256 x"}, errors.IncompleteSignature),
-        ({"x_amz_target": "AWSStepFunctions.DeleteStateMachine"}, errors.InvalidSignature),
-        ({"host": "evil.example"}, errors.InvalidSignature),
-        ({"secret": "other"}, errors.InvalidSignature),
-        ({"service": "lambda"}, errors.InvalidSignature),
-        ({"path": "/other"}, errors.InvalidSignature),
-        ({"x_amz_content_sha256": "UNSIGNED-PAYLOAD"}, errors.InvalidSignature),
-        ({"x_amz_content_sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}, errors.InvalidSignature),
-        ({"more": {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}}, errors.InvalidSignature),
-        ({"x_amz_date": "20200101T000000Z"}, errors.InvalidSignature),
-        ({"x_amz_date": "yesterday"}, errors.IncompleteSignature),
-        ({"x_amz_date": "20201301T000000Z"}, errors.IncompleteSignature),
-        ({"content_type": None}, errors.IncompleteSignature),
+        ({"authorization": None}, ErrorCode.MissingAuthenticationTokenException),
+        ({"authorization": ""}, ErrorCode.IncompleteSignatureException),
+        ({"authorization": "none"}, ErrorCode.IncompleteSignatureException),
+        ({"authorization": "Bearer nothing"}, ErrorCode.IncompleteSignatureException),
+        ({"authorization": "AWS4-HMAC-SHA256 nonsense"}, ErrorCode.IncompleteSignatureException),
+        ({"authorization": "AWS4-ECDSA-P256-SHA256 x"}, ErrorCode.IncompleteSignatureException),
+        (
+            {"x_amz_target": "AWSStepFunctions.DeleteStateMachine"},
+            ErrorCode.InvalidSignatureException,
+        ),
+        ({"host": "evil.example"}, ErrorCode.InvalidSignatureException),
+        ({"secret": "other"}, ErrorCode.InvalidSignatureException),
+        ({"service": "lambda"}, ErrorCode.InvalidSignatureException),
+        ({"path": "/other"}, ErrorCode.InvalidSignatureException),
+        ({"x_amz_content_sha256": "UNSIGNED-PAYLOAD"}, ErrorCode.InvalidSignatureException),
+        (
+            {"x_amz_content_sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER"},
+            ErrorCode.InvalidSignatureException,
+        ),
+        (
+            {"more": {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}},
+            ErrorCode.InvalidSignatureException,
+        ),
+        ({"x_amz_date": "20200101T000000Z"}, ErrorCode.InvalidSignatureException),
+        ({"x_amz_date": "yesterday"}, ErrorCode.IncompleteSignatureException),
+        ({"x_amz_date": "20201301T000000Z"}, ErrorCode.IncompleteSignatureException),
+        ({"content_type": None}, ErrorCode.IncompleteSignatureException),
     ],
 )
-def test_every_change_is_refused(changes: dict[str, Any], error: type[Exception]) -> None:
+def test_every_change_is_refused(changes: dict[str, Any], error: ErrorCode) -> None:
     """What is missing, altered or of another kind never passes."""
-    with pytest.raises(error):
+    with raises_code(error):
         verify(signed(**changes))
 
 
@@ -210,7 +222,7 @@ def test_every_byte_of_the_headers_counts(name: str) -> None:
     for place, char in enumerate(value):
         for bit in (1, 32):
             other = value[:place] + chr(ord(char) ^ bit) + value[place + 1 :]
-            with pytest.raises(errors.ProtocolError):
+            with pytest.raises(ProtocolError):
                 verify({**headers, name: [other]})
 
 
@@ -218,7 +230,7 @@ def test_every_byte_of_the_body_counts() -> None:
     """Whichever one is another, is missing or is added, the request is refused."""
     others = [BODY[:at] + bytes([BODY[at] ^ 1]) + BODY[at + 1 :] for at in range(len(BODY))]
     for other in (*others, b"", BODY[:-1], BODY + b" ", b"\xef\xbb\xbf" + BODY):
-        with pytest.raises(errors.InvalidSignature):
+        with raises_code(ErrorCode.InvalidSignatureException):
             verify(signed(), other)
 
 
@@ -229,7 +241,7 @@ def test_what_must_be_signed_must_be_signed(name: str) -> None:
     headers["authorization"] = [
         headers["authorization"][0].replace(f"{name};", "").replace(f";{name},", ",")
     ]
-    with pytest.raises(errors.InvalidSignature, match="must be signed"):
+    with raises_code(ErrorCode.InvalidSignatureException, match="must be signed"):
         verify(headers)
 
 
@@ -242,7 +254,7 @@ def test_signed_headers_are_sorted_and_named_once(listed: str) -> None:
     headers = signed()
     usual = "content-type;host;x-amz-date;x-amz-target"
     headers["authorization"] = [headers["authorization"][0].replace(usual, listed)]
-    with pytest.raises(errors.IncompleteSignature, match="sorted"):
+    with raises_code(ErrorCode.IncompleteSignatureException, match="sorted"):
         verify(headers)
 
 
@@ -251,7 +263,7 @@ def test_a_header_twice_is_refused(name: str) -> None:
     """Nobody can choose which of two headers is looked at."""
     headers = signed()
     headers[name] *= 2
-    with pytest.raises(errors.ProtocolError):
+    with pytest.raises(ProtocolError):
         verify(headers)
 
 
@@ -260,7 +272,7 @@ def test_scope_must_match_the_date() -> None:
     today = datetime.now(UTC).strftime("%Y%m%d")
     headers = signed()
     headers["authorization"] = [headers["authorization"][0].replace(f"/{today}/", "/20200101/")]
-    with pytest.raises(errors.InvalidSignature):
+    with raises_code(ErrorCode.InvalidSignatureException):
         verify(headers)
 
 
@@ -270,5 +282,5 @@ def test_scope_must_match_the_date() -> None:
 @pytest.mark.parametrize("more", [{"session": "never-issued"}, {"x_amz_security_token": "added"}])
 def test_a_session_token_is_refused(more: dict[str, str]) -> None:
     """None is ever issued, so a long-term key has none, signed or not."""
-    with pytest.raises(errors.UnrecognizedClient):
+    with raises_code(ErrorCode.UnrecognizedClientException):
         verify(signed(**more))

@@ -15,7 +15,8 @@ from django.db import connection
 from django.db.models import Q
 
 import engine
-from console import clock, errors
+from console import clock
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, InboxMessage, MapRun, RunRow, StateMachine, TaskRow, Timer
 from console.store.db import writer
 from console.store.executions import engine_failures, executions, insert, redrive, step
@@ -43,7 +44,7 @@ _TABLES = (
     "historyevent",
     "runrow",
 )
-_GONE = (errors.TaskTimedOut, errors.TaskDoesNotExist)
+_GONE = (ErrorCode.TaskTimedOut, ErrorCode.TaskDoesNotExist)
 
 
 class Death(BaseException):
@@ -138,7 +139,9 @@ class World:
                 complete.succeed(work.token, output)
             else:
                 complete.fail(work.token, "Broken", "c")
-        except _GONE:
+        except ServiceError as error:
+            if error.code not in _GONE:
+                raise
             assert self.closed(work), "an open task was refused its outcome"
             return False
         return True
@@ -147,7 +150,9 @@ class World:
         """Say that the work goes on."""
         try:
             complete.heartbeat(work.token)
-        except _GONE:
+        except ServiceError as error:
+            if error.code not in _GONE:
+                raise
             assert self.closed(work)
 
     def closed(self, work: claim.Work) -> bool:
@@ -161,7 +166,9 @@ class World:
         possible = execution.map_run_id is None and not redrive.refusal(execution)
         try:
             redrive.redrive(execution)
-        except errors.ExecutionNotRedrivable:
+        except ServiceError as error:
+            if error.code != ErrorCode.ExecutionNotRedrivable:
+                raise
             assert not possible
         else:
             assert possible

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console import clock
 from console.awsapi import paging
 from console.awsapi.operations.call import seconds
-from console.errors import InvalidToken, ServiceError
+from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.metrics import read, tally
 from console.metrics.names import LIMITS, METRICS, NAMESPACE, Metric
 from console.metrics.rollups import MINUTE
@@ -26,30 +26,6 @@ _LIST_MS = 14 * 24 * 60 * MINUTE
 _RECENT_MS = 3 * 60 * MINUTE
 
 
-class InvalidParameterValue(ServiceError):
-    """A parameter is bad or out of range."""
-
-    code = "InvalidParameterValue"
-
-
-class InvalidParameterCombination(ServiceError):
-    """Parameters that do not go together."""
-
-    code = "InvalidParameterCombination"
-
-
-class MissingParameter(ServiceError):
-    """A parameter that is needed is not there."""
-
-    code = "MissingParameter"
-
-
-class InvalidNextToken(ServiceError):
-    """The token was not given out for this request."""
-
-    code = "InvalidNextToken"
-
-
 # -- ListMetrics -----------------------------------------------------------------------------------
 
 
@@ -57,7 +33,9 @@ def list_metrics(call: Call) -> dict[str, Any]:
     """Answer ListMetrics: what had values in the last two weeks."""
     params, now = call.params, clock.now_ms()
     if params.get("RecentlyActive") not in (None, "PT3H"):
-        raise InvalidParameterValue("RecentlyActive: the only value is PT3H")
+        raise ServiceError(
+            ErrorCode.InvalidParameterValue, "RecentlyActive: the only value is PT3H"
+        )
     start = _position(call) or 0
     span = _RECENT_MS if params.get("RecentlyActive") else _LIST_MS
     found = read.known(call.project.pk, call.region, now - span, now)
@@ -101,17 +79,23 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
     params = call.params
     names = [*(params.get("Statistics") or []), *(params.get("ExtendedStatistics") or [])]
     if not names:
-        raise MissingParameter("Must specify either Statistics or ExtendedStatistics")
+        raise ServiceError(
+            ErrorCode.MissingParameter, "Must specify either Statistics or ExtendedStatistics"
+        )
     if params.get("Statistics") and params.get("ExtendedStatistics"):
-        raise InvalidParameterCombination("Statistics and ExtendedStatistics: one of them only")
+        raise ServiceError(
+            ErrorCode.InvalidParameterCombination,
+            "Statistics and ExtendedStatistics: one of them only",
+        )
     wanted = _Wanted.of(call, params, params["Period"], names)
     answer: dict[str, Any] = {"Label": params["MetricName"], "Datapoints": []}
     if (wanted.until - wanted.since) / wanted.period > _MOST_POINTS:
-        raise InvalidParameterCombination(
+        raise ServiceError(
+            ErrorCode.InvalidParameterCombination,
             "You have requested up to "
             f"{(wanted.until - wanted.since) // wanted.period} datapoints, which exceeds the limit "
             f"of {_MOST_POINTS}. You may reduce the datapoints requested by increasing Period, or "
-            "decreasing the time range."
+            "decreasing the time range.",
         )
     for start, values in wanted.points(names):
         point: dict[str, Any] = {"Timestamp": seconds(start), "Unit": wanted.unit}
@@ -140,16 +124,21 @@ class _Wanted:
         """Check a request. ``metric``: what has Namespace, MetricName, Dimensions and Unit."""
         for name in names:
             if not tally.is_statistic(name):
-                raise InvalidParameterValue(f"The value {name} for parameter Stat is not supported")
+                raise ServiceError(
+                    ErrorCode.InvalidParameterValue,
+                    f"The value {name} for parameter Stat is not supported",
+                )
         if period_s < 1 or period_s % 60:
-            raise InvalidParameterValue(
-                f"The parameter Period must be a multiple of 60: got {period_s}"
+            raise ServiceError(
+                ErrorCode.InvalidParameterValue,
+                f"The parameter Period must be a multiple of 60: got {period_s}",
             )
         since = read.floor(int(call.params["StartTime"] * 1000))
         until = -read.floor(-int(call.params["EndTime"] * 1000))
         if since >= until:
-            raise InvalidParameterValue(
-                "The parameter StartTime must be less than the parameter EndTime."
+            raise ServiceError(
+                ErrorCode.InvalidParameterValue,
+                "The parameter StartTime must be less than the parameter EndTime.",
             )
         period = period_s * 1000
         known = METRICS.get(metric.get("MetricName", ""))
@@ -221,14 +210,19 @@ def get_metric_data(call: Call) -> dict[str, Any]:
 def _check(queries: Sequence[dict[str, Any]]) -> None:
     for query in queries:
         if query.get("Expression"):
-            raise InvalidParameterValue(
+            raise ServiceError(
+                ErrorCode.InvalidParameterValue,
                 f"MetricDataQueries: {query['Id']!r} is an Expression, and metric math is not "
-                "served: ask for a MetricStat and compute with its values"
+                "served: ask for a MetricStat and compute with its values",
             )
         if not query.get("MetricStat"):
-            raise MissingParameter(f"MetricDataQueries: {query['Id']!r} has no MetricStat")
+            raise ServiceError(
+                ErrorCode.MissingParameter, f"MetricDataQueries: {query['Id']!r} has no MetricStat"
+            )
     if len({query["Id"] for query in queries}) < len(queries):
-        raise InvalidParameterValue("MetricDataQueries: the Ids must differ")
+        raise ServiceError(
+            ErrorCode.InvalidParameterValue, "MetricDataQueries: the Ids must differ"
+        )
 
 
 def _values(call: Call, query: dict[str, Any]) -> list[tuple[int, list[float]]]:
@@ -269,7 +263,7 @@ def _position(call: Call) -> int | None:
     try:
         found: int | None = paging.position(call, bound)
     except InvalidToken as error:
-        raise InvalidNextToken(error.message) from None
+        raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from console.errors import InvalidEncryptionConfiguration
+from console.errors import ErrorCode, ServiceError
 
 _OWN_KEY = {"type": "AWS_OWNED_KEY"}
 _REUSE_S = 300  # AWS: how long a data key is used again unless said otherwise
@@ -32,5 +32,7 @@ def shown(kept: str) -> dict[str, Any]:
     return found
 
 
-def _invalid(what: str) -> InvalidEncryptionConfiguration:
-    return InvalidEncryptionConfiguration(f"Invalid Encryption Configuration: {what}")
+def _invalid(what: str) -> ServiceError:
+    return ServiceError(
+        ErrorCode.InvalidEncryptionConfiguration, f"Invalid Encryption Configuration: {what}"
+    )

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 from console import access, clock
 from console.awsapi import paging
 from console.awsapi.operations.call import present
-from console.errors import (
-    InvalidToken,
-    ResourceNotFoundException,
-    ValidationException,
-)
+from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.events import body, patterns
 from console.integrations.redaction import without_secrets
 from console.store.db.writer import write
@@ -35,7 +31,7 @@ def _check_bus(call: Call) -> None:
     """Raise unless the bus is the one there is, by its name or ARN."""
     if not _is_default(call, call.params.get("EventBusName")):
         name = call.params["EventBusName"]
-        raise ResourceNotFoundException(f"Event bus {name} does not exist.")
+        raise ServiceError(ErrorCode.ResourceNotFoundException, f"Event bus {name} does not exist.")
 
 
 def _is_default(call: Call, bus: str | None) -> bool:

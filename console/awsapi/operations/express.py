@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from console.awsapi.operations.call import Call, Later, present, seconds
-from console.errors import StateMachineTypeNotSupported
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution
 from console.store.executions import executions
 from console.store.executions.insert import EXPRESS_S
@@ -55,7 +55,7 @@ def start_sync(call: Call) -> Later:
 def _express_only(machine: StateMachine) -> None:
     if machine.type != "EXPRESS":
         msg = "This operation is not supported by this type of state machine"
-        raise StateMachineTypeNotSupported(msg)
+        raise ServiceError(ErrorCode.StateMachineTypeNotSupported, msg)
 
 
 def _about(row: Execution) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.awsapi import masking, paging
 from console.awsapi.operations.call import present
-from console.errors import InvalidToken, ServiceError
+from console.errors import ErrorCode, InvalidToken, ServiceError
 from console.logs import patterns, read, streams
 from console.store.machines import log_groups
 
@@ -23,12 +23,6 @@ _PAGE = 50
 _LINES = 10_000
 _NO_STREAM = "The specified log stream does not exist."
 _LAST = 2**31 - 1
-
-
-class InvalidParameter(ServiceError):
-    """A parameter is bad, or does not go with another."""
-
-    code = "InvalidParameterException"
 
 
 # -- groups ----------------------------------------------------------------------------------------
@@ -50,8 +44,9 @@ def describe_groups(call: Call) -> dict[str, Any]:
     """DescribeLogGroups, by name."""
     params = call.params
     if params.get("logGroupNamePrefix") and params.get("logGroupNamePattern"):
-        raise InvalidParameter(
-            "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
+        raise ServiceError(
+            ErrorCode.InvalidParameterException,
+            "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.",
         )
     limit = params.get("limit") or _PAGE
     rows = log_groups.groups_page(
@@ -89,7 +84,10 @@ def _wanted_group(call: Call) -> LogGroup:
     """Return the group that a request names, by its name or its ARN."""
     name, identifier = (call.params.get(key) for key in ("logGroupName", "logGroupIdentifier"))
     if bool(name) == bool(identifier):
-        raise InvalidParameter("Exactly one of logGroupName and logGroupIdentifier must be given.")
+        raise ServiceError(
+            ErrorCode.InvalidParameterException,
+            "Exactly one of logGroupName and logGroupIdentifier must be given.",
+        )
     text = name or str(identifier).rpartition(":log-group:")[2].removesuffix(":*")
     return log_groups.get_group(call.project, call.region, text)
 
@@ -118,7 +116,10 @@ def _streams(call: Call, group: LogGroup) -> Iterator[Stream]:
         place = tuple(after) if after else None
         return streams.page(group, prefix=prefix, after=place, descending=descending)
     if prefix:
-        raise InvalidParameter("Cannot order by LastEventTime with a logStreamNamePrefix.")
+        raise ServiceError(
+            ErrorCode.InvalidParameterException,
+            "Cannot order by LastEventTime with a logStreamNamePrefix.",
+        )
     place = (after[1], after[2]) if after else None
     return streams.by_time(group, streams.spans(group), None, place, descending=descending)
 
@@ -139,7 +140,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
 def _wanted_stream(group: LogGroup, name: str) -> Stream:
     found = streams.find(group, name)
     if found is None:
-        raise log_groups.GroupMissing(_NO_STREAM)
+        raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
     return found
 
 
@@ -185,7 +186,10 @@ def filter_events(call: Call) -> dict[str, Any]:
     params, group = call.params, _wanted_group(call)
     names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix") or ""
     if names and prefix:
-        raise InvalidParameter("logStreamNames and logStreamNamePrefix are mutually exclusive.")
+        raise ServiceError(
+            ErrorCode.InvalidParameterException,
+            "logStreamNames and logStreamNamePrefix are mutually exclusive.",
+        )
     matches = patterns.compiled(params.get("filterPattern") or "")
     last, position = params.get("endTime"), _position(call)
     span = read.Range(params.get("startTime"), None if last is None else last + 1)
@@ -243,7 +247,9 @@ def _position(call: Call) -> Any:
     try:
         return paging.position(call, bound)
     except InvalidToken:
-        raise InvalidParameter("The specified nextToken is invalid.") from None
+        raise ServiceError(
+            ErrorCode.InvalidParameterException, "The specified nextToken is invalid."
+        ) from None
 
 
 HANDLERS: dict[str, Callable[[Call], dict[str, Any] | Later]] = {

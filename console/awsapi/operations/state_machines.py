@@ -10,11 +10,7 @@ from console.awsapi import paging
 from console.awsapi.operations import encryption
 from console.awsapi.operations.call import Call, present, seconds
 from console.awsapi.operations.tags import as_mapping
-from console.errors import (
-    StateMachineDoesNotExist,
-    StateMachineTypeNotSupported,
-    ValidationException,
-)
+from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
 from console.store.executions import executions
 from console.store.machines import log_groups, machines, tags, versions
 
@@ -217,4 +213,4 @@ def standard_only(machine: StateMachine) -> None:
     """Raise for an Express machine where only Standard ones are served."""
     if machine.type != "STANDARD":
         msg = "This operation is not supported by this type of state machine"
-        raise StateMachineTypeNotSupported(msg)
+        raise ServiceError(ErrorCode.StateMachineTypeNotSupported, msg)

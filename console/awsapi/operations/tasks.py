@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from console import quotas
 from console.awsapi.operations.call import Call, Later
-from console.errors import ActivityWorkerLimitExceeded
+from console.errors import ErrorCode, ServiceError
 from console.store.db import signals
 from console.store.tasks import activities, claim, complete, handover
 
@@ -22,7 +22,9 @@ def get_activity_task(call: Call) -> Later:
     worker = call.params.get("workerName") or ""
     most = quotas.quotas_of(call.project.name).activity_pollers
     if signals.subscribers(("activity", activity.arn)) >= most:
-        raise ActivityWorkerLimitExceeded(f"Too many workers poll the activity: {most}")
+        raise ServiceError(
+            ErrorCode.ActivityWorkerLimitExceeded, f"Too many workers poll the activity: {most}"
+        )
     taken: list[claim.Work] = []
 
     def given(work: claim.Work | None) -> dict[str, Any] | None:

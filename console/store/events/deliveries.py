@@ -9,9 +9,10 @@ import random
 from typing import TYPE_CHECKING
 
 from console import clock
-from console.errors import ResourceNotFound
+from console.errors import ErrorCode, ServiceError
 from console.events import body
 from console.models import Delivery, EventRule, OutboxEvent
+from console.statuses import DeliveryStatus, RuleState
 from console.store.db import audit, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -34,20 +35,20 @@ def release(carried: set[int]) -> int:
 
     An earlier process was sending it when it ended, or its outcome could not be noted.
     """
-    lost = Delivery.objects.filter(status="sending").exclude(pk__in=carried)
-    return write(lambda: lost.update(status="waiting")) if lost.exists() else 0
+    lost = Delivery.objects.filter(status=DeliveryStatus.SENDING).exclude(pk__in=carried)
+    return write(lambda: lost.update(status=DeliveryStatus.WAITING)) if lost.exists() else 0
 
 
 def claim(room: int) -> list[int]:
     """Take up to ``room`` deliveries that are due; whoever takes them must end them."""
-    due = Delivery.objects.filter(status="waiting", next_ms__lte=clock.now_ms())
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, next_ms__lte=clock.now_ms())
     if room <= 0 or not due.exists():
         return []
 
     def store() -> list[int]:
         rows = due.order_by("next_ms").select_for_update(skip_locked=True)
         found = list(rows.values_list("pk", flat=True)[:room])
-        Delivery.objects.filter(pk__in=found).update(status="sending")
+        Delivery.objects.filter(pk__in=found).update(status=DeliveryStatus.SENDING)
         return found
 
     return write(store)
@@ -56,7 +57,7 @@ def claim(room: int) -> list[int]:
 def load(number: int) -> Delivery | None:
     """Return a delivery with its event, target and rule; None if it was removed meanwhile."""
     rows = Delivery.objects.select_related("event", "target__rule__project")
-    return rows.filter(pk=number, status="sending").first()
+    return rows.filter(pk=number, status=DeliveryStatus.SENDING).first()
 
 
 def arrived(delivery: Delivery) -> None:
@@ -64,7 +65,10 @@ def arrived(delivery: Delivery) -> None:
     now_ms = clock.now_ms()
     write(
         lambda: Delivery.objects.filter(pk=delivery.pk).update(
-            status="delivered", attempts=delivery.attempts + 1, ended_ms=now_ms, last_error=""
+            status=DeliveryStatus.DELIVERED,
+            attempts=delivery.attempts + 1,
+            ended_ms=now_ms,
+            last_error="",
         )
     )
 
@@ -84,9 +88,9 @@ def failed(delivery: Delivery, problem: str, *, dead: bool) -> None:
     attempts = delivery.attempts + 1
     fields = {"attempts": attempts, "last_error": storable(problem[:_ERROR])}
     if dead:
-        fields |= {"status": "dead", "ended_ms": now_ms}
+        fields |= {"status": DeliveryStatus.DEAD, "ended_ms": now_ms}
     else:
-        fields |= {"status": "waiting", "next_ms": now_ms + pause_ms(attempts)}
+        fields |= {"status": DeliveryStatus.WAITING, "next_ms": now_ms + pause_ms(attempts)}
     write(lambda: Delivery.objects.filter(pk=delivery.pk).update(**fields))
 
 
@@ -101,12 +105,18 @@ def send_again(project: Project, number: int, actor: audit.Actor = audit.NOBODY)
 
     def store() -> Delivery:
         rows = Delivery.objects.select_for_update(of=("self",)).select_related("target__rule")
-        row = rows.filter(pk=number, project=project, status="dead").first()
+        row = rows.filter(pk=number, project=project, status=DeliveryStatus.DEAD).first()
         if row is None:
-            raise ResourceNotFound("This delivery is not among the dead letters any more")
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, "This delivery is not among the dead letters any more"
+            )
         now_ms = clock.now_ms()
         Delivery.objects.filter(pk=number).update(
-            status="waiting", attempts=0, next_ms=now_ms, created_ms=now_ms, ended_ms=None
+            status=DeliveryStatus.WAITING,
+            attempts=0,
+            next_ms=now_ms,
+            created_ms=now_ms,
+            ended_ms=None,
         )
         audit.record(project, actor, "events:SendAgain", row.target.rule.arn, row.target.target_id)
         signals.publish(("event",))
@@ -146,7 +156,7 @@ def fire_due() -> int:
 
 def _fire(number: int) -> bool:
     rows = EventRule.objects.select_for_update(of=("self",)).select_related("project")
-    rule = rows.filter(pk=number, next_ms__lte=clock.now_ms(), state="ENABLED").first()
+    rule = rows.filter(pk=number, next_ms__lte=clock.now_ms(), state=RuleState.ENABLED).first()
     if rule is None or rule.next_ms is None:
         return False
     event_id = body.stable_id(rule.arn, rule.created_ms, rule.next_ms)

@@ -17,6 +17,7 @@ from console import arns, clock
 from console.events import body
 from console.events.patterns import Pattern, PatternError, loads, parse
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
+from console.statuses import RuleState
 from console.store.db import rows, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -44,7 +45,7 @@ def wanted(project_id: int) -> bool:
     global _listening  # noqa: PLW0603 - one memory a process
     until, projects = _listening
     if time.monotonic() >= until:
-        rules = EventRule.objects.filter(state="ENABLED").exclude(pattern="")
+        rules = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
         projects = frozenset(rules.values_list("project_id", flat=True).distinct())
         _listening = (time.monotonic() + _KEPT_S, projects)
     return project_id in projects
@@ -124,7 +125,7 @@ def route() -> bool:
 
 
 def _rules() -> list[tuple[EventRule, Pattern]]:
-    found = EventRule.objects.filter(state="ENABLED").exclude(pattern="")
+    found = EventRule.objects.filter(state=RuleState.ENABLED).exclude(pattern="")
     return [(rule, pattern) for rule in found if (pattern := _pattern(rule)) is not None]
 
 

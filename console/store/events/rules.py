@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Q
 
 from console import clock, execution_rights
-from console.errors import (
-    ConflictException,
-    InvalidEventPatternException,
-    LimitExceededException,
-    ResourceNotFoundException,
-    ValidationException,
-)
+from console.errors import ConflictException, ErrorCode, ServiceError, ValidationException
 from console.events import addresses, inputs, patterns, schedules
 from console.models import EventRule, EventTarget, StateMachine
+from console.statuses import RuleState
 from console.store.db import audit
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
 MOST_RULES = 300
 MOST_TARGETS = 5
 _NAME = re.compile(r"[.\-_A-Za-z0-9]{1,64}")
-_STATES = ("ENABLED", "DISABLED")
+_STATES = (RuleState.ENABLED, RuleState.DISABLED)
 
 
 def arn_of(project: Project, region: str, name: str) -> str:
@@ -48,7 +43,7 @@ def put_rule(
     pattern: str = "",
     schedule: str = "",
     timezone: str = "UTC",
-    state: str = "ENABLED",
+    state: str = RuleState.ENABLED,
     description: str = "",
     role_arn: str = "",
     actor: audit.Actor = audit.NOBODY,
@@ -80,7 +75,9 @@ def put_rule(
         rule = of_project.filter(name=name).first()
         if rule is None:
             if of_project.count() >= MOST_RULES:
-                raise LimitExceededException(f"There are {MOST_RULES} rules already")
+                raise ServiceError(
+                    ErrorCode.LimitExceededException, f"There are {MOST_RULES} rules already"
+                )
             rule = EventRule(
                 project=project,
                 region=region,
@@ -143,7 +140,7 @@ def revision_of(rule: EventRule) -> str:
 
 def next_ms(rule: EventRule) -> int | None:
     """Return when a rule is due next, None if it never is."""
-    if not rule.schedule or rule.state != "ENABLED":
+    if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
     found = schedules.parse(rule.schedule, rule.timezone)
     return found.next(clock.now_ms(), rule.created_ms)
@@ -173,7 +170,7 @@ def check_pattern(text: str) -> patterns.Pattern:
         return patterns.parse(text)
     except patterns.PatternError as error:
         msg = f"Event pattern is not valid. Reason: {error}"
-        raise InvalidEventPatternException(msg) from None
+        raise ServiceError(ErrorCode.InvalidEventPatternException, msg) from None
 
 
 def get_rule(project: Project, region: str, name: str) -> EventRule:
@@ -184,8 +181,10 @@ def get_rule(project: Project, region: str, name: str) -> EventRule:
     return rule
 
 
-def _missing(name: str) -> ResourceNotFoundException:
-    return ResourceNotFoundException(f"Rule {name} does not exist on EventBus default.")
+def _missing(name: str) -> ServiceError:
+    return ServiceError(
+        ErrorCode.ResourceNotFoundException, f"Rule {name} does not exist on EventBus default."
+    )
 
 
 def listed(
@@ -206,7 +205,7 @@ def switch(
 
     def store() -> None:
         rule = get_rule(project, region, name)
-        rule.state = "ENABLED" if on else "DISABLED"
+        rule.state = RuleState.ENABLED if on else RuleState.DISABLED
         changes = {"state": rule.state, "next_ms": next_ms(rule)}
         if not EventRule.objects.filter(pk=rule.pk).update(**changes):
             raise _missing(name)  # it was deleted since it was read
@@ -263,7 +262,7 @@ def put_targets(
         others = rule.targets.exclude(target_id__in=ids).count()
         if others + len(ids) > MOST_TARGETS:
             msg = f"The requested resource exceeds the maximum number allowed: {MOST_TARGETS}"
-            raise LimitExceededException(msg)
+            raise ServiceError(ErrorCode.LimitExceededException, msg)
         for one in good:
             more = {key: value for key, value in one.items() if key not in ("Id", "Arn")}
             EventTarget.objects.update_or_create(

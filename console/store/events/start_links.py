@@ -6,13 +6,9 @@ import hashlib
 import secrets
 
 from console import clock
-from console.errors import (
-    ResourceNotFound,
-    StateMachineDeleting,
-    StateMachineDoesNotExist,
-    ValidationException,
-)
+from console.errors import ErrorCode, ServiceError, StateMachineDoesNotExist, ValidationException
 from console.models import StartLink, StateMachine
+from console.statuses import MachineStatus
 from console.store.db import audit, rows
 from console.store.db.writer import write
 
@@ -36,8 +32,10 @@ def make(machine: StateMachine, name: str, actor: audit.Actor) -> tuple[StartLin
         row = rows.fetch_one(StateMachine, rows.kept("id = %s"), [machine.pk])
         if row is None:
             raise StateMachineDoesNotExist(f"State Machine Does Not Exist: '{machine.arn}'")
-        if row.status == "DELETING":
-            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+        if row.status == MachineStatus.DELETING:
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
         if StartLink.objects.filter(machine=machine, revoked_ms=None).count() >= _MOST:
             raise ValidationException(f"At most {_MOST} start links a machine: revoke an old one.")
         link = StartLink.objects.create(
@@ -60,7 +58,7 @@ def revoke(machine: StateMachine, number: int, actor: audit.Actor) -> StartLink:
         links = StartLink.objects.select_for_update().filter(machine=machine, revoked_ms=None)
         link = links.filter(pk=number).first()
         if link is None:
-            raise ResourceNotFound("There is no such start link any more")
+            raise ServiceError(ErrorCode.ResourceNotFound, "There is no such start link any more")
         link.revoked_ms = clock.now_ms()
         link.save(update_fields=["revoked_ms"])
         audit.record(machine.project, actor, "RevokeStartLink", machine.arn, link.name)

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from django.db.models import Count
 
 from console import access, clock
-from console.errors import (
-    AccessDeniedException,
-    ExecutionDoesNotExist,
-    ServiceError,
-    ThrottlingException,
-)
+from console.errors import ErrorCode, ServiceError, ThrottlingException, ValidationException
 from console.models import BulkItem, BulkJob, Execution
+from console.statuses import (
+    BulkAction,
+    BulkItemStatus,
+    BulkJobStatus,
+    ExecutionStatus,
+    MachineStatus,
+)
 from console.store.db import audit, rows
 from console.store.db.writer import is_outage, write
 from console.store.executions import executions, redrive
@@ -30,10 +32,14 @@ if TYPE_CHECKING:
     from console.models import Project
 
 MOST = 10_000
-ACTIONS = {"stop": "StopExecution", "redrive": "RedriveExecution", "start": "StartExecution"}
+ACTIONS: dict[str, str] = {
+    BulkAction.STOP: "StopExecution",
+    BulkAction.REDRIVE: "RedriveExecution",
+    BulkAction.START: "StartExecution",
+}
 """What can be done to many, and the API's action whose right it takes."""
 _BATCH = 100
-_OPEN = ("acting", "waiting")
+_OPEN = (BulkItemStatus.ACTING, BulkItemStatus.WAITING)
 
 
 # -- the dry run -----------------------------------------------------------------------------------
@@ -77,7 +83,7 @@ def plan(project: Project, action: str, numbers: Sequence[int]) -> Plan:
         .order_by("-start_ms", "-pk")
     )
     refusals = {one.pk: _refusal(action, one) for one in chosen}
-    if action == "redrive":
+    if action == BulkAction.REDRIVE:
         refusals |= redrive.refusals([one for one in chosen if not refusals[one.pk]])
     return Plan(action, chosen, {number: why for number, why in refusals.items() if why})
 
@@ -85,16 +91,20 @@ def plan(project: Project, action: str, numbers: Sequence[int]) -> Plan:
 def _refusal(action: str, execution: Execution) -> str:
     """Return why an action cannot be done to an execution, as far as its own row tells."""
     machine = execution.state_machine
-    if action == "stop":
-        return "" if execution.status == "RUNNING" else "It has ended"
+    if action == BulkAction.STOP:
+        return "" if execution.status == ExecutionStatus.RUNNING else "It has ended"
     if execution.map_run_id is not None:
         return f"A child of a Map Run is {_DONE[action]} by its parent"
-    if action == "start" and (machine is None or machine.status != "ACTIVE"):
+    if action == BulkAction.START and (machine is None or machine.status != MachineStatus.ACTIVE):
         return "Its state machine was deleted"
     return ""
 
 
-_DONE = {"stop": "stopped", "redrive": "redriven", "start": "started"}
+_DONE: dict[str, str] = {
+    BulkAction.STOP: "stopped",
+    BulkAction.REDRIVE: "redriven",
+    BulkAction.START: "started",
+}
 
 
 # -- the job ---------------------------------------------------------------------------------------
@@ -124,12 +134,20 @@ def begin(planned: Plan, project: Project, actor: audit.Actor, asked: str = "") 
     return write(store)
 
 
-_BULK = {"stop": "BulkStop", "redrive": "BulkRedrive", "start": "BulkStart"}
+_BULK: dict[str, str] = {
+    BulkAction.STOP: "BulkStop",
+    BulkAction.REDRIVE: "BulkRedrive",
+    BulkAction.START: "BulkStart",
+}
 
 
 def switch(job: BulkJob, *, on: bool, actor: audit.Actor) -> bool:
     """Pause or resume a job; return whether that changed anything."""
-    before, after = ("PAUSED", "RUNNING") if on else ("RUNNING", "PAUSED")
+    before, after = (
+        (BulkJobStatus.PAUSED, BulkJobStatus.RUNNING)
+        if on
+        else (BulkJobStatus.RUNNING, BulkJobStatus.PAUSED)
+    )
 
     def store() -> bool:
         found = BulkJob.objects.filter(pk=job.pk, status=before)
@@ -158,13 +176,13 @@ def counts(job: BulkJob) -> dict[str, int]:
 
 def running() -> list[int]:
     """Return the jobs that have something to do."""
-    return list(BulkJob.objects.filter(status="RUNNING").values_list("pk", flat=True))
+    return list(BulkJob.objects.filter(status=BulkJobStatus.RUNNING).values_list("pk", flat=True))
 
 
 def work(number: int) -> bool:
     """Do some of what a job still has to do; return whether there is more to do at once."""
     job = BulkJob.objects.select_related("project").get(pk=number)
-    if job.status != "RUNNING":
+    if job.status != BulkJobStatus.RUNNING:
         return False
     items = BulkItem.objects.filter(job=job, status__in=_OPEN).order_by("position")[:_BATCH]
     places = list(items.values_list("position", flat=True))
@@ -180,17 +198,17 @@ def _deny(job: BulkJob, places: Sequence[int]) -> None:
     """Refuse what its asker may no longer do: they lost their role since."""
     words = f"User: {job.actor} is not authorized to perform: states:{ACTIONS[job.action]}"
     for place in places:
-        _close(job, place, error=AccessDeniedException.code, words=words)
+        _close(job, place, error=ErrorCode.AccessDeniedException, words=words)
 
 
 def _finish(number: int) -> None:
-    found = BulkJob.objects.filter(pk=number, status="RUNNING")
-    found.update(status="DONE", ended_ms=clock.now_ms())
+    found = BulkJob.objects.filter(pk=number, status=BulkJobStatus.RUNNING)
+    found.update(status=BulkJobStatus.DONE, ended_ms=clock.now_ms())
 
 
 def _item(job: BulkJob, place: int) -> bool:
     """Do one item; return whether the job may go on at once."""
-    act = _stop if job.action == "stop" else _in_one_transaction
+    act = _stop if job.action == BulkAction.STOP else _in_one_transaction
     try:
         return act(job, place)
     except ThrottlingException:
@@ -225,12 +243,15 @@ def _redrive(execution: Execution, actor: audit.Actor) -> str:
 def _start(execution: Execution, actor: audit.Actor) -> str:
     machine = execution.state_machine
     if machine is None or execution.map_run_id is not None:
-        raise ServiceError(_refusal("start", execution))
+        raise ValidationException(_refusal(BulkAction.START, execution))
     case = execution.test_case
     return executions.start(machine, input=execution.input, test_case=case, actor=actor).arn
 
 
-_DEEDS: dict[str, Callable[[Execution, audit.Actor], str]] = {"redrive": _redrive, "start": _start}
+_DEEDS: dict[str, Callable[[Execution, audit.Actor], str]] = {
+    BulkAction.REDRIVE: _redrive,
+    BulkAction.START: _start,
+}
 
 
 def _stop(job: BulkJob, place: int) -> bool:
@@ -241,10 +262,12 @@ def _stop(job: BulkJob, place: int) -> bool:
         if item is None:
             return None
         execution = _execution(job, item)
-        if item.status == "waiting" and execution.status != "RUNNING":
-            _close(job, place, error="ExecutionNotRunning", words=_refusal("stop", execution))
+        if item.status == BulkItemStatus.WAITING and execution.status != ExecutionStatus.RUNNING:
+            _close(
+                job, place, error="ExecutionNotRunning", words=_refusal(BulkAction.STOP, execution)
+            )
             return None
-        BulkItem.objects.filter(job=job, position=place).update(status="acting")
+        BulkItem.objects.filter(job=job, position=place).update(status=BulkItemStatus.ACTING)
         return execution
 
     execution = write(begin_it)
@@ -252,7 +275,9 @@ def _stop(job: BulkJob, place: int) -> bool:
         return _goes_on(job)
     executions.stop(execution, actor=_actor(job))
     execution.refresh_from_db(fields=["status"])
-    words = "" if execution.status == "ABORTED" else _refusal("stop", execution)
+    words = (
+        "" if execution.status == ExecutionStatus.ABORTED else _refusal(BulkAction.STOP, execution)
+    )
     error = "ExecutionNotRunning" if words else ""
     write(lambda: _close(job, place, error=error, words=words))
     return True
@@ -267,14 +292,16 @@ def _claim(job: BulkJob, place: int) -> BulkItem | None:
 
 
 def _goes_on(job: BulkJob) -> bool:
-    return BulkJob.objects.filter(pk=job.pk, status="RUNNING").exists()
+    return BulkJob.objects.filter(pk=job.pk, status=BulkJobStatus.RUNNING).exists()
 
 
 def _execution(job: BulkJob, item: BulkItem) -> Execution:
     found = Execution.objects.select_related("project", "state_machine")
     execution = found.filter(project=job.project_id, pk=item.number).first()
     if execution is None:
-        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{item.arn}'")
+        raise ServiceError(
+            ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{item.arn}'"
+        )
     return execution
 
 
@@ -285,7 +312,7 @@ def _actor(job: BulkJob) -> audit.Actor:
 def _close(job: BulkJob, place: int, *, error: str = "", words: str = "", result: str = "") -> None:
     """Note what became of an item (inside a transaction)."""
     BulkItem.objects.filter(job=job, position=place).update(
-        status="refused" if error else "done",
+        status=BulkItemStatus.REFUSED if error else BulkItemStatus.DONE,
         error=error[:80],
         words=words,
         result=result,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import engine
 from console import clock
 from console.models import Execution, RunRow, TaskRow
+from console.statuses import ExecutionStatus
 from console.store.db.writer import write
 from console.store.executions import executions
 from console.store.machines import machine_options
@@ -26,13 +27,17 @@ _SETTLED_MS = 120_000  # a call lasts at most so long: what it has not started b
 
 def to_end() -> Sequence[int]:
     """Return executions that have ended, with children that must not go on."""
-    marked = RunRow.objects.filter(children_end=True).exclude(execution__status="RUNNING")
+    marked = RunRow.objects.filter(children_end=True).exclude(
+        execution__status=ExecutionStatus.RUNNING
+    )
     return list(marked.values_list("execution_id", flat=True)[:_AT_ONCE])
 
 
 def abandoned(execution_id: int) -> bool:
     """Tell whether an execution has ended and leaves its children alone."""
-    ended = Execution.objects.filter(pk=execution_id).exclude(status="RUNNING").exists()
+    ended = (
+        Execution.objects.filter(pk=execution_id).exclude(status=ExecutionStatus.RUNNING).exists()
+    )
     policy = machine_options.CHILD_POLICY
     return ended and machine_options.of_execution(execution_id, policy) == machine_options.ABANDON
 
@@ -42,12 +47,12 @@ def end_child(number: int) -> None:
     parent = Execution.objects.get(pk=number)
     calls = TaskRow.objects.filter(execution_id=number, service__in=schedule.NESTED)
     settled = True
-    for child in Execution.objects.filter(parent=number, status="RUNNING"):
+    for child in Execution.objects.filter(parent=number, status=ExecutionStatus.RUNNING):
         _stop(parent, child)
     for call in calls.filter(action="startExecution"):
         found = _started_by(parent, call)
         for child in found:
-            if child.status == "RUNNING":
+            if child.status == ExecutionStatus.RUNNING:
                 _stop(parent, child)
         settled = settled and (bool(found) or _is_over(call))
     if settled:

@@ -11,14 +11,9 @@ from django.db.models import Q
 
 import engine
 from console import arns, clock, execution_rights, quotas
-from console.errors import (
-    ExecutionAlreadyExists,
-    ExecutionDoesNotExist,
-    ExecutionLimitExceeded,
-    InvalidExecutionInput,
-    StateMachineDeleting,
-)
+from console.errors import ErrorCode, ServiceError
 from console.models import Alias, Execution, MapRun, StateMachine, Version
+from console.statuses import ExecutionStatus, MachineType
 from console.store.db import audit, rows
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import is_outage, write
@@ -73,7 +68,7 @@ def starting(
     if name is not None:
         arns.check_name(name)
     _check_quotas(machine, parent)
-    named = name is not None and machine.type != "EXPRESS"  # else it is new
+    named = name is not None and machine.type != MachineType.EXPRESS  # else it is new
     name = name or str(uuid.uuid4())
     arn = _arn(machine, name)
     wanted = _new(machine, name, arn, input, trace_header, actor)
@@ -92,7 +87,9 @@ def starting(
 
     def store() -> Execution:
         if not machines.is_active(machine.pk):
-            raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+            raise ServiceError(
+                ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+            )
         found = _same_start(arn, None if replay else input) if named else None
         if found is not None:
             return found
@@ -116,13 +113,13 @@ def _same_start(arn: str, text: str | None) -> Execution | None:
     None if the name is free; raise ``ExecutionAlreadyExists`` if it is another one's.
     """
     found = rows.fetch_one(Execution, "arn = %s", [arn])
-    if found is None or (found.status == "RUNNING" and found.input == text):
+    if found is None or (found.status == ExecutionStatus.RUNNING and found.input == text):
         return found
-    raise ExecutionAlreadyExists(f"Execution Already Exists: '{arn}'")
+    raise ServiceError(ErrorCode.ExecutionAlreadyExists, f"Execution Already Exists: '{arn}'")
 
 
 def _arn(machine: StateMachine, name: str) -> str:
-    if machine.type == "EXPRESS":
+    if machine.type == MachineType.EXPRESS:
         return arns.express_arn(machine.arn, name, str(uuid.uuid4()))
     return arns.execution_arn(machine.arn, name)
 
@@ -135,9 +132,10 @@ def _told(replay: Replay | None) -> str:
 def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
     limits = quotas.quotas_of(machine.project.name)
     if parent is not None and parent.depth >= limits.nesting_depth:
-        raise ExecutionLimitExceeded(
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
             f"Nesting depth: got {parent.depth + 1} executions above the new one, wanted at most "
-            f"{limits.nesting_depth} (the quota nesting_depth)"
+            f"{limits.nesting_depth} (the quota nesting_depth)",
         )
     if limits.start_execution is not None:
         throttle.start_allowed(machine.project, limits.start_execution, machine.arn)
@@ -149,14 +147,16 @@ def _check_input(text: str) -> None:
     if engine.too_long(text):
         limit = engine.limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():
         msg = "Invalid State Machine Execution Input: 'Invalid execution input.'"
-        raise InvalidExecutionInput(msg)
+        raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     try:
         engine.loads(text)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid State Machine Execution Input: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid State Machine Execution Input: '{error}'"
+        ) from None
 
 
 def _new(
@@ -221,7 +221,7 @@ def _post_stop(number: int, message: engine.Stop) -> bool:
     Its tasks are closed first: nobody may be told that an outcome counts which comes after Stop.
     """
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=number)
-    running = execution.values_list("status", flat=True).first() == "RUNNING"
+    running = execution.values_list("status", flat=True).first() == ExecutionStatus.RUNNING
     if running:
         schedule.close_all(number, clock.now_ms())
         inbox.post(number, message)
@@ -254,7 +254,7 @@ def get_execution(project: Project, arn: str) -> Execution:
     parsed = arns.parse_arn(arn, "execution")
     execution = rows.fetch_one(Execution, "arn = %s AND project_id = %s", [parsed.text, project.pk])
     if execution is None:
-        raise ExecutionDoesNotExist(f"Execution Does Not Exist: '{arn}'")
+        raise ServiceError(ErrorCode.ExecutionDoesNotExist, f"Execution Does Not Exist: '{arn}'")
     execution.project = project
     if execution.map_run_id is not None:
         execution.map_run = MapRun.objects.get(pk=execution.map_run_id)

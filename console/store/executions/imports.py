@@ -16,6 +16,7 @@ import engine
 from console import clock
 from console.errors import ValidationException
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.store.db import audit, signals
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from console.models import Project
 
 MOST_EVENTS = 25_000
-UNFINISHED = "UNFINISHED"
 _ENDS = event_types.EXECUTION_ENDS
 _NOTES = ("inputDetails", "outputDetails", "assignedVariablesDetails")
 _GROUP_EVENTS = engine.event_names(event_types.GROUP_FAMILIES)
@@ -76,7 +76,7 @@ def keep(project: Project, printed: Printed, actor: audit.Actor = audit.NOBODY) 
         arn=f"import:{secrets.token_hex(8)}:{told.get('executionArn', '')}"[:512],
         name=_name(told, "name", told.get("executionArn"), "imported"),
         state_machine_arn=_machine_arn(printed),
-        status=_ENDS.get(last.type, UNFINISHED),
+        status=_ENDS.get(last.type, ExecutionStatus.UNFINISHED),
         role_arn=str(printed.machine.get("roleArn", ""))[:256],
         machine_updated_ms=0,
         input=storable(str(told.get("input") or given or "{}")),

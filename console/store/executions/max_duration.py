@@ -16,6 +16,7 @@ from django.db.models import Q
 import engine
 from console import clock
 from console.models import Execution, Project, Timer
+from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.db.writer import write
 from console.store.state import timers
 
@@ -43,13 +44,15 @@ def arm_ends() -> int:
 
 def _old(before_ms: int) -> Iterator[list[int]]:
     """Yield the executions that began so long ago and run, by the indexes of lists and Map Runs."""
-    running = Execution.objects.filter(status="RUNNING", start_ms__lte=before_ms).filter(
-        Q(redrive_ms__isnull=True) | Q(redrive_ms__lte=before_ms)
-    )
+    running = Execution.objects.filter(
+        status=ExecutionStatus.RUNNING, start_ms__lte=before_ms
+    ).filter(Q(redrive_ms__isnull=True) | Q(redrive_ms__lte=before_ms))
     for project in Project.objects.values_list("pk", flat=True):
         rows = running.filter(project=project, map_run__isnull=True)
         yield list(rows.values_list("pk", flat=True))
-    children = running.filter(map_run__status="RUNNING", map_run__start_ms__lte=before_ms)
+    children = running.filter(
+        map_run__status=MapRunStatus.RUNNING, map_run__start_ms__lte=before_ms
+    )
     yield list(children.values_list("pk", flat=True))
 
 
@@ -62,7 +65,9 @@ def _arm(execution_id: int) -> bool:
     # The lock keeps the end out, which takes it, too, before it deletes all timers:
     # 1. This reads RUNNING.  2. The execution ends, its timers are deleted.  3. This arms one for
     # an execution that has ended, and a redrive that arms its own fails.
-    rows = Execution.objects.select_for_update().filter(pk=execution_id, status="RUNNING")
+    rows = Execution.objects.select_for_update().filter(
+        pk=execution_id, status=ExecutionStatus.RUNNING
+    )
     row = rows.values_list("start_ms", "redrive_ms").first()
     if row is None:
         return False

@@ -11,8 +11,9 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 import engine
 from console import arns, clock, execution_rights, quotas
-from console.errors import ExecutionNotRedrivable
+from console.errors import ErrorCode, ServiceError
 from console.models import Execution, MapRun, RunRow, TaskRow
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MachineStatus, RedriveStatus, TaskStatus
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.events import outbox
@@ -29,7 +30,6 @@ _TOKEN_MS = 15 * 60 * 1000
 _MOST_EVENTS = 24_999
 _MOST_REDRIVES = 1_000
 _DELETING = "State machine is in DELETING status"
-_BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def refusal(execution: Execution) -> str:
@@ -43,7 +43,9 @@ def refusals(executions: Sequence[Execution]) -> dict[int, str]:
     found = {one.pk: _outside(one, now_ms) for one in executions}
     rest = [number for number, reason in found.items() if not reason]
     if rest:
-        children = Execution.objects.filter(map_run__parent__in=rest, status="RUNNING")
+        children = Execution.objects.filter(
+            map_run__parent__in=rest, status=ExecutionStatus.RUNNING
+        )
         stopping = set(children.values_list("map_run__parent", flat=True))
         nothing = ExpressionWrapper(Q(snapshot__contains='"frames":[]'), BooleanField())
         rows = RunRow.objects.filter(pk__in=rest).annotate(nothing=nothing)
@@ -54,12 +56,14 @@ def refusals(executions: Sequence[Execution]) -> dict[int, str]:
 
 def _outside(execution: Execution, now_ms: int) -> str:
     """Return why not, as far as the execution's own row tells."""
-    if execution.status not in _BAD_ENDS:
+    if execution.status not in UNSUCCESSFUL:
         return f"Execution is {execution.status} and cannot be redriven"
     if arns.is_express(execution.arn):
         return "Execution belongs to an Express state machine and cannot be redriven"
     machine = execution.state_machine
-    if execution.map_run_id is None and (machine is None or machine.status == "DELETING"):
+    if execution.map_run_id is None and (
+        machine is None or machine.status == MachineStatus.DELETING
+    ):
         return _DELETING
     if now_ms - (execution.stop_ms or now_ms) > PERIOD_MS:
         return "Execution redrivable period exceeded"
@@ -83,10 +87,10 @@ def status(execution: Execution) -> tuple[str, str]:
     """Return redriveStatus and its reason ("" for none) as DescribeExecution tells them."""
     reason = refusal(execution)
     if reason:
-        return "NOT_REDRIVABLE", reason
+        return RedriveStatus.NOT_REDRIVABLE, reason
     if execution.map_run_id is not None:
-        return "REDRIVABLE_BY_MAP_RUN", ""
-    return "REDRIVABLE", ""
+        return RedriveStatus.REDRIVABLE_BY_MAP_RUN, ""
+    return RedriveStatus.REDRIVABLE, ""
 
 
 def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit.NOBODY) -> int:
@@ -109,10 +113,12 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         if token and token == row.redrive_token and recent and row.redrive_ms is not None:
             return row.redrive_ms
         if row.map_run_id is not None:
-            raise ExecutionNotRedrivable("A child of a Map Run is redriven by its parent")
+            raise ServiceError(
+                ErrorCode.ExecutionNotRedrivable, "A child of a Map Run is redriven by its parent"
+            )
         reason = refusal(row) or (_DELETING if deleted else "")
         if reason:
-            raise ExecutionNotRedrivable(reason)
+            raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
         people = {*execution_rights.starters_of(row), *actor.people}
         row.acting_for = execution_rights.as_text(people)
         moment = _reopen(row, token)
@@ -131,7 +137,7 @@ def _has_machine(execution: Execution) -> bool:
 def _reopen(row: Execution, token: str = "") -> int:
     """Make an ended execution run again (inside a transaction); its next step does the rest."""
     moment = clock.now_ms()
-    row.status, row.stop_ms = "RUNNING", None
+    row.status, row.stop_ms = ExecutionStatus.RUNNING, None
     row.output = row.error = row.cause = None
     row.redrive_count += 1
     row.redrive_ms, row.redrive_token = moment, token
@@ -180,13 +186,15 @@ def reopen_map_run(execution_id: int, task: int) -> None:
     number = found.values_list("pk", flat=True).first()
     begun = number is not None
     TaskRow.objects.filter(execution_id=execution_id, task=task).update(
-        status="started" if begun else "scheduled", closed_ms=None, dispatches=int(begun)
+        status=TaskStatus.STARTED if begun else TaskStatus.SCHEDULED,
+        closed_ms=None,
+        dispatches=int(begun),
     )
     if not begun:
         signals.publish(("map",), execution_id, task)
         return
     found.update(
-        status="RUNNING",
+        status=ExecutionStatus.RUNNING,
         stop_ms=None,
         redrive_count=F("redrive_count") + 1,
         redrive_ms=clock.now_ms(),
@@ -203,7 +211,7 @@ def children(run: MapRun, room: int) -> int:
 
     Those that cannot be redriven keep their end, and are counted again.
     """
-    found = Execution.objects.filter(map_run=run, status__in=_BAD_ENDS).order_by("item_index")
+    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL).order_by("item_index")
     waiting = [one for one in found[: run.pending_redrive] if _waits(one, run)][:room]
     ended = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
     for child in waiting:
@@ -223,14 +231,14 @@ def not_redrivable(run: MapRun) -> int:
     """Return how many children ended badly and for good: too many events, or too long ago."""
     late = Q(stop_ms__lt=clock.now_ms() - PERIOD_MS)
     full = Q(runrow__next_event__gt=_MOST_EVENTS)
-    return Execution.objects.filter(late | full, map_run=run, status__in=_BAD_ENDS).count()
+    return Execution.objects.filter(late | full, map_run=run, status__in=UNSUCCESSFUL).count()
 
 
 def give_up(run: MapRun) -> None:
     """Count the children that still wait for a redrive as what they ended as."""
     if not run.pending_redrive:
         return
-    found = Execution.objects.filter(map_run=run, status__in=_BAD_ENDS)
+    found = Execution.objects.filter(map_run=run, status__in=UNSUCCESSFUL)
     counts = dict.fromkeys(("failed", "timed_out", "aborted"), 0)
     for child in found:
         if _waits(child, run):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import engine
-from console.errors import InvalidExecutionInput, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.store.db import audit
 from console.store.executions import executions
 from console.store.executions.insert import Replay
@@ -90,6 +90,10 @@ def _check_variables(text: str) -> None:
     try:
         value = engine.loads(text or "{}", max_bytes=engine.MAX_BYTES)
     except engine.JsonTextError as error:
-        raise InvalidExecutionInput(f"Invalid variables: '{error}'") from None
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, f"Invalid variables: '{error}'"
+        ) from None
     if not isinstance(value, dict):
-        raise InvalidExecutionInput("Invalid variables: wanted a JSON object, name by name")
+        raise ServiceError(
+            ErrorCode.InvalidExecutionInput, "Invalid variables: wanted a JSON object, name by name"
+        )

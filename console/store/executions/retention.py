@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 from console.models import Execution, MapItem, MapRun, Project, RunRow, TaskRow
+from console.statuses import ExecutionStatus, MapRunStatus, TaskStatus
 from console.store.db import audit
 from console.store.db.writer import write
 
@@ -211,7 +212,7 @@ def _ended(scope: Scope, project: Project, batch: int) -> Iterator[list[tuple[in
     """
     found = Execution.objects.filter(
         project=project, stop_ms__lt=scope.before_ms, map_run__isnull=True
-    ).exclude(status="RUNNING")
+    ).exclude(status=ExecutionStatus.RUNNING)
     machine = f":stateMachine:{scope.machine}" if scope.machine else ""
     found = found.filter(state_machine_arn__endswith=machine).order_by("stop_ms", "pk")
     wanted = found.values_list("pk", "arn", "state_machine_arn", "stop_ms")
@@ -225,7 +226,7 @@ def _ended(scope: Scope, project: Project, batch: int) -> Iterator[list[tuple[in
 
 def _awaited() -> set[str]:
     """Return the ARNs of nested executions that a task still waits for and will ask about."""
-    waiting = TaskRow.objects.filter(status="waiting", service="states").exclude(job="")
+    waiting = TaskRow.objects.filter(status=TaskStatus.WAITING, service="states").exclude(job="")
     jobs = waiting.values_list("job", flat=True).iterator()
     return {arn for job in jobs for arn in _EXECUTION.findall(job)}
 
@@ -238,7 +239,10 @@ def _levels(root: int) -> list[list[int]] | None:
         for some in _chunks(levels[-1], BATCH):
             runs = MapRun.objects.filter(parent__in=some)
             children = Execution.objects.filter(map_run__parent__in=some)
-            if runs.filter(status="RUNNING").exists() or children.filter(status="RUNNING").exists():
+            if (
+                runs.filter(status=MapRunStatus.RUNNING).exists()
+                or children.filter(status=ExecutionStatus.RUNNING).exists()
+            ):
                 return None
             below += children.values_list("pk", flat=True)
         if not below:
@@ -249,7 +253,11 @@ def _levels(root: int) -> list[list[int]] | None:
 def _locked(numbers: Iterable[int]) -> list[int]:
     """Lock executions and return those that have ended: one may have been redriven meanwhile."""
     rows = Execution.objects.select_for_update().filter(pk__in=list(numbers))
-    return [number for number, status in rows.values_list("pk", "status") if status != "RUNNING"]
+    return [
+        number
+        for number, status in rows.values_list("pk", "status")
+        if status != ExecutionStatus.RUNNING
+    ]
 
 
 # -- some at a time --------------------------------------------------------------------------------

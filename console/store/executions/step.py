@@ -21,6 +21,7 @@ from structlog.contextvars import bound_contextvars
 import engine
 from console import clock
 from console.integrations import parameters
+from console.statuses import ExecutionStatus, MachineStatus
 from console.store.db import epoch, signals, sql
 from console.store.db.writer import hand_in, is_outage
 from console.store.executions.commands import Fenced, apply_commands
@@ -157,7 +158,7 @@ def take(execution_id: int) -> Loaded | None:
     with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
-        if row is None or row[4] != "RUNNING" or row[3]:
+        if row is None or row[4] != ExecutionStatus.RUNNING or row[3]:
             return None
         cursor.execute(_INBOX, [execution_id])
         came_in = cursor.fetchall()
@@ -196,7 +197,7 @@ def take(execution_id: int) -> Loaded | None:
         {len(messages) - len(came_in) + at: one[3] for at, one in enumerate(came_in)},
         tokens,
         pacing,
-        machine_status == "DELETING",
+        machine_status == MachineStatus.DELETING,
     )
 
 
@@ -249,7 +250,7 @@ def waiting(execution_id: int) -> tuple[engine.Machine, engine.Run] | None:
     with sql.cursor() as cursor:
         cursor.execute(_LOAD, [execution_id])
         row = cursor.fetchone()
-    if row is None or row[4] != "RUNNING":
+    if row is None or row[4] != ExecutionStatus.RUNNING:
         return None
     return machines.get(row[6]), engine.Run.loads(row[1], StoredValues(execution_id))
 
@@ -321,7 +322,10 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
     if loaded.pace is not None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = (
-            transition_rate.reserve(loaded.pace, left, running=run.status == "RUNNING") and ready
+            transition_rate.reserve(
+                loaded.pace, left, running=run.status == ExecutionStatus.RUNNING
+            )
+            and ready
         )
     with sql.cursor() as cursor:
         guard: list[Any] = [run.dumps(), run.next_event, ready, number, version, epoch.mine()]
@@ -338,7 +342,7 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         signals.publish_runnable(number)
     signals.publish(("execution", number))
     first = run.next_event - sum(len(one.events) for one in made)
-    if history_digest.is_due(first, run.next_event, running=run.status == "RUNNING"):
+    if history_digest.is_due(first, run.next_event, running=run.status == ExecutionStatus.RUNNING):
         signals.publish(("long",), number)
 
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from console import clock
-from console.errors import InvalidLoggingConfiguration, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.models import LogGroup, LogRoute
 from console.store.db import audit
 from console.store.db.writer import write
@@ -24,18 +24,6 @@ _GROUP = re.compile(r"arn:aws[\w-]*:logs:([\w-]+):(\d{12}):log-group:([\w./#-]{1
 _INVALID = "Invalid Logging Configuration: "
 
 
-class GroupExists(ServiceError):
-    """The log group is there already."""
-
-    code = "ResourceAlreadyExistsException"
-
-
-class GroupMissing(ServiceError):
-    """There is no such log group, or stream in it."""
-
-    code = "ResourceNotFoundException"
-
-
 # -- groups ----------------------------------------------------------------------------------------
 
 
@@ -46,7 +34,9 @@ def create_group(
 
     def store() -> None:
         if _live(project, region, name) is not None:
-            raise GroupExists("The specified log group already exists")
+            raise ServiceError(
+                ErrorCode.ResourceAlreadyExistsException, "The specified log group already exists"
+            )
         _make(project, region, name)
         audit.record(project, actor, "logs:CreateLogGroup", name)
 
@@ -71,7 +61,9 @@ def get_group(project: Project, region: str, name: str) -> LogGroup:
     """Return a log group; raise ``GroupMissing``."""
     group = _live(project, region, name)
     if group is None:
-        raise GroupMissing("The specified log group does not exist.")
+        raise ServiceError(
+            ErrorCode.ResourceNotFoundException, "The specified log group does not exist."
+        )
     return group
 
 
@@ -106,7 +98,7 @@ def check(project: Project, region: str, logging: Mapping[str, Any]) -> None:
     destinations = logging.get("destinations") or []
     if len(destinations) > 1 or (logging.get("level", "OFF") != "OFF" and not destinations):
         msg = f"{_INVALID}Must specify exactly one Log Destination."
-        raise InvalidLoggingConfiguration(msg)
+        raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
     for one in destinations:
         _check_group(project, region, _arn(one))
 
@@ -115,9 +107,11 @@ def _check_group(project: Project, region: str, arn: str) -> None:
     found = _GROUP.fullmatch(arn)
     if found and not found[4]:
         msg = f"{_INVALID}Log Group ARN must be provided with '*' qualifier."
-        raise InvalidLoggingConfiguration(msg)
+        raise ServiceError(ErrorCode.InvalidLoggingConfiguration, msg)
     if found is None or found[1] != region or not _usable(project, region, found[3]):
-        raise InvalidLoggingConfiguration(f"{_INVALID}Log Destination not found.")
+        raise ServiceError(
+            ErrorCode.InvalidLoggingConfiguration, f"{_INVALID}Log Destination not found."
+        )
 
 
 def _usable(project: Project, region: str, name: str) -> bool:

@@ -15,14 +15,13 @@ import engine
 from console import arns, clock, execution_rights, quotas
 from console.errors import (
     ConflictException,
+    ErrorCode,
     InvalidDefinition,
-    MissingRequiredParameter,
-    StateMachineAlreadyExists,
-    StateMachineDeleting,
+    ServiceError,
     StateMachineDoesNotExist,
-    StateMachineLimitExceeded,
 )
 from console.models import Execution, StateMachine, Tag
+from console.statuses import ExecutionStatus, MachineStatus, MachineType
 from console.store.db import audit, rows, sql
 from console.store.db.writer import write
 from console.store.machines import definitions, log_groups
@@ -44,7 +43,7 @@ def create(
     name: str,
     definition: str,
     role_arn: str,
-    type: str = "STANDARD",  # noqa: A002 - AWS's name of the field
+    type: str = MachineType.STANDARD,  # noqa: A002 - AWS's name of the field
     logging: str = "",
     tracing: str = "",
     encryption: str = "",
@@ -68,7 +67,7 @@ def create(
         limit = quotas.quotas_of(project.name).state_machines
         if StateMachine.objects.filter(project=project, region=region).count() >= limit:
             msg = f"State Machine Limit Exceeded: '{limit}'"
-            raise StateMachineLimitExceeded(msg)
+            raise ServiceError(ErrorCode.StateMachineLimitExceeded, msg)
         now_ms = clock.now_ms()
         machine = StateMachine(
             project=project,
@@ -94,11 +93,15 @@ def create(
 
 
 def _same_or_refused(found: StateMachine, wanted: tuple[str, ...]) -> StateMachine:
-    if found.status == "DELETING":
-        raise StateMachineDeleting(f"State Machine is being deleted: '{found.arn}'")
+    if found.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{found.arn}'"
+        )
     there = (found.type, found.logging, found.tracing, found.encryption, found.definition_id)
     if there != wanted:
-        raise StateMachineAlreadyExists(f"State Machine Already Exists: '{found.arn}'")
+        raise ServiceError(
+            ErrorCode.StateMachineAlreadyExists, f"State Machine Already Exists: '{found.arn}'"
+        )
     return found
 
 
@@ -121,7 +124,7 @@ def update(
     InvalidArn (role), StateMachineDeleting, StateMachineDoesNotExist.
     """
     if definition is None and role_arn is None and logging is None and tracing is None:
-        raise MissingRequiredParameter(_MISSING)
+        raise ServiceError(ErrorCode.MissingRequiredParameter, _MISSING)
     if definition is not None:
         check_definition(definition, machine.type)
     if role_arn is not None:
@@ -175,8 +178,10 @@ def _current(machine: StateMachine) -> StateMachine:
     row = StateMachine.objects.select_for_update().filter(pk=machine.pk).first()
     if row is None:
         raise _missing(machine.arn)
-    if row.status == "DELETING":
-        raise StateMachineDeleting(f"State Machine is being deleted: '{row.arn}'")
+    if row.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{row.arn}'"
+        )
     return row
 
 
@@ -194,8 +199,8 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
     def mark() -> None:
         found = StateMachine.objects.filter(project=project, arn=arn)
         # waits for starts under way, which then count as running; those that come see the mark
-        if list(found.exclude(status="DELETING").select_for_update()):
-            found.update(status="DELETING")
+        if list(found.exclude(status=MachineStatus.DELETING).select_for_update()):
+            found.update(status=MachineStatus.DELETING)
             audit.record(project, actor, "DeleteStateMachine", arn)
 
     write(mark)
@@ -204,8 +209,8 @@ def delete(project: Project, arn: str, actor: audit.Actor = audit.NOBODY) -> Non
 
 def finish_deletions() -> None:
     """Remove the machines that are being deleted and of which no execution runs any more."""
-    running = Execution.objects.filter(state_machine=OuterRef("pk"), status="RUNNING")
-    found = StateMachine.objects.filter(~Exists(running), status="DELETING")
+    running = Execution.objects.filter(state_machine=OuterRef("pk"), status=ExecutionStatus.RUNNING)
+    found = StateMachine.objects.filter(~Exists(running), status=MachineStatus.DELETING)
     for arn in found.values_list("arn", flat=True):
         write(partial(_remove, arn))
 
@@ -216,8 +221,12 @@ def _remove(arn: str) -> None:
     Nothing starts or is redriven meanwhile: a start holds the machine's row until it is committed,
     and one that comes later finds the mark.
     """
-    machine = StateMachine.objects.select_for_update().filter(arn=arn, status="DELETING").first()
-    if machine is None or machine.execution_set.filter(status="RUNNING").exists():
+    machine = (
+        StateMachine.objects.select_for_update()
+        .filter(arn=arn, status=MachineStatus.DELETING)
+        .first()
+    )
+    if machine is None or machine.execution_set.filter(status=ExecutionStatus.RUNNING).exists():
         return
     machine.delete()
     Tag.objects.filter(arn=arn).delete()
@@ -240,7 +249,7 @@ def is_active(machine: int) -> bool:
     with sql.cursor() as cursor:
         cursor.execute(_STATUS + rows.kept("WHERE id = %s"), [machine])
         row = cursor.fetchone()
-    return row is not None and row[0] == "ACTIVE"
+    return row is not None and row[0] == MachineStatus.ACTIVE
 
 
 def list_page(
@@ -251,7 +260,7 @@ def list_page(
     return list(machines.filter(Q(name__gt=after)).order_by("name")[:limit])
 
 
-def check_definition(definition: str, type: str = "STANDARD") -> None:  # noqa: A002
+def check_definition(definition: str, type: str = MachineType.STANDARD) -> None:  # noqa: A002
     """Raise ``InvalidDefinition`` in AWS's words if the definition has errors."""
     try:
         engine.parse(definition, type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import arns
-from console.errors import ResourceNotFound, TooManyTags, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Activity, StateMachine, Tag
 from console.store.db import audit
 from console.store.db.writer import write
@@ -26,7 +26,7 @@ def check_owner(project: Project, arn: str) -> None:
     kinds = {"stateMachine": StateMachine, "activity": Activity}
     model = kinds.get(parsed.kind)
     if model is None or not model.objects.filter(project=project, arn=arn).exists():  # type: ignore[attr-defined]
-        raise ResourceNotFound(f"Resource not found: '{arn}'")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
 
 
 def check(tags: Mapping[str, str]) -> None:
@@ -54,7 +54,9 @@ def put_tags(
         for key, value in tags.items():
             Tag.objects.update_or_create(arn=arn, key=key, defaults={"value": value})
         if Tag.objects.filter(arn=arn).count() > _MAX:
-            raise TooManyTags(f"Too many tags: got more than {_MAX} for '{arn}'")
+            raise ServiceError(
+                ErrorCode.TooManyTags, f"Too many tags: got more than {_MAX} for '{arn}'"
+            )
         if project is not None:
             audit.record(project, actor, "TagResource", arn)
 

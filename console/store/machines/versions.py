@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from console import arns, clock
 from console.errors import (
     ConflictException,
-    ResourceNotFound,
-    ServiceQuotaExceededException,
-    StateMachineDeleting,
+    ErrorCode,
+    ServiceError,
     StateMachineDoesNotExist,
     ValidationException,
 )
 from console.models import Alias, StateMachine, Version
+from console.statuses import MachineStatus
 from console.store.db import audit
 from console.store.db.writer import write
 from console.store.machines import machines
@@ -112,7 +112,10 @@ def publish(
         if latest is not None:
             return latest
         if rows.count() >= _MAX_VERSIONS:
-            raise ServiceQuotaExceededException(f"got {_MAX_VERSIONS} versions, the most there are")
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"got {_MAX_VERSIONS} versions, the most there are",
+            )
         version = Version(
             state_machine=row,
             number=row.next_version,
@@ -194,7 +197,10 @@ def create_alias(
                 "routing configuration already exists."
             )
         if Alias.objects.filter(state_machine=machine).count() >= _MAX_ALIASES:
-            raise ServiceQuotaExceededException(f"got {_MAX_ALIASES} aliases, the most there are")
+            raise ServiceError(
+                ErrorCode.ServiceQuotaExceededException,
+                f"got {_MAX_ALIASES} aliases, the most there are",
+            )
         now_ms = clock.now_ms()
         alias = Alias(
             state_machine=machine,
@@ -222,8 +228,10 @@ def _active(machine: StateMachine) -> StateMachine:
 
 
 def _check_active(machine: StateMachine) -> None:
-    if machine.status == "DELETING":
-        raise StateMachineDeleting(f"State Machine is being deleted: '{machine.arn}'")
+    if machine.status == MachineStatus.DELETING:
+        raise ServiceError(
+            ErrorCode.StateMachineDeleting, f"State Machine is being deleted: '{machine.arn}'"
+        )
 
 
 def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[StateMachine, Routing]:
@@ -244,7 +252,7 @@ def _routing(project: Project, routing: Sequence[dict[str, Any]]) -> tuple[State
     try:
         targets = [resolve(project, arn) for arn in given]
     except StateMachineDoesNotExist:
-        raise ResourceNotFound(_NOT_THERE) from None
+        raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE) from None
     if len({target.machine.pk for target in targets}) != 1:
         msg = f"Routing configuration must contain versions of one state machine. {shown}"
         raise ValidationException(msg, reason=reason)
@@ -259,7 +267,7 @@ def get_alias(project: Project, arn: str) -> Alias:
     rows = Alias.objects.select_related("state_machine")
     alias = rows.filter(arn=arn, state_machine__project=project).first()
     if alias is None:
-        raise ResourceNotFound(_NOT_THERE)
+        raise ServiceError(ErrorCode.ResourceNotFound, _NOT_THERE)
     return alias
 
 

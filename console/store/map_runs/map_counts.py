@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from console.statuses import MapRunStatus
 from console.store.executions import redrive
 from console.store.map_runs import map_items
 
@@ -51,7 +52,9 @@ def executions(run: MapRun) -> Counts:
         timed_out=run.timed_out,
         aborted=run.aborted,
         total=run.total,
-        results_written=ended if run.status == "SUCCEEDED" and map_items.writer(run) else 0,
+        results_written=ended
+        if run.status == MapRunStatus.SUCCEEDED and map_items.writer(run)
+        else 0,
         not_redrivable=redrive.not_redrivable(run),
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection
 
 from console.models import Execution, MapItem, MapRun, TaskRow
+from console.statuses import UNSUCCESSFUL, ExecutionStatus, MapRunStatus
 from console.store.db import rows, signals
 from console.store.db.writer import write
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 AT_ONCE = 500
 """Inputs written in one transaction."""
 _READ_AT_ONCE = 50
-_BAD = ("FAILED", "TIMED_OUT", "ABORTED")
 _COLUMNS = "map_run_id, item_index, input"
 _TAKE = (
     "SELECT item_index, input FROM console_mapitem"
@@ -101,8 +101,12 @@ def items_by_status(run: MapRun) -> Counter[str] | None:
     children = Execution.objects.filter(map_run=run).order_by()
     rows_ = children.values_list("status", "stop_ms", "input")
     for status, stop_ms, text in rows_.iterator(chunk_size=_READ_AT_ONCE):
-        waits = run.pending_redrive and status in _BAD and (stop_ms or 0) <= (run.redrive_ms or 0)
-        found["PENDING_REDRIVE" if waits else status] += _size(text)
+        waits = (
+            run.pending_redrive
+            and status in UNSUCCESSFUL
+            and (stop_ms or 0) <= (run.redrive_ms or 0)
+        )
+        found[ExecutionStatus.PENDING_REDRIVE if waits else status] += _size(text)
     waiting = MapItem.objects.filter(map_run=run).values_list("input", flat=True)
     found["PENDING"] = sum(map(_size, waiting.iterator(chunk_size=_READ_AT_ONCE)))
     return found
@@ -140,13 +144,21 @@ def _state(block: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 def to_read(map_run_id: int) -> Outside | None:
     """Return what a Map Run waits to have read, None if nothing."""
-    run = MapRun.objects.select_related("parent").filter(pk=map_run_id, status="RUNNING").first()
+    run = (
+        MapRun.objects.select_related("parent")
+        .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
+        .first()
+    )
     return _outside(run, "reader") if run is not None and run.reading else None
 
 
 def to_write(map_run_id: int) -> Outside | None:
     """Return where the results of a Map Run have to go that has ended all but that."""
-    run = MapRun.objects.select_related("parent").filter(pk=map_run_id, status="RUNNING").first()
+    run = (
+        MapRun.objects.select_related("parent")
+        .filter(pk=map_run_id, status=MapRunStatus.RUNNING)
+        .first()
+    )
     if run is None or run.reading:
         return None
     ended = run.succeeded + run.failed + run.timed_out + run.aborted

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import arns, clock
-from console.errors import ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Execution, MapRun
+from console.statuses import ExecutionStatus, MachineStatus, MapRunStatus
 from console.store.db import audit, signals
 from console.store.db.writer import write
 from console.store.executions import redrive, step
@@ -88,12 +89,12 @@ def _progress(number: int) -> bool:
     rows = MapRun.objects.select_for_update(of=("self",))
     beside = ("parent__state_machine", "definition")
     run = rows.select_related(*beside).filter(pk=number).first()
-    if run is None or run.status != "RUNNING":
+    if run is None or run.status != MapRunStatus.RUNNING:
         return False
     failures = map_tasks.failures(run.parent_id, run.task)
-    if run.parent.status != "RUNNING" or failures is None:
+    if run.parent.status != ExecutionStatus.RUNNING or failures is None:
         _stop_children(run)
-        _close(run, "ABORTED")
+        _close(run, MapRunStatus.ABORTED)
         return False
     if failures:  # not any more, unless the rest of this fails
         map_tasks.forgive(run.parent_id, run.task)
@@ -119,7 +120,7 @@ def _fail(run: MapRun) -> bool:
         return _end_parent(run)
     _stop_children(run)
     error = engine.TaskFailed(run.task, "States.ExceedToleratedFailureThreshold", _EXCEEDED)
-    _report(run, "FAILED", error)
+    _report(run, MapRunStatus.FAILED, error)
     return False
 
 
@@ -134,7 +135,7 @@ def _ends_with_its_machine(run: MapRun) -> bool:
 def _is_being_deleted(run: MapRun) -> bool:
     machine = run.parent.state_machine  # None: the parent is a child of a Map Run itself
     status = machine.status if machine else step.status_above(run.state_machine_arn)
-    return status == "DELETING"
+    return status == MachineStatus.DELETING
 
 
 def _end_parent(run: MapRun) -> bool:
@@ -207,13 +208,17 @@ def _result(run: MapRun) -> tuple[str, engine.TaskSucceeded | engine.TaskFailed]
     """Return how a run ends whose children all have."""
     outputs = outputs_of(run)
     if outputs is None:
-        return "FAILED", engine.TaskFailed(run.task, "States.DataLimitExceeded", _TOO_LARGE)
-    return "SUCCEEDED", engine.TaskSucceeded(run.task, outputs)
+        return MapRunStatus.FAILED, engine.TaskFailed(
+            run.task, "States.DataLimitExceeded", _TOO_LARGE
+        )
+    return MapRunStatus.SUCCEEDED, engine.TaskSucceeded(run.task, outputs)
 
 
 def outputs_of(run: MapRun) -> str | None:
     """Return the array of the outputs of children that succeeded, by item; None if too large."""
-    rows = Execution.objects.filter(map_run=run, status="SUCCEEDED").order_by("item_index")
+    rows = Execution.objects.filter(map_run=run, status=ExecutionStatus.SUCCEEDED).order_by(
+        "item_index"
+    )
     outputs: list[str] = []
     size = 1
     flat = map_items.is_flat(run)
@@ -243,7 +248,7 @@ def _close(run: MapRun, status: str) -> None:
 def _stop_children(run: MapRun) -> None:
     """Stop the children that run; those that wait for a redrive keep their end."""
     redrive.give_up(run)
-    running = Execution.objects.filter(map_run=run, status="RUNNING")
+    running = Execution.objects.filter(map_run=run, status=ExecutionStatus.RUNNING)
     for number in running.values_list("pk", flat=True):
         schedule.close_all(number, clock.now_ms())  # no outcome counts that comes after Stop
         inbox.post(number, engine.Stop())
@@ -251,19 +256,19 @@ def _stop_children(run: MapRun) -> None:
 
 def end_map_run(number: int, output: str) -> None:
     """End a run whose results have been written elsewhere; ``output``: what the Map yields."""
-    _end(number, "SUCCEEDED", lambda task: engine.TaskSucceeded(task, output))
+    _end(number, MapRunStatus.SUCCEEDED, lambda task: engine.TaskSucceeded(task, output))
 
 
 def fail(number: int, error: str, cause: str) -> None:
     """End a run whose items cannot be read or whose results cannot be written."""
-    _end(number, "FAILED", lambda task: engine.TaskFailed(task, error, cause))
+    _end(number, MapRunStatus.FAILED, lambda task: engine.TaskFailed(task, error, cause))
 
 
 def _end(
     number: int, status: str, message: Callable[[int], engine.TaskSucceeded | engine.TaskFailed]
 ) -> None:
     def store() -> None:
-        rows = MapRun.objects.select_for_update().filter(pk=number, status="RUNNING")
+        rows = MapRun.objects.select_for_update().filter(pk=number, status=MapRunStatus.RUNNING)
         run = rows.first()
         if run is not None:
             _report(run, status, message(run.task))
@@ -298,7 +303,7 @@ def _give_up(execution_id: int, task: int, cause: str) -> None:
     found = MapRun.objects.filter(parent_id=execution_id, task=task)
     for run in found:
         _stop_children(run)
-        _close(run, "FAILED")
+        _close(run, MapRunStatus.FAILED)
     if schedule.close(execution_id, task, clock.now_ms()):
         inbox.post(execution_id, engine.TaskFailed(task, "States.Runtime", cause))
 
@@ -312,7 +317,7 @@ def get_map_run(project: Project, arn: str) -> MapRun:
     rows = MapRun.objects.select_related("parent")
     run = rows.filter(arn=arn, parent__project=project).first()
     if run is None:
-        raise ResourceNotFound(f"Resource not found: '{arn}'")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"Resource not found: '{arn}'")
     return run
 
 
@@ -320,7 +325,7 @@ def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) ->
     """Change the settings of a run that goes on; raise ValidationException if it ended."""
 
     def store() -> None:
-        if not MapRun.objects.filter(pk=run.pk, status="RUNNING").update(**changes):
+        if not MapRun.objects.filter(pk=run.pk, status=MapRunStatus.RUNNING).update(**changes):
             raise ValidationException(
                 "The Map Run has ended", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
             )
@@ -333,4 +338,4 @@ def update(run: MapRun, actor: audit.Actor = audit.NOBODY, /, **changes: Any) ->
 
 def running() -> list[int]:
     """Return the Map Runs that have not ended, for the sweeper."""
-    return list(MapRun.objects.filter(status="RUNNING").values_list("pk", flat=True))
+    return list(MapRun.objects.filter(status=MapRunStatus.RUNNING).values_list("pk", flat=True))

@@ -9,21 +9,22 @@ from __future__ import annotations
 from django.db.models import F
 
 from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
 from console.store.db import rows
 
 
 def scheduled() -> list[tuple[int, int]]:
     """Return (execution, task) of Map tasks that nobody has taken."""
-    found = TaskRow.objects.filter(status="scheduled", kind="map")
+    found = TaskRow.objects.filter(status=TaskStatus.SCHEDULED, kind=TaskKind.MAP)
     return list(found.values_list("execution_id", "task"))
 
 
 def failures(execution_id: int, task: int) -> int | None:
     """Return how often in a row the Map could not go on; None if its task has ended."""
     row = rows.fetch_one(TaskRow, "execution_id = %s AND task = %s", [execution_id, task])
-    if row is None or row.status == "closed":
+    if row is None or row.status == TaskStatus.CLOSED:
         return None
-    return row.dispatches - (row.status == "started")
+    return row.dispatches - (row.status == TaskStatus.STARTED)
 
 
 def count_failure(execution_id: int, task: int) -> int | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from django.contrib.auth import get_user_model
 
 from console import access, clock
-from console.errors import ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import Invitation, Membership
 from console.store.db import audit, signals
 from console.store.db.writer import write
@@ -88,7 +88,9 @@ def revoke(project: Project, number: int, actor: audit.Actor, by: User | None = 
         people.lock_team(project, by)
         found = open_ones(project).filter(pk=number).first()
         if found is None:
-            raise ResourceNotFound("There is no such open invitation any more.")
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, "There is no such open invitation any more."
+            )
         Invitation.objects.filter(pk=found.pk).delete()
         audit.record(project, actor, "RevokeInvitation", found.name, f"role {found.role}")
         return found

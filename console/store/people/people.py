@@ -27,7 +27,7 @@ from django.db import DatabaseError
 from django.db.models import Q
 
 from console import access, clock
-from console.errors import AccessDeniedException, ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import AccessKey, Invitation, LoginLink, Membership, Project, Role
 from console.store.db import audit, signals
 from console.store.db.writer import write
@@ -98,7 +98,9 @@ def remove_member(project: Project, name: str, actor: audit.Actor, by: User | No
         lock_team(project, by)
         found = Membership.objects.filter(project=project, user__username=name).first()
         if found is None:
-            raise ResourceNotFound(f"{name!r} is no member of {project.name!r}")
+            raise ServiceError(
+                ErrorCode.ResourceNotFound, f"{name!r} is no member of {project.name!r}"
+            )
         if found.role == Role.OWNER:
             _check_owner_stays(project, found)
         user = locked_user(name)
@@ -118,7 +120,10 @@ def lock_team(project: Project, by: User | None = None) -> None:
     # not FOR UPDATE: that would hold up every insert that refers to the project, as each start does
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if by is not None and not _is_owner(project, by):
-        raise AccessDeniedException(f"{by.get_username()!r} is no owner of {project.name!r} now")
+        raise ServiceError(
+            ErrorCode.AccessDeniedException,
+            f"{by.get_username()!r} is no owner of {project.name!r} now",
+        )
 
 
 def _is_owner(project: Project, user: User) -> bool:
@@ -231,7 +236,10 @@ def switch_key(
         key = get_key(project, key_id)
         as_owner = _check_may_change(key, by)
         if on and not as_owner and key.disabled_ms and key.disabled_by != actor.name:
-            raise AccessDeniedException("An owner disabled this key: ask an owner to enable it.")
+            raise ServiceError(
+                ErrorCode.AccessDeniedException,
+                "An owner disabled this key: ask an owner to enable it.",
+            )
         if on:
             key.disabled_ms, key.disabled_by = None, ""
         elif key.disabled_ms is None or as_owner:  # else: it would take the owner's place
@@ -263,8 +271,9 @@ def _check_may_change(key: AccessKey, by: User | None) -> bool:
     if by is None or _is_owner(key.project, by):
         return True
     if key.user_id != by.pk:
-        raise AccessDeniedException(
-            f"{key.key_id} is another person's key: only an owner changes it"
+        raise ServiceError(
+            ErrorCode.AccessDeniedException,
+            f"{key.key_id} is another person's key: only an owner changes it",
         )
     return False
 
@@ -274,7 +283,7 @@ def get_key(project: Project, key_id: str) -> AccessKey:
     keys = AccessKey.objects.select_related("user", "project").filter(project=project)
     key = keys.filter(key_id=key_id).first()
     if key is None:
-        raise ResourceNotFound(f"There is no access key {key_id!r}")
+        raise ServiceError(ErrorCode.ResourceNotFound, f"There is no access key {key_id!r}")
     return key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import clock
-from console.errors import ResourceNotFound, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import SavedView
 from console.store.db import audit
 from console.store.db.writer import write
@@ -54,7 +54,7 @@ def delete(project: Project, name: str, actor: audit.Actor) -> None:
     def store() -> None:
         gone, _ = SavedView.objects.filter(project=project, name=name).delete()
         if not gone:
-            raise ResourceNotFound(f"There is no view “{name}” any more.")
+            raise ServiceError(ErrorCode.ResourceNotFound, f"There is no view “{name}” any more.")
         audit.record(project, actor, "DeleteView", name)
 
     write(store)

@@ -9,6 +9,7 @@ from typing import Any
 import engine
 from console import clock
 from console.models import InboxMessage
+from console.statuses import ExecutionStatus
 from console.store.db import signals, sql
 from console.store.db.texts import storable
 from console.store.db.writer import write
@@ -72,6 +73,6 @@ def message(kind: str, body: str) -> engine.Message:
 
 def drop_stale() -> None:
     """Delete messages to executions that have ended: they came in just then, and move nothing."""
-    stale = InboxMessage.objects.exclude(execution__status="RUNNING")
+    stale = InboxMessage.objects.exclude(execution__status=ExecutionStatus.RUNNING)
     if stale.exists():
         write(stale.delete)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db.models import F
 
 from console import clock
-from console.errors import ExecutionLimitExceeded, ThrottlingException
+from console.errors import ErrorCode, ServiceError, ThrottlingException
 from console.models import ThrottledMinute, TokenBucket
 from console.store.db import sql
 from console.store.db.writer import write
@@ -100,7 +100,10 @@ def check_open(project: Project, most: int) -> None:
     if room is None or room.until <= now or (room.left <= 0 and not room.full):
         room = _rooms[key] = _counted(project.pk, most, now)
     if room.full:
-        raise ExecutionLimitExceeded(f"The maximum number of open executions is reached: {most}")
+        raise ServiceError(
+            ErrorCode.ExecutionLimitExceeded,
+            f"The maximum number of open executions is reached: {most}",
+        )
     room.left -= 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console import arns, clock, quotas
-from console.errors import ActivityAlreadyExists, ActivityDoesNotExist, ActivityLimitExceeded
+from console.errors import ErrorCode, ServiceError
 from console.models import Activity
 from console.store.db import audit, rows
 from console.store.db.writer import write
@@ -32,12 +32,14 @@ def create_activity(
     def store() -> Activity:
         found = Activity.objects.filter(arn=arn).first()
         if found is not None and found.encryption != encryption:
-            raise ActivityAlreadyExists(f"Activity Already Exists: '{arn}'")
+            raise ServiceError(ErrorCode.ActivityAlreadyExists, f"Activity Already Exists: '{arn}'")
         if found is not None:
             return found
         limit = quotas.quotas_of(project.name).activities
         if Activity.objects.filter(project=project, region=region).count() >= limit:
-            raise ActivityLimitExceeded(f"Activity Limit Exceeded: '{limit}'")
+            raise ServiceError(
+                ErrorCode.ActivityLimitExceeded, f"Activity Limit Exceeded: '{limit}'"
+            )
         activity = Activity(
             project=project,
             region=region,
@@ -58,7 +60,7 @@ def get_activity(project: Project, arn: str) -> Activity:
     arns.parse_arn(arn, "activity")
     activity = rows.fetch_one(Activity, "arn = %s AND project_id = %s", [arn, project.pk])
     if activity is None:
-        raise ActivityDoesNotExist(f"Activity Does Not Exist: '{arn}'")
+        raise ServiceError(ErrorCode.ActivityDoesNotExist, f"Activity Does Not Exist: '{arn}'")
     return activity
 
 

@@ -12,6 +12,7 @@ from django.db.models import F, Q, QuerySet
 import engine
 from console import clock
 from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
 from console.store.db import signals, sql
 from console.store.db.pending import Pending
 from console.store.db.texts import storable
@@ -30,17 +31,19 @@ OWN = "\x01"
 _me = BUILTIN_WORKER  # in whose name this process works; several may work on one database
 _OLDEST = (
     "SELECT execution_id, task FROM console_taskrow"
-    " WHERE resource = %s AND status = 'scheduled' AND kind = 'activity'"
+    f" WHERE resource = %s AND status = '{TaskStatus.SCHEDULED}' AND kind = '{TaskKind.ACTIVITY}'"
     " ORDER BY scheduled_ms, execution_id, task LIMIT 1"
 )
 _TAKE = (
-    "UPDATE console_taskrow SET status = 'started', started_ms = %s, dispatches = dispatches + 1,"
+    f"UPDATE console_taskrow SET status = '{TaskStatus.STARTED}', started_ms = %s,"
+    " dispatches = dispatches + 1,"
     " worker = %s, timeout_due_ms = %s, clock = %s, heartbeat_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s AND status = 'scheduled'"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.SCHEDULED}'"
 )
 _STILL = (
     "SELECT 1 FROM console_taskrow"
-    " WHERE execution_id = %s AND task = %s AND status = 'started' AND dispatches = %s"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'"
+    " AND dispatches = %s"
 )
 _TAKEN = (
     "SELECT e.arn, t.entered_event, t.attempt,"
@@ -146,7 +149,7 @@ def _take(execution_id: int, task: int, worker: str, mark: str = "") -> Work | N
     if found is None:
         return None
     work, due = found
-    first = work.kind == "activity" and work.dispatches == 1
+    first = work.kind == TaskKind.ACTIVITY and work.dispatches == 1
     if first:
         due = _started(work, now_ms)
     with sql.cursor() as cursor:
@@ -240,20 +243,20 @@ def in_hand(alive: Iterable[str] | None = None) -> QuerySet[TaskRow]:
 
     ``alive``: leave out what these processes have.
     """
-    own = Q(kind__in=schedule.CALLED) | Q(kind="activity", worker__startswith=OWN)
-    rows = TaskRow.objects.filter(own, status="started")
+    own = Q(kind__in=schedule.CALLED) | Q(kind=TaskKind.ACTIVITY, worker__startswith=OWN)
+    rows = TaskRow.objects.filter(own, status=TaskStatus.STARTED)
     return rows if alive is None else rows.exclude(worker__in=[OWN + name for name in alive])
 
 
 def release_called() -> int:
     """Offer again whatever any process had started to work; return how many tasks."""
-    return write(lambda: in_hand().update(status="scheduled"))
+    return write(lambda: in_hand().update(status=TaskStatus.SCHEDULED))
 
 
 def release_lost(alive: Iterable[str]) -> int:
     """Offer again what was started by processes other than these; return how many tasks."""
     rows = in_hand(alive)
-    return write(lambda: rows.update(status="scheduled"))
+    return write(lambda: rows.update(status=TaskStatus.SCHEDULED))
 
 
 def release(execution_id: int, task: int) -> bool:
@@ -261,7 +264,7 @@ def release(execution_id: int, task: int) -> bool:
 
     def again() -> bool:
         found = started_here().filter(execution_id=execution_id, task=task)
-        return found.update(status="scheduled") == 1
+        return found.update(status=TaskStatus.SCHEDULED) == 1
 
     return write(again)
 
@@ -274,8 +277,10 @@ def put_back(work: Work) -> bool:
 
     def again() -> bool:
         found = TaskRow.objects.filter(execution_id=work.execution_id, task=work.task)
-        taken = found.filter(kind="activity", status="started", dispatches=work.dispatches)
-        if not taken.update(status="scheduled"):
+        taken = found.filter(
+            kind=TaskKind.ACTIVITY, status=TaskStatus.STARTED, dispatches=work.dispatches
+        )
+        if not taken.update(status=TaskStatus.SCHEDULED):
             return False
         signals.publish(("offered",), work.execution_id, work.task, work.resource)
         signals.publish(("activity", work.resource))
@@ -286,5 +291,7 @@ def put_back(work: Work) -> bool:
 
 def count_loss(execution_id: int, task: int) -> None:
     """Note that a process died while a task ran in it."""
-    found = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(status="closed")
+    found = TaskRow.objects.filter(execution_id=execution_id, task=task).exclude(
+        status=TaskStatus.CLOSED
+    )
     write(lambda: found.update(losses=F("losses") + 1))

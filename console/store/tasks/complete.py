@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 from console import clock
-from console.errors import (
-    InvalidOutput,
-    InvalidToken,
-    TaskDoesNotExist,
-    TaskTimedOut,
-    ValidationException,
-)
+from console.errors import ErrorCode, InvalidToken, ServiceError, ValidationException
 from console.models import TaskRow
+from console.statuses import TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.pending import Pending, immediate
 from console.store.db.writer import write
@@ -56,7 +51,7 @@ def succeeding(token: str, output: str, project: Project | None = None) -> Pendi
     try:
         engine.loads(output)
     except engine.JsonTextError as error:
-        raise InvalidOutput(f"Invalid Output: '{error}'") from None
+        raise ServiceError(ErrorCode.InvalidOutput, f"Invalid Output: '{error}'") from None
     return _ending(token, project, lambda row: engine.TaskSucceeded(row.task, output))
 
 
@@ -78,7 +73,9 @@ def beating(token: str, project: Project | None = None) -> Pending[None]:
         now_ms = clock.now_ms()
         due_ms = timeouts.due_ms(now_ms, row.heartbeat_s) if row.heartbeat_due_ms else None
         found = TaskRow.objects.filter(execution_id=row.execution_id, task=row.task)
-        if not found.exclude(status="closed").update(heartbeat_ms=now_ms, heartbeat_due_ms=due_ms):
+        if not found.exclude(status=TaskStatus.CLOSED).update(
+            heartbeat_ms=now_ms, heartbeat_due_ms=due_ms
+        ):
             raise _too_late()
         if due_ms:
             signals.publish_due(due_ms, "heartbeat", row.execution_id, row.task)
@@ -106,8 +103,11 @@ def _open(token: str, project: Project | None) -> TaskRow:
         raise InvalidToken("Invalid Token: 'Invalid token'")
     row = rows.fetch_one(TaskRow, "token_hash = %s", [schedule.hash_of(token)])
     if row is None or (project is not None and _owner(row) != project.pk):
-        raise TaskDoesNotExist("Task does not exist: 'Provided task does not exist anymore'")
-    if row.status == "closed":
+        raise ServiceError(
+            ErrorCode.TaskDoesNotExist,
+            "Task does not exist: 'Provided task does not exist anymore'",
+        )
+    if row.status == TaskStatus.CLOSED:
         raise _too_late()
     return row
 
@@ -120,5 +120,7 @@ def _owner(row: TaskRow) -> int:
     return int(project)
 
 
-def _too_late() -> TaskTimedOut:
-    return TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
+def _too_late() -> ServiceError:
+    return ServiceError(
+        ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+    )

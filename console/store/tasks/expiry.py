@@ -8,6 +8,7 @@ from django.db import connection
 
 import engine
 from console import clock
+from console.statuses import TaskStatus
 from console.store.db.writer import write
 from console.store.state import inbox
 from console.store.tasks import jobs, timeouts
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
 # The deadline is in the condition: a heartbeat that came in a moment ago must win.
 _LATE = (
-    "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
+    f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
+    " closed_ms = %s, timeout_due_ms = NULL,"
     " heartbeat_due_ms = NULL, look_due_ms = NULL{which}"
-    " WHERE execution_id = %s AND task = %s AND status <> 'closed' AND {column} <= %s"
+    f" WHERE execution_id = %s AND task = %s AND status <> '{TaskStatus.CLOSED}'"
+    " AND {column} <= %s"
 )
 _TIMEOUT = _LATE.format(column="timeout_due_ms", which="")
 _HEARTBEAT = _LATE.format(column="heartbeat_due_ms", which=f", clock = '{timeouts.HEARTBEAT}'")

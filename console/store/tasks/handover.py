@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from console.models import TaskRow
+from console.statuses import TaskStatus
 from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.tasks import claim
 
@@ -42,7 +43,7 @@ def _look_again(work: Work) -> Work | None:
             mine = TaskRow.objects.filter(
                 execution_id=work.execution_id,
                 task=work.task,
-                status="started",
+                status=TaskStatus.STARTED,
                 started_ms=work.started_ms,
                 dispatches=work.dispatches,
             ).exists()

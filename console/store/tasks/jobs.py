@@ -12,6 +12,7 @@ from django.db import connection
 
 import engine
 from console import clock
+from console.statuses import TaskStatus
 from console.store.db import signals
 from console.store.db.writer import write
 from console.store.state import inbox
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from console.store.tasks.claim import Work
 
 _SUBMIT = (
-    "UPDATE console_taskrow SET status = 'waiting', job = %s, look_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s AND status = 'started'"
+    f"UPDATE console_taskrow SET status = '{TaskStatus.WAITING}', job = %s, look_due_ms = %s"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.STARTED}'"
 )
 _LATER = (
     "UPDATE console_taskrow SET looks = looks + 1, look_due_ms = %s"
-    " WHERE execution_id = %s AND task = %s AND status = 'waiting'"
+    f" WHERE execution_id = %s AND task = %s AND status = '{TaskStatus.WAITING}'"
 )
 _JOB = (
     "SELECT job, looks, status FROM console_taskrow"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import engine
 from console import clock
 from console.models import Execution, TaskRow
+from console.statuses import TaskStatus
 from console.store.db.writer import write
 from console.store.machines import machine_options
 from console.store.state import inbox
@@ -72,7 +73,7 @@ def _never_twice(executions: Iterable[int]) -> set[int]:
 def _fail_one(execution_id: int, task: int, worker: str) -> bool:
     """End a task that a worker lost, and tell its execution (inside a transaction)."""
     there = TaskRow.objects.filter(execution_id=execution_id, task=task)
-    lost = there.filter(status="started", worker=worker).exists()
+    lost = there.filter(status=TaskStatus.STARTED, worker=worker).exists()
     if not lost or not schedule.close(execution_id, task, clock.now_ms()):
         return False
     inbox.post(execution_id, engine.TaskFailed(task, "States.TaskFailed", UNKNOWN))

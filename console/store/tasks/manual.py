@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 import engine
-from console.errors import TaskTimedOut, ValidationException
+from console.errors import ErrorCode, ServiceError, ValidationException
 from console.models import TaskRow
+from console.statuses import TaskKind, TaskStatus
 from console.store.db import audit, rows
 from console.store.db.writer import write
 from console.store.tasks import claim, complete
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def answerable(row: TaskRow) -> bool:
     """Tell whether somebody outside may end a task: it is an activity's, or gave its token away."""
     called_back = row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN
-    return row.status != "closed" and (row.kind == "activity" or called_back)
+    return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 
 
 def find(execution: Execution, task: int) -> TaskRow | None:
@@ -81,8 +82,10 @@ def _answer(
     def record() -> None:
         row = find(execution, task)
         if row is None or not answerable(row):
-            raise TaskTimedOut("Task Timed Out: 'Provided task does not exist anymore'")
-        if take and row.kind == "activity":
+            raise ServiceError(
+                ErrorCode.TaskTimedOut, "Task Timed Out: 'Provided task does not exist anymore'"
+            )
+        if take and row.kind == TaskKind.ACTIVITY:
             claim.claim_by_hand(execution.pk, task, actor.name)
         act(engine.task_token(settings.STEPYARD_TOKEN_KEY, execution.arn, task))
         audit.record(execution.project, actor, action, execution.arn, f"{row.state}, task {task}")

@@ -13,6 +13,7 @@ from django.conf import settings
 
 import engine
 from console.models import RunRow, TaskRow
+from console.statuses import TaskKind, TaskStatus
 from console.store.db import rows, signals, sql
 from console.store.db.texts import storable
 from console.store.machines import machine_options
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-CALLED = ("lambda", "service")  # kinds that this server calls itself
+CALLED = (TaskKind.LAMBDA, TaskKind.SERVICE)  # kinds that this server calls itself
 NESTED = ("states", "aws-sdk:sfn")
 """Services whose startExecution starts a child."""
 
@@ -31,7 +32,7 @@ def schedule(execution_id: int, arn: str, wanted: Sequence[engine.RunTask], now_
     """Write the rows of tasks."""
     if not wanted:
         return
-    activities = [one.resource for one in wanted if one.kind == "activity"]
+    activities = [one.resource for one in wanted if one.kind == TaskKind.ACTIVITY]
     limits = timeouts.limits_of(activities) if activities else {}
     made = [
         _row(execution_id, arn, one, now_ms, limits.get(one.resource, timeouts.NONE))
@@ -78,7 +79,9 @@ def _row(
         "heartbeat_s": heartbeat_s,
         "timeout_due_ms": due_ms,
         "clock": which,
-        "close_due_ms": timeouts.close_due(now_ms, limits) if wanted.kind == "activity" else None,
+        "close_due_ms": timeouts.close_due(now_ms, limits)
+        if wanted.kind == TaskKind.ACTIVITY
+        else None,
         "heartbeat_due_ms": timeouts.due_ms(now_ms, heartbeat_s) if called else None,
         "scheduled_ms": now_ms,
     }
@@ -91,8 +94,8 @@ def _first_clock(
 
     None for what cannot last: a Map Run's children and plain calls have limits of their own.
     """
-    lasting = wanted.kind == "activity" or bool(wanted.pattern)
-    if wanted.kind == "map" or (timeout_s is None and not lasting):
+    lasting = wanted.kind == TaskKind.ACTIVITY or bool(wanted.pattern)
+    if wanted.kind == TaskKind.MAP or (timeout_s is None and not lasting):
         return None, ""
     last_ms = timeouts.close_due(now_ms, limits)
     if wanted.kind in CALLED:
@@ -106,7 +109,7 @@ def _offer(execution_id: int, wanted: engine.RunTask) -> None:
     """Tell whoever does this kind of work that there is some."""
     if wanted.kind in CALLED:
         signals.publish(("task",), execution_id, wanted.task)
-    elif wanted.kind == "map":
+    elif wanted.kind == TaskKind.MAP:
         signals.publish(("map",), execution_id, wanted.task)
     else:
         signals.publish(("offered",), execution_id, wanted.task, wanted.resource)
@@ -126,9 +129,10 @@ def close(execution_id: int, task: int, now_ms: int) -> bool:
     """Close a task; return whether it was open."""
     with sql.cursor() as cursor:
         cursor.execute(
-            "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
+            f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
+            " closed_ms = %s, timeout_due_ms = NULL,"
             " heartbeat_due_ms = NULL, look_due_ms = NULL"
-            " WHERE execution_id = %s AND task = %s AND status <> 'closed'",
+            f" WHERE execution_id = %s AND task = %s AND status <> '{TaskStatus.CLOSED}'",
             [now_ms, execution_id, task],
         )
         return bool(cursor.rowcount == 1)
@@ -138,9 +142,10 @@ def close_all(execution_id: int, now_ms: int) -> None:
     """Close every open task of an execution."""
     with sql.cursor() as cursor:
         cursor.execute(
-            "UPDATE console_taskrow SET status = 'closed', closed_ms = %s, timeout_due_ms = NULL,"
+            f"UPDATE console_taskrow SET status = '{TaskStatus.CLOSED}',"
+            " closed_ms = %s, timeout_due_ms = NULL,"
             " heartbeat_due_ms = NULL, look_due_ms = NULL"
-            " WHERE execution_id = %s AND status <> 'closed'",
+            f" WHERE execution_id = %s AND status <> '{TaskStatus.CLOSED}'",
             [now_ms, execution_id],
         )
 
@@ -151,7 +156,7 @@ def closed_among(wanted: Iterable[Any]) -> list[tuple[int, int]]:
     if not asked:
         return []
     found = TaskRow.objects.filter(
-        status="closed",
+        status=TaskStatus.CLOSED,
         execution_id__in={execution for execution, _ in asked},
         task__in={task for _, task in asked},
     )

@@ -38,11 +38,25 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
             content_type="text/plain",
             headers={"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"},
         )
+    content_type = _preferred_format(request)
     return HttpResponse(
-        openmetrics.text(),
-        content_type=openmetrics.CONTENT_TYPE,
+        openmetrics.render(content_type),
+        content_type=content_type,
         headers={"Cache-Control": "no-store"},
     )
+
+
+def _preferred_format(request: HttpRequest) -> str:
+    """Return the content type that ``Accept`` prefers; OpenMetrics if it names none of ours.
+
+    The parameters of a media type do not count: Prometheus sends those of its own release
+    (``version``, ``escaping``), and each of its releases reads both formats as they are here.
+    """
+    for accepted in request.accepted_types:
+        for content_type in openmetrics.RENDERERS:
+            if content_type.startswith(f"{accepted.main_type}/{accepted.sub_type};"):
+                return content_type
+    return next(iter(openmetrics.RENDERERS))
 
 
 def is_allowed(request: HttpRequest) -> bool:

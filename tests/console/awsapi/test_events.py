@@ -9,13 +9,13 @@ import pytest
 
 from console import access
 from console.awsapi import services, shapes
-from console.awsapi.errors import UnknownOperation
 from console.awsapi.operations.call import Call
-from console.errors import ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.models import AuditEntry, EventRule, EventTarget, OutboxEvent
 from console.store.db.audit import Actor
 from console.store.events import rules
 from tests.console.store.helpers import PASS, create
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -177,7 +177,7 @@ def test_wrong_targets_are_refused_by_themselves(project: Project) -> None:
 
 def test_what_is_not_served_says_so(project: Project) -> None:
     """An action that the model has and we have not."""
-    with pytest.raises(UnknownOperation, match="not served yet"):
+    with raises_code(ErrorCode.UnknownOperationException, match="not served yet"):
         ask(project, "CreateEventBus", Name="x")
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from console.awsapi import errors, operations, paging, services, shapes
-from console.awsapi.errors import SerializationException
-from console.errors import InvalidToken, ValidationException
+from console.awsapi import operations, paging, services, shapes
+from console.errors import ErrorCode, InvalidToken, ValidationException
+from tests.refusals import raises_code
 
 
 def check(action: str, **params: Any) -> None:
@@ -78,7 +78,7 @@ def test_constraints_are_worded_as_aws_does(
 
 def test_wrong_types_cannot_be_read() -> None:
     """A number where a text must be is a serialization error."""
-    with pytest.raises(SerializationException):
+    with raises_code(ErrorCode.SerializationException):
         check("DescribeStateMachine", stateMachineArn=5)
 
 
@@ -134,7 +134,7 @@ def test_tokens_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_target_without_the_services_name_is_no_action(target: str) -> None:
     """An action counts only behind the name of a service that is served."""
     service, action = services.wanted({"x-amz-target": [target]} if target else {})
-    with pytest.raises(errors.UnknownOperation):
+    with raises_code(ErrorCode.UnknownOperationException):
         service.operation(action)
 
 

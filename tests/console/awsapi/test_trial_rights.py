@@ -11,11 +11,12 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from console.errors import AccessDeniedException
+from console.errors import ErrorCode
 from console.integrations.redaction import redacted
 from console.models import Role
 from tests.console.awsapi.test_trials import http, tried
 from tests.console.store.helpers import function
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ def test_an_operator_lets_nothing_be_called(
     tried: Try, called: list[Any], kind: str, role: str
 ) -> None:
     """Not a function, not a service, not a web address, not within a Map or Parallel."""
-    with pytest.raises(AccessDeniedException, match="states:TestUnmockedTask"):
+    with raises_code(ErrorCode.AccessDeniedException, match="states:TestUnmockedTask"):
         tried(TASKS[kind], role)
     assert called == []
 

@@ -11,11 +11,12 @@ import pytest
 from console import access
 from console.awsapi import services, shapes
 from console.awsapi.operations.call import Call
-from console.errors import AccessDeniedException, InvalidDefinition, ValidationException
+from console.errors import ErrorCode, InvalidDefinition, ValidationException
 from console.models import Role
 from console.store.db.audit import Actor
 from console.test_state import state
 from tests.console.store.helpers import ROLE, function
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,7 +137,7 @@ def test_revealing_takes_a_right_of_its_own(tried: Try, web: str) -> None:
     """As ``states:RevealSecrets``: who may test a state may not yet see secrets."""
     state = http(f"{web}/ok")
     assert tried(state, Role.EDITOR, inspectionLevel="TRACE")["status"] == "SUCCEEDED"
-    with pytest.raises(AccessDeniedException, match="states:RevealSecrets"):
+    with raises_code(ErrorCode.AccessDeniedException, match="states:RevealSecrets"):
         tried(state, Role.EDITOR, inspectionLevel="TRACE", revealSecrets=True)
 
 

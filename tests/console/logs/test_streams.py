@@ -14,11 +14,13 @@ from django.test.utils import CaptureQueriesContext
 import engine
 from console import access
 from console.awsapi import services
+from console.errors import ErrorCode
 from console.logs import lines, read, streams
 from console.models import Execution, HistoryEvent, LogGroup, Project, Role
 from console.store.executions import executions, redrive
 from console.store.machines import log_groups, machines
 from tests.console.store.helpers import REGION, ROLE, drain
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import StateMachine
@@ -116,7 +118,7 @@ def test_another_project_has_its_own_groups_and_streams(project: Project) -> Non
     """A group of the same name elsewhere has none of our streams, nor finds one by its name."""
     drain(executions.start(machine(project, PASSES), input="{}"))
     other = Project.objects.create(name="other", account_id="210987654321")
-    with pytest.raises(log_groups.GroupMissing):
+    with raises_code(ErrorCode.ResourceNotFoundException):
         log_groups.get_group(other, REGION, GROUP)
     log_groups.create_group(other, REGION, GROUP)
     theirs = group(other)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from console import errors
+from console.errors import ErrorCode
 from console.models import (
     Execution,
     HistoryEvent,
@@ -21,6 +21,7 @@ from console.store.db.writer import write
 from console.store.executions import executions, redrive, step
 from console.store.state import history
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start, types
+from tests.refusals import raises_code
 
 
 def test_start_commits_all_it_needs_at_once(project: Project) -> None:
@@ -37,10 +38,10 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
     machine = create(project, WAIT)
     first = start(machine, {"a": 1}, "x")
     assert start(machine, {"a": 1}, "x").pk == first.pk
-    with pytest.raises(errors.ExecutionAlreadyExists):
+    with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 2}, "x")
     executions.stop(first)
-    with pytest.raises(errors.ExecutionAlreadyExists):
+    with raises_code(ErrorCode.ExecutionAlreadyExists):
         start(machine, {"a": 1}, "x")
 
 
@@ -59,7 +60,7 @@ def test_same_name_and_input_is_the_same_execution_while_it_runs(project: Projec
 )
 def test_bad_input_is_refused(project: Project, text: str, words: str) -> None:
     """Input must be JSON as AWS takes it, and say what is wrong if not."""
-    with pytest.raises(errors.InvalidExecutionInput) as caught:
+    with raises_code(ErrorCode.InvalidExecutionInput) as caught:
         executions.start(create(project, PASS), input=text)
     assert words in caught.value.message
 
@@ -187,5 +188,5 @@ def test_a_start_is_stored_when_it_is_written(project: Project) -> None:
     assert starting.now() == Execution.objects.get()
     late = executions.starting(machine, name="y")
     StateMachine.objects.update(status="DELETING")
-    with pytest.raises(errors.StateMachineDeleting):
+    with raises_code(ErrorCode.StateMachineDeleting):
         late.now()

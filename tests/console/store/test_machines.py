@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from console import clock, errors
+from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, Project, StateMachine
 from console.store.executions import executions, insert
 from console.store.machines import machines
 from tests.console.store.helpers import PASS, REGION, ROLE, WAIT, create, crowd, drain, one, start
+from tests.refusals import raises_code
 
 
 def test_creating_the_same_again_returns_the_first(project: Project) -> None:
@@ -33,7 +35,7 @@ def test_creating_the_same_again_returns_the_first(project: Project) -> None:
 def test_creating_another_of_the_same_name_is_refused(project: Project) -> None:
     """White space in the definition is a difference, too."""
     machine = create(project, PASS)
-    with pytest.raises(errors.StateMachineAlreadyExists) as caught:
+    with raises_code(ErrorCode.StateMachineAlreadyExists) as caught:
         machines.create(
             project, REGION, name="machine", definition=json.dumps(PASS) + " ", role_arn=ROLE
         )
@@ -43,7 +45,7 @@ def test_creating_another_of_the_same_name_is_refused(project: Project) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "a" * 81, "a<b", 'a"b', "a/b", "a\x7fb", "a,b"])
 def test_bad_names_are_refused(project: Project, name: str) -> None:
     """The characters AWS refuses are refused."""
-    with pytest.raises(errors.InvalidName):
+    with raises_code(ErrorCode.InvalidName):
         create(project, PASS, name)
 
 
@@ -71,7 +73,7 @@ def test_update_makes_a_revision_only_if_something_changed(project: Project) -> 
     assert same.revision_id == ""
     changed = machines.update(machine, definition=json.dumps(WAIT))
     assert len(changed.revision_id) == 36
-    with pytest.raises(errors.MissingRequiredParameter):
+    with raises_code(ErrorCode.MissingRequiredParameter):
         machines.update(machine)
 
 
@@ -110,7 +112,7 @@ def test_what_runs_ends_at_its_next_transition_when_its_machine_is_deleted(
     machines.finish_deletions()
     machine.refresh_from_db()
     assert machine.status == "DELETING"
-    with pytest.raises(errors.StateMachineDeleting):
+    with raises_code(ErrorCode.StateMachineDeleting):
         create(project, PASS)
     later = clock.now_ms() + 60_000
     monkeypatch.setattr(clock, "now_ms", lambda: later)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.errors import AccessDeniedException, ServiceError
+from console.errors import ErrorCode, ServiceError
 from console.models import AccessKey, AuditEntry, Membership, Project, Role
 from console.store.db.audit import Actor
 from console.store.people import people
 from tests.console.store.helpers import crowd
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,9 +72,9 @@ def test_an_owner_who_was_removed_adds_nobody(
     """A request that was let in before the removal changes nothing after it."""
     ana, ben = owners()
     people.remove_member(project, "ben", Actor("ana"), ana)
-    with pytest.raises(AccessDeniedException):
+    with raises_code(ErrorCode.AccessDeniedException):
         people.put_member(project, "eve", Role.OWNER, Actor("ben"), ben)
-    with pytest.raises(AccessDeniedException):
+    with raises_code(ErrorCode.AccessDeniedException):
         people.remove_member(project, "ana", Actor("ben"), ben)
     assert not Membership.objects.filter(user__username="eve").exists()
     assert not AuditEntry.objects.filter(actor="ben").exists()

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console import errors, quotas
+from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
 from console.store.db.writer import write
@@ -17,6 +18,7 @@ from console.store.executions import executions, insert
 from console.store.state import throttle
 from console.store.tasks import activities
 from tests.console.store.helpers import PASS, REGION, WAIT, create, crowd, start
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +63,7 @@ def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: An
     given({"activities": 5, "projects": {project.name: {"activities": 1}, "other": {}}})
     assert quotas.quotas_of("other").activities == 5
     activities.create_activity(project, REGION, "one")
-    with pytest.raises(errors.ActivityLimitExceeded):
+    with raises_code(ErrorCode.ActivityLimitExceeded):
         activities.create_activity(project, REGION, "two")
 
 
@@ -99,7 +101,7 @@ def test_open_executions_are_limited_where_that_is_set(project: Project, given: 
     given({"open_executions": 2})
     start(machine)
     start(machine)
-    with pytest.raises(errors.ExecutionLimitExceeded):
+    with raises_code(ErrorCode.ExecutionLimitExceeded):
         start(machine)
 
 
@@ -126,7 +128,7 @@ def test_a_full_project_is_counted_as_far_as_the_limit(project: Project, given: 
     start(machine)
     given({"open_executions": 1})
     for _ in range(3):
-        with pytest.raises(errors.ExecutionLimitExceeded, match="open executions is reached: 1"):
+        with raises_code(ErrorCode.ExecutionLimitExceeded, match="open executions is reached: 1"):
             start(machine)
     executions.stop(machine.execution_set.get())
     start(machine)
@@ -138,7 +140,8 @@ def test_nesting_is_limited(project: Project, given: Any) -> None:
     given({"nesting_depth": 3})
     parent = insert.Parent(1, 2)
     assert executions.start(machine, parent=parent).depth == 3
-    with pytest.raises(errors.ExecutionLimitExceeded, match=r"got 4 .* wanted at most 3 .*nesting"):
+    wanted = r"got 4 .* wanted at most 3 .*nesting"
+    with raises_code(ErrorCode.ExecutionLimitExceeded, match=wanted):
         executions.start(machine, parent=insert.Parent(1, 3))
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console import errors
+from console.errors import ErrorCode
 from console.store.executions import executions
 from console.store.machines import machines, tags, versions
 from tests.console.store.helpers import PASS, WAIT, create, drain, one
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project, StateMachine
@@ -113,8 +115,8 @@ def test_tags(project: Project, machine: StateMachine) -> None:
     tags.put_tags(machine.arn, {"a": "3"})
     tags.remove(machine.arn, ["b", "c"])
     assert tags.tags_of(machine.arn) == {"a": "3"}
-    with pytest.raises(errors.TooManyTags):
+    with raises_code(ErrorCode.TooManyTags):
         tags.put_tags(machine.arn, {f"k{number}": "" for number in range(50)})
     assert tags.tags_of(machine.arn) == {"a": "3"}
-    with pytest.raises(errors.ResourceNotFound):
+    with raises_code(ErrorCode.ResourceNotFound):
         tags.check_owner(project, machine.arn + ":1")

@@ -178,7 +178,7 @@ def test_names_from_people_cannot_break_the_exposition(
     """Quotes, backslashes and new lines in a label are escaped."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    from console.metrics.openmetrics import text as exposition
+    from console.metrics.openmetrics import RENDERERS, render
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
     from console.store.db.writer import write
@@ -188,6 +188,72 @@ def test_names_from_people_cannot_break_the_exposition(
     tally.add(1)
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", odd)
     write(lambda: rollups._add_totals({series: tally}))
-    families = {one.name: one for one in text_string_to_metric_families(exposition())}
+    text = render(next(iter(RENDERERS))).decode()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
     (sample,) = families["stepyard_activities_failed"].samples
     assert sample.labels["activity_arn"] == odd
+
+
+@pytest.mark.parametrize(
+    ("accept", "answered"),
+    [
+        (None, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        ("text/html,*/*;q=0.8", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        (
+            (
+                "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+                "text/plain;version=0.0.4;q=0.4,*/*;q=0.2"
+            ),
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ),
+        ("text/plain;version=0.0.4;q=1,*/*;q=0.1", "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/plain", "text/plain; version=0.0.4; charset=utf-8"),
+    ],
+)
+def test_metrics_come_in_the_format_that_the_reader_prefers(
+    project: Project, accept: str | None, answered: str
+) -> None:
+    """Both formats have the same samples; without a preference it is OpenMetrics."""
+    from console.store.writer import write
+    from django.test import Client
+    from prometheus_client import openmetrics, parser
+
+    from console.metrics.samples import Series
+    from console.metrics.tally import Tally
+
+    tally = Tally()
+    tally.add(12)
+    series = Series(project.pk, "us-east-1", "ActivityTime", "arn")
+    write(lambda: rollups._add_totals({series: tally}))
+    response = Client().get("/metrics", headers={} if accept is None else {"Accept": accept})
+    assert response["Content-Type"] == answered
+    read = openmetrics.parser if answered.startswith("application") else parser
+    families = read.text_string_to_metric_families(response.content.decode())
+    samples = {
+        (sample.name, sample.labels.get("le")): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.labels.get("activity_arn") == "arn"
+    }
+    name = "stepyard_activity_time_seconds"
+    assert samples[f"{name}_bucket", "0.01"] == 0
+    assert samples[f"{name}_bucket", "0.025"] == 1
+    assert samples[f"{name}_count", None] == 1
+    assert samples[f"{name}_sum", None] == 0.012
+
+
+def test_large_counters_are_exact(project: Project) -> None:
+    """A counter beyond a million has all its digits: of rounded ones a rate would be wrong."""
+    from console.store.writer import write
+    from django.test import Client
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    from console.metrics.samples import Series
+    from console.metrics.tally import Tally
+
+    series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")
+    write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))
+    text_answered = Client().get("/metrics").content.decode()
+    families = {one.name: one for one in text_string_to_metric_families(text_answered)}
+    (sample,) = families["stepyard_activities_failed"].samples
+    assert sample.value == 1_234_567

@@ -9,12 +9,13 @@ import pytest
 from django.test import Client
 
 from console import clock
-from console.errors import AccessDeniedException
+from console.errors import ErrorCode
 from console.models import AuditEntry, Invitation, Membership, Project
 from console.store.db.audit import Actor
 from console.store.people import invitations, login_attempts, people
 from tests.console.store.helpers import crowd
 from tests.console.web.helpers import MARKUP, text
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +196,7 @@ def test_an_owner_who_is_none_any_more_leaves_no_way_back(
         people.put_member(project, "owner", "owner", Actor("editor"))
         assert Client().post(link, BOTH).status_code == 410
     people.put_member(project, "owner", "viewer", Actor("editor"))
-    with pytest.raises(AccessDeniedException):
+    with raises_code(ErrorCode.AccessDeniedException):
         invitations.make(project, "eve", "owner", 1, Actor("owner"), user)
 
 

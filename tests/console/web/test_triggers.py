@@ -7,16 +7,16 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from django.test import Client
 
-from console.errors import StateMachineDeleting
+from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StartLink, StateMachine
 from console.store.db.audit import Actor
 from console.store.events import start_links
 from console.web.rules import trigger_views
 from tests.console.store.helpers import PASS, WAIT, create, one
 from tests.console.web.helpers import MARKUP, text
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ def test_a_machine_that_is_being_deleted_gets_no_link(project: Project) -> None:
     """The link would never start anything."""
     machine = create(project, WAIT)
     StateMachine.objects.filter(pk=machine.pk).update(status="DELETING")
-    with pytest.raises(StateMachineDeleting):
+    with raises_code(ErrorCode.StateMachineDeleting):
         start_links.make(machine, "shop", Actor("ana"))
 
 

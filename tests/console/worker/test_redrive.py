@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console import errors
+from console.errors import ErrorCode
 from console.models import Execution, MapRun
 from console.store.executions import executions, redrive
 from console.store.state import history
@@ -28,6 +28,7 @@ from tests.console.store.helpers import (
     start,
     types,
 )
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from console.models import Project
@@ -213,7 +214,7 @@ def test_what_may_not_be_redriven_says_why(project: Project, worker: Embedded) -
     waits = start(create(project, one("W", Type="Wait", Seconds=600), "waits"))
     assert redrive.refusal(waits) == "Execution is RUNNING and cannot be redriven"
     done = ended(start(create(project, one("P", Type="Pass"), "done")))
-    with pytest.raises(errors.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="SUCCEEDED and cannot be redriven"):
         redrive.redrive(done)
     executions.stop(waits)
     Execution.objects.filter(pk=waits.pk).update(stop_ms=1_000)

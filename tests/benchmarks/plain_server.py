@@ -1,0 +1,176 @@
+"""Start the server with one trick of the fast path replaced by the plain way.
+
+``python -m tests.benchmarks.plain_server TRICK up --port 8083`` takes the arguments of
+``manage.py`` after the name of a trick. The product has no such switch: this module replaces
+functions before it starts the command. ``python -m tests.benchmarks.fast_path`` times the tricks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import django
+from django.core.management import execute_from_command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def none() -> None:
+    """Replace nothing: the server as it is."""
+
+
+def cursor() -> None:
+    """Execute statements by Django's cursor."""
+    from django.db import connection
+
+    from console.store.db import sql
+
+    def cursor_of_this_thread() -> Any:
+        return connection.cursor()
+
+    sql.cursor = cursor_of_this_thread
+
+
+def rows() -> None:
+    """Read and insert rows by the ORM."""
+    from console.store.db import rows as fast
+
+    def fetch_one(model: Any, where: str, values: Any) -> Any:
+        return model._base_manager.extra(where=[where], params=values).first()  # noqa: S610
+
+    def insert(row: Any) -> None:
+        row.save(force_insert=True)
+
+    def insert_rows(model: Any, given: Any) -> None:
+        model._base_manager.bulk_create([model(**values) for values in given])
+
+    def insert_all(made: Any) -> None:
+        if made:
+            type(made[0])._base_manager.bulk_create(made)
+
+    fast.fetch_one, fast.insert = fetch_one, insert  # type: ignore[assignment]
+    fast.insert_rows, fast.insert_all = insert_rows, insert_all  # type: ignore[assignment]
+
+
+def futures() -> None:
+    """Wait for a commit by the standard library's futures."""
+    from console.store.db import writer
+
+    def callback(told: Callable[[Any, BaseException | None], None]) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def done(ended: Future[Any]) -> None:
+            failure = ended.exception()
+            told(None if failure else ended.result(), failure)
+
+        future.add_done_callback(done)
+        return future
+
+    writer.CommitResult = Future  # type: ignore[assignment,misc]
+    writer.CommitCallback = callback  # type: ignore[assignment,misc]
+
+
+def executor() -> None:
+    """Run operations by the standard library's executor."""
+    from console.awsapi import threads
+
+    pool = ThreadPoolExecutor(threads.COUNT)
+
+    def run(_: Any, fn: Any, *args: Any) -> Any:
+        return asyncio.get_running_loop().run_in_executor(pool, fn, *args)
+
+    threads.Threads.run = run  # type: ignore[method-assign]
+
+
+def wakeups() -> None:
+    """Wake the event loop for each commit, not once for several."""
+    from console.awsapi import threads
+
+    def put(self: Any, future: Any, result: Any, failure: Any = None) -> None:
+        def give() -> None:
+            if future.cancelled():
+                return
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failure)
+
+        self._loop.call_soon_threadsafe(give)
+
+    threads._Outcomes.put = put  # type: ignore[method-assign]
+
+
+def loop_thread() -> None:
+    """Answer each call on a thread of the pool, short ones as well."""
+    from console.awsapi import asgi
+    from console.awsapi.operations import call
+
+    asgi._SHORT.clear()
+    call.is_embedded = lambda: False  # type: ignore[assignment]
+
+
+def savepoints() -> None:
+    """Make savepoints by Django's cursor."""
+    from django.db import connection
+
+    from console.store.db import writer
+
+    def savepoint(sql: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    writer._savepoint = savepoint  # type: ignore[assignment]
+
+
+def group_commit() -> None:
+    """Commit each change by itself."""
+    from console.store.db import writer
+
+    writer._MAX_GROUP = 1
+
+
+def one_processor() -> None:
+    """Let the process run on each processor."""
+    os.environ["STEPYARD_PROCESSORS"] = "all"
+
+
+def freeze() -> None:
+    """Let the garbage collector look at what was imported."""
+    from console.management import serving
+
+    serving.spare_collections = lambda: None  # type: ignore[assignment]
+
+
+TRICKS: dict[str, Callable[[], None]] = {
+    trick.__name__: trick
+    for trick in (
+        none,
+        cursor,
+        rows,
+        futures,
+        executor,
+        wakeups,
+        loop_thread,
+        savepoints,
+        group_commit,
+        one_processor,
+        freeze,
+    )
+}
+
+
+def main() -> None:
+    """Replace a trick and run the command."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    django.setup()
+    TRICKS[sys.argv[1]]()
+    execute_from_command_line(["manage.py", *sys.argv[2:]])
+
+
+if __name__ == "__main__":
+    main()
