@@ -51,34 +51,36 @@ RESULTS = {
 @require_http_methods(["GET", "POST"])
 def bulk_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
-    here = scope_of(request)
+    scope = scope_of(request)
     action = (request.POST if request.method == "POST" else request.GET).get("action", "")
     if request.method == "GET" and not action:
-        jobs = BulkJob.objects.filter(project=here.project).order_by("-pk")[:_JOBS]
+        jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
         return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
-    require(here, store.ACTIONS[action])
+    require(scope, store.ACTIONS[action])
     if request.method == "GET":
-        return _render_dry_run(request, here, action)
-    planned = store.plan(here.project, action, parse_ranges(request.POST.get("numbers", "")))
+        return _render_dry_run(request, scope, action)
+    planned = store.plan(scope.project, action, parse_ranges(request.POST.get("numbers", "")))
     if not planned.chosen:
         messages.error(request, "Nothing was chosen.")
         return redirect("executions")
-    job = store.begin(planned, here.project, actor_of(here), request.POST.get("asked", "")[:2000])
+    job = store.begin(planned, scope.project, actor_of(scope), request.POST.get("asked", "")[:2000])
     return redirect("bulk-job", job.pk)
 
 
-def _render_dry_run(request: HttpRequest, here: Scope, action: str) -> HttpResponse:
-    wanted = scan.check_machine_name(here, None, ExecutionFilters.of(request.GET))
-    marked = [int(one) for one in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", one)]
+def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResponse:
+    wanted = scan.check_machine_name(scope, None, ExecutionFilters.of(request.GET))
+    marked = [
+        int(number) for number in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", number)
+    ]
     more = False
     if request.GET.get("all"):
         if wanted.problems:
             raise Http404(" ".join(wanted.problems.values()))
-        keys, more = scan.all_keys(here, None, wanted, store.MOST)
+        keys, more = scan.all_keys(scope, None, wanted, store.MOST)
         marked = [number for _, number in keys]
-    planned = store.plan(here.project, action, marked)
+    planned = store.plan(scope.project, action, marked)
     verb, done, meaning = WORDS[action]
     context = {
         "here": "executions",
@@ -91,8 +93,8 @@ def _render_dry_run(request: HttpRequest, here: Scope, action: str) -> HttpRespo
         "shown": SHOWN,
         "eligible": planned.eligible,
         "excluded": planned.excluded,
-        "me": here.principal.user.get_username(),
-        "numbers": ranges_text([one.pk for one in planned.chosen]),
+        "me": scope.principal.user.get_username(),
+        "numbers": ranges_text([execution.pk for execution in planned.chosen]),
         "asked": wanted.address if request.GET.get("all") else "",
         "back": f"{reverse('executions')}?{wanted.address}",
     }
@@ -102,34 +104,34 @@ def _render_dry_run(request: HttpRequest, here: Scope, action: str) -> HttpRespo
 @require_http_methods(["GET", "POST"])
 def job_page(request: HttpRequest, number: int) -> HttpResponse:
     """Answer ``/executions/bulk/<id>/``: how far it is, and what became of each."""
-    here = scope_of(request)
-    one = BulkJob.objects.filter(project=here.project, pk=number).first()
-    if one is None:
+    scope = scope_of(request)
+    job = BulkJob.objects.filter(project=scope.project, pk=number).first()
+    if job is None:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
-        require(here, store.ACTIONS[one.action])
-        store.switch(one, on=request.POST.get("act") == "resume", actor=actor_of(here))
+        require(scope, store.ACTIONS[job.action])
+        store.switch(job, on=request.POST.get("act") == "resume", actor=actor_of(scope))
         return redirect(request.get_full_path())
-    context = _progress_context(one, request.GET.get("result", ""), request.GET.get("after", ""))
+    context = _progress_context(job, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    context["may_switch"] = here.may(store.ACTIONS[one.action])
+    context["may_switch"] = scope.may(store.ACTIONS[job.action])
     return render(request, "bulk/job.html", context)
 
 
-def _progress_context(one: BulkJob, result: str, after: str) -> dict[str, Any]:
-    counts = store.counts(one)
-    found = BulkItem.objects.filter(job=one).order_by("position")
+def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
+    counts = store.counts(job)
+    found = BulkItem.objects.filter(job=job).order_by("position")
     if result in RESULTS:
         found = found.filter(status=result)
     if re.fullmatch(r"\d{1,6}", after):
         found = found.filter(position__gt=int(after))
     items = list(found[: _PAGE + 1])
     over = counts.get("done", 0) + counts.get("refused", 0)
-    verb, done, _ = WORDS[one.action]
+    verb, done, _ = WORDS[job.action]
     return {
         "here": "executions",
-        "job": one,
+        "job": job,
         "verb": verb,
         "done_word": done,
         "over": over,
@@ -137,7 +139,7 @@ def _progress_context(one: BulkJob, result: str, after: str) -> dict[str, Any]:
         "result": result if result in RESULTS else "",
         "items": [(item, *RESULTS[item.status]) for item in items[:_PAGE]],
         "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
-        "seen": f"{one.status}-{over}-{counts.get('acting', 0)}",
+        "seen": f"{job.status}-{over}-{counts.get('acting', 0)}",
     }
 
 

@@ -49,11 +49,11 @@ def _stack_text(parts: dict[str, Any]) -> str:
         return frames
     if not isinstance(frames, list):
         return ""
-    return "\n".join(_frame_text(one).rstrip("\n") for one in frames)
+    return "\n".join(_frame_text(frame).rstrip("\n") for frame in frames)
 
 
-def _frame_text(one: Any) -> str:
+def _frame_text(frame: Any) -> str:
     """Return one frame; old Python runtimes tell ``[file, line, function, text]``."""
-    if isinstance(one, list) and len(one) == 4:  # noqa: PLR2004 - the four named above
-        return f'File "{one[0]}", line {one[1]}, in {one[2]}\n  {one[3]}'
-    return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+    if isinstance(frame, list) and len(frame) == 4:  # noqa: PLR2004 - the four named above
+        return f'File "{frame[0]}", line {frame[1]}, in {frame[2]}\n  {frame[3]}'
+    return frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)

@@ -27,44 +27,49 @@ class CliCommand:
 
 def machine_commands(
     request: HttpRequest,
-    here: Scope,
-    one: StateMachine,
+    scope: Scope,
+    machine: StateMachine,
     input: str,  # noqa: A002 - AWS's word
 ) -> list[CliCommand]:
     """Return the commands of a machine. ``input``: what the start form would suggest."""
-    arn = {"state-machine-arn": one.arn}
+    arn = {"state-machine-arn": machine.arn}
     return [
         CliCommand(
-            "Start an execution", _aws_command(request, here, "start-execution", arn, input=input)
+            "Start an execution", _aws_command(request, scope, "start-execution", arn, input=input)
         ),
-        CliCommand("Describe it", _aws_command(request, here, "describe-state-machine", arn)),
-        CliCommand("List its executions", _aws_command(request, here, "list-executions", arn)),
+        CliCommand("Describe it", _aws_command(request, scope, "describe-state-machine", arn)),
+        CliCommand("List its executions", _aws_command(request, scope, "list-executions", arn)),
     ]
 
 
-def execution_commands(request: HttpRequest, here: Scope, one: Execution) -> list[CliCommand]:
+def execution_commands(
+    request: HttpRequest, scope: Scope, execution: Execution
+) -> list[CliCommand]:
     """Return the commands of an execution; the first one starts the same again."""
-    machine, arn = {"state-machine-arn": one.state_machine_arn}, {"execution-arn": one.arn}
+    machine, arn = (
+        {"state-machine-arn": execution.state_machine_arn},
+        {"execution-arn": execution.arn},
+    )
     # one argument of a command has no room for all that an input may be, nor for what is masked
-    whole = len(one.input) <= _LONGEST and MASK not in one.input
-    text = one.input if whole else "file://input.json"
-    again = _aws_command(request, here, "start-execution", machine, input=text)
+    whole = len(execution.input) <= _LONGEST and MASK not in execution.input
+    text = execution.input if whole else "file://input.json"
+    again = _aws_command(request, scope, "start-execution", machine, input=text)
     return [
-        *([] if one.map_run_id else [CliCommand("Start the same again", again)]),
-        CliCommand("Describe it", _aws_command(request, here, "describe-execution", arn)),
-        CliCommand("Read its history", _aws_command(request, here, "get-execution-history", arn)),
+        *([] if execution.map_run_id else [CliCommand("Start the same again", again)]),
+        CliCommand("Describe it", _aws_command(request, scope, "describe-execution", arn)),
+        CliCommand("Read its history", _aws_command(request, scope, "get-execution-history", arn)),
     ]
 
 
 def _aws_command(
     request: HttpRequest,
-    here: Scope,
+    scope: Scope,
     action: str,
     named: dict[str, str],
     **more: str,
 ) -> str:
     address = request.build_absolute_uri("/").rstrip("/")
-    parts = ["aws", "--endpoint-url", address, "--region", here.region, "stepfunctions", action]
+    parts = ["aws", "--endpoint-url", address, "--region", scope.region, "stepfunctions", action]
     for name, value in {**named, **more}.items():
         parts += [f"--{name}", value]
     return shlex.join(parts)

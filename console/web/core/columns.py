@@ -57,8 +57,8 @@ def chosen_columns(kept: str) -> dict[str, tuple[str, ...]]:
     """Return table -> keys of its columns. ``kept``: as ``Membership`` has it."""
     choices: dict[str, list[str]] = json.loads(kept) if kept else {}
     return {
-        name: _known_columns(name, choices.get(name, ())) or one.plain
-        for name, one in TABLES.items()
+        name: _known_columns(name, choices.get(name, ())) or table.plain
+        for name, table in TABLES.items()
     }
 
 

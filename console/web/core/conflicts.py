@@ -43,7 +43,7 @@ def rule_conflict(rule: EventRule) -> SaveConflict:
         ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),
         ("Their description", now.description),
     )
-    return _conflict(rules.revision_of(now), found, tuple(one for one in fields if one[1]))
+    return _conflict(rules.revision_of(now), found, tuple(field for field in fields if field[1]))
 
 
 def _conflict(

@@ -26,8 +26,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: the reader's role does not allow it; who tried to change something is on record."""
     if isinstance(exception, ActionNotAllowed) and request.method == "POST":
-        here = exception.here
-        refusals.record(here.project, actor_of(here), exception.action, request.path)
+        scope = exception.here
+        refusals.record(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     return render(request, "errors/page.html", context, status=403)
 

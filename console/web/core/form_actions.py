@@ -35,18 +35,18 @@ def answer_form_action(
     ``acts``: name -> (the action it takes the right for, what does it and says so). ``refused``:
     of an act and a message, what the page shows beside what was typed, with 422.
     """
-    here = scope_of(request)
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        return page(request, one)
+        return page(request, machine)
     act = request.POST.get("act", "")
     if act not in acts:
         raise Http404(f"Nothing is called “{act}” here.")
     action, do = acts[act]
-    require(here, action)
+    require(scope, action)
     try:
-        messages.success(request, do(here, one, request.POST))
+        messages.success(request, do(scope, machine, request.POST))
     except ServiceError as error:
         typed = {name: request.POST.get(name, "") for name in request.POST}
-        return page(request, one, status=422, typed=typed, **refused(act, error.message))
-    return redirect(address, one.name)
+        return page(request, machine, status=422, typed=typed, **refused(act, error.message))
+    return redirect(address, machine.name)

@@ -30,7 +30,7 @@ EXECUTION = {
     "UNFINISHED": StatusLabel("idle", "Unfinished"),  # an imported history that has no end
 }
 _UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
-LISTED = {key: one for key, one in EXECUTION.items() if key not in _UNLISTED}
+LISTED = {key: label for key, label in EXECUTION.items() if key not in _UNLISTED}
 STEP = {
     "": StatusLabel("idle", "Not entered"),
     "running": StatusLabel("running", "In progress"),

@@ -104,10 +104,10 @@ def _quoted_html(text: str) -> str:
 def _coloured_html(value: Any) -> str:
     """Return a value on one line, its kinds told apart."""
     if isinstance(value, _Members):
-        inner = ", ".join(f"{_key_html(key)}{_coloured_html(one)}" for key, one in value)
+        inner = ", ".join(f"{_key_html(key)}{_coloured_html(item)}" for key, item in value)
         return f"{{{inner}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_coloured_html(one) for one in value)}]"
+        return f"[{', '.join(_coloured_html(item) for item in value)}]"
     if isinstance(value, _Number):
         return f'<span class="n">{escape(value)}</span>'
     if isinstance(value, str):
@@ -118,7 +118,7 @@ def _coloured_html(value: Any) -> str:
 def _short_text(value: Any) -> str:
     """Return about the text of a value, stopping when it is surely long."""
     if isinstance(value, _Members):
-        return "".join(f"{key}: {_short_text(one)}, " for key, one in value[:SMALL])
+        return "".join(f"{key}: {_short_text(item)}, " for key, item in value[:SMALL])
     if isinstance(value, list):
-        return "".join(f"{_short_text(one)}, " for one in value[:SMALL])
+        return "".join(f"{_short_text(item)}, " for item in value[:SMALL])
     return str(value)[: SMALL + 1]

@@ -36,13 +36,13 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
 @require_POST
 def choose_columns(request: HttpRequest) -> HttpResponse:
     """Keep which columns a table has for this reader, wherever they sign in, and go back."""
-    here = scope_of(request)
+    scope = scope_of(request)
     table = request.POST.get("table", "")
     if table not in columns.TABLES:
         raise Http404(f"There is no table “{table}”.")
     chosen = [] if request.POST.get("act") == "reset" else request.POST.getlist("column")
-    kept = columns.updated_choice(here.principal.columns, table, chosen)
-    people.choose_columns(here.project, here.principal.user, kept)
+    kept = columns.updated_choice(scope.principal.columns, table, chosen)
+    people.choose_columns(scope.project, scope.principal.user, kept)
     # a script may have changed the address since the form was made
     back = request.headers.get("Referer") or request.POST.get("next", "")
     return redirect(

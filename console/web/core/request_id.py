@@ -43,5 +43,5 @@ def _refuse_nul(request: HttpRequest) -> None:
     values = [value for _, many in request.GET.lists() for value in many]
     if not request.path.startswith("/start/"):
         values += [text for name, many in request.POST.lists() for text in (name, *many)]
-    if any("\0" in one for one in (request.path, *values, *request.COOKIES.values())):
+    if any("\0" in text for text in (request.path, *values, *request.COOKIES.values())):
         raise BadRequest("a NUL character")

@@ -182,9 +182,9 @@ def _require_one_of(request: HttpRequest, actions: tuple[str, ...], page: str) -
         raise PermissionDenied("Sign in first.")
     if SIGNED_IN in actions:
         return
-    here = scope_of(request)
-    if not any(here.may(action) for action in actions):
+    scope = scope_of(request)
+    if not any(scope.may(action) for action in actions):
         # which of several the form asked for, its view would know, which does not run
         raise ActionNotAllowed(
-            here, actions[0] if len(actions) == 1 else f"any act of the page {page}"
+            scope, actions[0] if len(actions) == 1 else f"any act of the page {page}"
         )

@@ -140,16 +140,16 @@ def _revealed_until(request: HttpRequest) -> dict[int, int]:
 class ActionNotAllowed(PermissionDenied):
     """The reader's role does not allow an action."""
 
-    def __init__(self, here: Scope, action: str) -> None:
+    def __init__(self, scope: Scope, action: str) -> None:
         super().__init__(f"Your role does not allow {action}.")
-        self.here = here
+        self.here = scope
         self.action = action
 
 
-def require(here: Scope, action: str) -> None:
+def require(scope: Scope, action: str) -> None:
     """Refuse with 403 what the reader's role does not allow."""
-    if not here.may(action):
-        raise ActionNotAllowed(here, action)
+    if not scope.may(action):
+        raise ActionNotAllowed(scope, action)
 
 
 def render(
@@ -174,31 +174,31 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "statuses": formatting.LISTED,
         "fine": formatting.StatusLabel("succeeded", "Fine"),
     }
-    here = _reader_scope(request)
-    if here is not None:
+    scope = _reader_scope(request)
+    if scope is not None:
         common |= {
-            "region": here.region,
-            "account": here.project.account_id,
+            "region": scope.region,
+            "account": scope.project.account_id,
             "default_region": settings.STEPYARD_REGION,
-            "rq": f"?region={here.region}" if here.elsewhere else "",
-            "ra": f"&region={here.region}" if here.elsewhere else "",
-            "masks": bool(here.project.masked),
-            "columns": columns.chosen_columns(here.principal.columns),
+            "rq": f"?region={scope.region}" if scope.elsewhere else "",
+            "ra": f"&region={scope.region}" if scope.elsewhere else "",
+            "masks": bool(scope.project.masked),
+            "columns": columns.chosen_columns(scope.principal.columns),
             "may": {
-                "start": here.may("StartExecution"),
-                "stop": here.may("StopExecution"),
-                "test": here.may("TestState"),
-                "call": here.may("TestUnmockedTask"),
-                "secrets": here.may("RevealSecrets"),
-                "redrive": here.may("RedriveExecution"),
-                "edit": here.may("UpdateStateMachine"),
-                "delete": here.may("DeleteStateMachine"),
-                "answer": here.may("SendTaskSuccess"),
-                "activities": here.may("CreateActivity"),
-                "team": here.may("PutMember"),
-                "reveal": here.may("RevealPayloads"),
-                "view": here.may("PutView"),
-                "note": here.may("PutNote"),
+                "start": scope.may("StartExecution"),
+                "stop": scope.may("StopExecution"),
+                "test": scope.may("TestState"),
+                "call": scope.may("TestUnmockedTask"),
+                "secrets": scope.may("RevealSecrets"),
+                "redrive": scope.may("RedriveExecution"),
+                "edit": scope.may("UpdateStateMachine"),
+                "delete": scope.may("DeleteStateMachine"),
+                "answer": scope.may("SendTaskSuccess"),
+                "activities": scope.may("CreateActivity"),
+                "team": scope.may("PutMember"),
+                "reveal": scope.may("RevealPayloads"),
+                "view": scope.may("PutView"),
+                "note": scope.may("PutNote"),
             },
         }
     return common
@@ -238,6 +238,6 @@ def _reader_scope(request: HttpRequest) -> Scope | None:
         return None
 
 
-def actor_of(here: Scope) -> audit.Actor:
+def actor_of(scope: Scope) -> audit.Actor:
     """Return under which name a change is recorded."""
-    return audit.Actor(here.principal.user.get_username(), request_id=logging_setup.request_id())
+    return audit.Actor(scope.principal.user.get_username(), request_id=logging_setup.request_id())

@@ -28,13 +28,13 @@ def problems_in(text: str) -> list[Problem]:
     """Return every error and warning, errors first."""
     found = [
         Problem(
-            one.severity == "ERROR",
-            one.code,
-            one.message,
-            one.location,
-            one.line or 0,
-            one.column or 0,
+            diagnostic.severity == "ERROR",
+            diagnostic.code,
+            diagnostic.message,
+            diagnostic.location,
+            diagnostic.line or 0,
+            diagnostic.column or 0,
         )
-        for one in engine.check(text)
+        for diagnostic in engine.check(text)
     ]
-    return sorted(found, key=lambda one: not one.severe)
+    return sorted(found, key=lambda problem: not problem.severe)

@@ -41,21 +41,21 @@ _FIELDS = {"InvalidName": "name", "StateMachineAlreadyExists": "name", "InvalidA
 @require_http_methods(["GET", "POST"])
 def new_machine(request: HttpRequest) -> HttpResponse:
     """Show an empty editor, or create what was typed."""
-    here = scope_of(request)
-    require(here, "CreateStateMachine")
+    scope = scope_of(request)
+    require(scope, "CreateStateMachine")
     if request.method == "GET":
-        return _render_form(request, text=STARTER, name="", role=_default_role(here))
-    typed = _typed_fields(request, here)
+        return _render_form(request, text=STARTER, name="", role=_default_role(scope))
+    typed = _typed_fields(request, scope)
     if "check" in request.POST:
         return _render_form(request, **typed)
     try:
         made = store.create(
-            here.project,
-            here.region,
+            scope.project,
+            scope.region,
             name=typed["name"],
             definition=typed["text"],
             role_arn=typed["role"],
-            actor=actor_of(here),
+            actor=actor_of(scope),
         )
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
@@ -85,35 +85,39 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     ``revision``: of the machine that the text was made from; ``over``: of the one that the reader
     has seen and wants to replace. Answer 409 with both texts if the machine has another one.
     """
-    here = scope_of(request)
-    require(here, "UpdateStateMachine")
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    require(scope, "UpdateStateMachine")
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        now = store.revision_of(one)
+        now = store.revision_of(machine)
         return _render_form(
-            request, machine=one, text=one.definition.text, role=one.role_arn, revision=now
+            request,
+            machine=machine,
+            text=machine.definition.text,
+            role=machine.role_arn,
+            revision=now,
         )
-    typed = _typed_fields(request, here) | {"machine": one, "name": one.name}
+    typed = _typed_fields(request, scope) | {"machine": machine, "name": machine.name}
     typed["revision"] = request.POST.get("revision", "")
     if "check" in request.POST:
         return _render_form(request, **typed)
-    before = {"definition": one.definition.text, "role_arn": one.role_arn}
+    before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
     after = {"definition": typed["text"], "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
     over = request.POST.get("over") or typed["revision"]
     try:
         if changed:
-            store.update(one, actor=actor_of(here), revision=over, **changed)
+            store.update(machine, actor=actor_of(scope), revision=over, **changed)
     except ConflictException:
-        return _render_conflict(request, here, typed)
+        return _render_conflict(request, scope, typed)
     except ServiceError as error:
         return _render_refusal(request, error, **typed)
-    return redirect("definition", one.name)
+    return redirect("definition", machine.name)
 
 
-def _render_conflict(request: HttpRequest, here: Scope, typed: dict[str, Any]) -> HttpResponse:
+def _render_conflict(request: HttpRequest, scope: Scope, typed: dict[str, Any]) -> HttpResponse:
     """Show what was typed and what somebody else saved; nothing of either is lost."""
-    theirs = here.machine(typed["name"])
+    theirs = scope.machine(typed["name"])
     conflict = DefinitionConflict(
         revision=store.revision_of(theirs),
         saved_by=_saved_by(theirs),
@@ -125,8 +129,8 @@ def _render_conflict(request: HttpRequest, here: Scope, typed: dict[str, Any]) -
     return _render_form(request, status=409, **typed | {"machine": theirs, "conflict": conflict})
 
 
-def _saved_by(one: StateMachine) -> str:
-    found = audit.latest(one.project, one.arn, "CreateStateMachine", "UpdateStateMachine")
+def _saved_by(machine: StateMachine) -> str:
+    found = audit.latest(machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine")
     return found.actor if found else ""
 
 
@@ -140,7 +144,7 @@ def check_definition(request: HttpRequest) -> HttpResponse:
 def _checked_context(text: str) -> dict[str, Any]:
     problems = problems_in(text)
     drawn = None
-    if not any(one.severe for one in problems):
+    if not any(problem.severe for problem in problems):
         try:
             drawn = svg.definition_picture(text)
         except engine.DefinitionError:
@@ -153,18 +157,18 @@ def _checked_context(text: str) -> dict[str, Any]:
     }
 
 
-def _typed_fields(request: HttpRequest, here: Scope) -> dict[str, Any]:
+def _typed_fields(request: HttpRequest, scope: Scope) -> dict[str, Any]:
     # A form sends line ends as CR LF whatever was typed; the definition keeps its own.
     text = request.POST.get("text", "").replace("\r\n", "\n")
     return {
         "name": request.POST.get("name", "").strip(),
-        "role": request.POST.get("role", "").strip() or _default_role(here),
+        "role": request.POST.get("role", "").strip() or _default_role(scope),
         "text": text,
     }
 
 
-def _default_role(here: Scope) -> str:
-    return f"arn:aws:iam::{here.project.account_id}:role/stepyard"
+def _default_role(scope: Scope) -> str:
+    return f"arn:aws:iam::{scope.project.account_id}:role/stepyard"
 
 
 def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> HttpResponse:

@@ -70,19 +70,19 @@ def list_attempts(
     ``aborted_ms``: when the execution's end stopped what was in progress.
     """
     found: list[StateAttempt] = []
-    for one in events:
-        about = engine.EVENT_TYPES[one.type]
+    for event in events:
+        about = engine.EVENT_TYPES[event.type]
         if about.family is engine.Family.MAP_ITERATION:
             continue  # of the items, not of the Map's own attempt
-        if one.type in event_types.ATTEMPT_BEGINNINGS:
+        if event.type in event_types.ATTEMPT_BEGINNINGS:
             if found and (ended := found[-1].until_ms) is not None:
-                found[-1] = replace(found[-1], wait=formatting.duration_text(one.at_ms - ended))
+                found[-1] = replace(found[-1], wait=formatting.duration_text(event.at_ms - ended))
             begun = StateAttempt(
-                len(found) + 1, one.at_ms, "In progress", "running", task=_task_number(one)
+                len(found) + 1, event.at_ms, "In progress", "running", task=_task_number(event)
             )
-            found.append(_end_attempt(begun, one) if about.is_failure else begun)
+            found.append(_end_attempt(begun, event) if about.is_failure else begun)
         elif found and found[-1].until_ms is None and _is_outcome(about):
-            found[-1] = _end_attempt(found[-1], one)
+            found[-1] = _end_attempt(found[-1], event)
     if found and found[-1].until_ms is None and aborted_ms is not None:
         spent = formatting.duration_text(aborted_ms - found[-1].at_ms)
         found[-1] = replace(

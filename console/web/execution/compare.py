@@ -58,7 +58,7 @@ def _walk_trace(trace: Trace) -> ExecutionWalk:
     order = {group.id: place for place, group in enumerate(trace.graph.groups)}
     every = [visit for visits in trace.visits.values() for visit in visits]
     paths: dict[tuple[int, tuple[int, ...]], list[str]] = {}
-    for visit in sorted(every, key=lambda one: one.number):
+    for visit in sorted(every, key=lambda attempt: attempt.number):
         node = trace.graph.by_id[visit.node]
         paths.setdefault((order.get(node.group, 0), visit.iteration), []).append(node.name)
     cells = {
@@ -70,11 +70,11 @@ def _walk_trace(trace: Trace) -> ExecutionWalk:
 
 
 def _compared_state(status: str, visits: Sequence[Visit]) -> ComparedState:
-    left = [one.left_ms - one.entered_ms for one in visits if one.left_ms is not None]
+    left = [visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None]
     return ComparedState(
         formatting.STEP[status],
         len(visits),
-        sum(max(1, one.attempts) for one in visits),
+        sum(max(1, visit.attempts) for visit in visits),
         sum(left) if left else None,
     )
 
@@ -153,8 +153,8 @@ def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
     """Return all states, in the order of the first definition, then those of the second only."""
     names = dict.fromkeys((*a.cells, *b.cells))
     return [
-        ComparedRow(one, a.cells.get(one, ComparedState()), b.cells.get(one, ComparedState()))
-        for one in names
+        ComparedRow(name, a.cells.get(name, ComparedState()), b.cells.get(name, ComparedState()))
+        for name in names
     ]
 
 
@@ -190,8 +190,8 @@ class FieldDiff:
 def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
     """Compare two texts: value by value where both are JSON, else as a whole."""
     found: list[ValueDifference] = []
-    for one in _differences(_parsed_json(a), _parsed_json(b), "", 0):
-        found.append(one)
+    for difference in _differences(_parsed_json(a), _parsed_json(b), "", 0):
+        found.append(difference)
         if len(found) > MOST:
             break
     return FieldDiff(title, tuple(found[:MOST]), len(found) > MOST, not (a is None and b is None))
@@ -220,8 +220,8 @@ def _differences(a: Any, b: Any, path: str, depth: int) -> Iterator[ValueDiffere
             yield from _differences(a.get(key, _MISSING), b.get(key, _MISSING), inner, depth + 1)
     elif depth < _DEEPEST and isinstance(a, list) and isinstance(b, list):
         for place in range(max(len(a), len(b))):
-            one, other = (side[place] if place < len(side) else _MISSING for side in (a, b))
-            yield from _differences(one, other, f"{path}[{place}]", depth + 1)
+            value, other = (side[place] if place < len(side) else _MISSING for side in (a, b))
+            yield from _differences(value, other, f"{path}[{place}]", depth + 1)
     elif isinstance(a, bool) != isinstance(b, bool) or a != b:
         yield ValueDifference(path.removeprefix(".") or "all of it", _shortened(a), _shortened(b))
 

@@ -24,12 +24,12 @@ LAST_SUCCESS = "last-success"
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
-    here = scope_of(request)
+    scope = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
-        return _from_rows(request, here, marked)
-    found = {name: _execution(here, arn) for name, arn in asked.items()}
+        return _from_rows(request, scope, marked)
+    found = {name: _execution(scope, arn) for name, arn in asked.items()}
     if found["a"] is not None and asked["b"] == LAST_SUCCESS:
         found["b"] = _last_success(found["a"])
         if found["b"] is not None:
@@ -54,7 +54,9 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
         "parting": comparing.find_divergence(ours, theirs),
         "rows": comparing.shown_rows(rows),
         "states": len(rows),
-        "diffs": [comparing.diff_field(one, getattr(a, one), getattr(b, one)) for one in fields],
+        "diffs": [
+            comparing.diff_field(field, getattr(a, field), getattr(b, field)) for field in fields
+        ],
         "same_machine": a.state_machine_arn == b.state_machine_arn,
         "same_definition": a.definition_id == b.definition_id,
         "turned": _address(b, a),
@@ -74,9 +76,9 @@ def _problems(asked: dict[str, str], found: dict[str, Execution | None]) -> dict
     return problems
 
 
-def _from_rows(request: HttpRequest, here: Scope, marked: list[str]) -> HttpResponse:
-    numbers = [int(one) for one in marked if re.fullmatch(r"\d{1,15}", one)]
-    pair = list(Execution.objects.filter(project=here.project, pk__in=numbers[:3]).order_by("pk"))
+def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpResponse:
+    numbers = [int(number) for number in marked if re.fullmatch(r"\d{1,15}", number)]
+    pair = list(Execution.objects.filter(project=scope.project, pk__in=numbers[:3]).order_by("pk"))
     if len(pair) == 2 == len(marked):  # noqa: PLR2004 - two sides
         return redirect(_address(pair[1], pair[0]))
     problem = f"Mark two rows to compare: {len(marked)} {'is' if len(marked) == 1 else 'are'}."
@@ -88,10 +90,10 @@ def _address(a: Execution, b: Execution) -> str:
     return f"{reverse('compare')}?{urlencode({'a': a.arn, 'b': b.arn})}"
 
 
-def _execution(here: Scope, arn: str) -> Execution | None:
+def _execution(scope: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
-    found = rows.filter(project=here.project, arn=arn).first() if arn else None
-    return found and here.shown(found)
+    found = rows.filter(project=scope.project, arn=arn).first() if arn else None
+    return found and scope.shown(found)
 
 
 def _last_success(of: Execution) -> Execution | None:

@@ -145,7 +145,9 @@ def output_of_children(execution: Execution, trace: Trace, node: Node, visit: Vi
         ends = _branch_ends(trace, node, visit)
     else:
         ends = _iteration_ends(execution, visit)
-    rows = {one.id: one.details.get("output") for one in visit_events.read_events(execution, ends)}
+    rows = {
+        event.id: event.details.get("output") for event in visit_events.read_events(execution, ends)
+    }
     texts = [rows.get(end) for end in ends]
     return None if None in texts else "[" + ",".join(str(text) for text in texts) + "]"
 
@@ -155,31 +157,33 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
     if len(visit.events) > _MOST_EVENTS:
         raise UnknownStage(f"The Map has more than {_MOST_EVENTS // 2:,} items.")
     events = visit_events.read_events(execution, visit.events)
-    started = max((one.id for one in events if one.type == "MapStateStarted"), default=0)
-    done = [one for one in events if one.type == "MapIterationSucceeded" and one.id > started]
-    if any(one.type == "MapRunStarted" for one in events):
+    started = max((event.id for event in events if event.type == "MapStateStarted"), default=0)
+    done = [
+        event for event in events if event.type == "MapIterationSucceeded" and event.id > started
+    ]
+    if any(event.type == "MapRunStarted" for event in events):
         raise UnknownStage("The items ran as executions of their own.")
-    return [one.previous for one in sorted(done, key=lambda one: int(one.details["index"]))]
+    return [event.previous for event in sorted(done, key=lambda event: int(event.details["index"]))]
 
 
 def _branch_ends(trace: Trace, node: Node, visit: Visit) -> list[int]:
     """Return the last event of each branch."""
     first, last = visit.events[0], visit.events[-1]
     ends = []
-    for group in (one for one in trace.graph.groups if one.owner == node.id):
-        inner = (one.id for one in trace.graph.nodes if one.group == group.id)
-        visits = (one for name in inner for one in trace.visits.get(name, ()))
-        within = (one.events[-1] for one in visits if one.iteration == visit.iteration)
-        ends.append(max(one for one in within if first < one < last))
+    for group in (group for group in trace.graph.groups if group.owner == node.id):
+        inner = (node.id for node in trace.graph.nodes if node.group == group.id)
+        visits = (visit for name in inner for visit in trace.visits.get(name, ()))
+        within = (inner.events[-1] for inner in visits if inner.iteration == visit.iteration)
+        ends.append(max(number for number in within if first < number < last))
     return ends
 
 
 def _as_sent(stages: dict[str, Any], events: Sequence[visit_events.VisitEvent]) -> dict[str, str]:
     """Return what a Task was truly sent: random numbers and the clock give others a second time."""
     name = "afterArguments" if "afterArguments" in stages else "afterParameters"
-    for one in reversed(events):
-        text = one.details.get("parameters") or one.details.get("input")
-        if one.type in _SENT and isinstance(text, str):
+    for event in reversed(events):
+        text = event.details.get("parameters") or event.details.get("input")
+        if event.type in _SENT and isinstance(text, str):
             return {name: text}
     return {}
 
@@ -214,7 +218,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
 
 def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
     """Return an iteration's item where the history tells it: the input of its first state."""
-    every = (one for many in trace.visits.values() for one in many)
+    every = (visit for many in trace.visits.values() for visit in many)
     first = min(one.number for one in every if one.iteration == visit.iteration)
     text = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id=first)
@@ -245,10 +249,10 @@ def flow_of_test(
     return DataFlow(tuple(found), problem)
 
 
-def _is_equal(one: str, other: str) -> bool:
+def _is_equal(text: str, other: str) -> bool:
     """Tell whether two texts hold the same value, spaces aside."""
-    return one == other or (
-        len(one) < json_view.TREE_LIMIT and _without_spaces(one) == _without_spaces(other)
+    return text == other or (
+        len(text) < json_view.TREE_LIMIT and _without_spaces(text) == _without_spaces(other)
     )
 
 

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 @require_safe
 def execution_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer the page of one execution."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     view = request.GET.get("view", "")
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "legend": formatting.LEGEND,
         "view": view if view in ("graph", "steps", "timeline") else "",
-        **(drawn := picture_context(one, request.GET)),
-        **history_context(one, request.GET, drawn),
-        **facts_context(one),
-        **waiting.waiting_context(one),
+        **(drawn := picture_context(execution, request.GET)),
+        **history_context(execution, request.GET, drawn),
+        **facts_context(execution),
+        **waiting.waiting_context(execution),
         "activity": None
         if time_machine.asked_event(request.GET)
-        else audit_trail.audit_trail_of(one),
+        else audit_trail.audit_trail_of(execution),
     }
     return render(request, "execution/page.html", context)
 
@@ -46,15 +46,15 @@ def event_page(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
     """Answer with one event unfolded, as a page or as the fragment of the table."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    row = event_table.opened_event(one, number)
+    execution = scope_of(request).execution(machine_name, execution_name)
+    row = event_table.opened_event(execution, number)
     if row is None:
         raise Http404(f"This execution has no event {number}.")
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "row": row,
     }
     fragment = bool(request.headers.get("HX-Request"))

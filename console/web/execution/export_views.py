@@ -31,27 +31,31 @@ def execution_json(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> StreamingHttpResponse:
     """Answer with an execution and its whole history, in the shapes of the API."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     return StreamingHttpResponse(
-        _json_pieces(one), content_type="application/json", headers={"Cache-Control": "no-store"}
+        _json_pieces(execution),
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
     )
 
 
 @require_safe
 def execution_svg(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with an execution's graph, as an SVG that needs nothing beside it."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     try:
-        return _file_response(picture_export.execution_picture(one, asked_event(request.GET)), _SVG)
+        return _file_response(
+            picture_export.execution_picture(execution, asked_event(request.GET)), _SVG
+        )
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be drawn.") from None
 
 
-def _json_pieces(one: Execution) -> Iterator[str]:
+def _json_pieces(execution: Execution) -> Iterator[str]:
     """Write an execution piece by piece; histories may be long."""
-    yield f'{{"execution": {json.dumps(_description(one), ensure_ascii=False)},\n"events": ['
-    rows = HistoryEvent.objects.filter(execution_id=one.pk).order_by("event_id")
-    cover = masked_execution.masked_execution(one)
+    yield f'{{"execution": {json.dumps(_description(execution), ensure_ascii=False)},\n"events": ['
+    rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
+    cover = masked_execution.masked_execution(execution)
     for place, row in enumerate(rows.iterator(chunk_size=500)):
         row.details = cover.event(row.event_id, row.details)
         event = history.aws_event(row)
@@ -59,22 +63,22 @@ def _json_pieces(one: Execution) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _description(one: Execution) -> dict[str, Any]:
+def _description(execution: Execution) -> dict[str, Any]:
     found = {
-        "executionArn": one.arn,
-        "stateMachineArn": one.state_machine_arn,
-        "stateMachineVersionArn": one.version_arn or None,
-        "stateMachineAliasArn": one.alias_arn or None,
-        "name": one.name,
-        "status": one.status,
-        "startDate": one.start_ms / 1000,
-        "stopDate": None if one.stop_ms is None else one.stop_ms / 1000,
-        "input": one.input,
-        "output": one.output,
-        "error": one.error,
-        "cause": one.cause,
-        "redriveCount": one.redrive_count,
-        "definition": one.definition.text,
+        "executionArn": execution.arn,
+        "stateMachineArn": execution.state_machine_arn,
+        "stateMachineVersionArn": execution.version_arn or None,
+        "stateMachineAliasArn": execution.alias_arn or None,
+        "name": execution.name,
+        "status": execution.status,
+        "startDate": execution.start_ms / 1000,
+        "stopDate": None if execution.stop_ms is None else execution.stop_ms / 1000,
+        "input": execution.input,
+        "output": execution.output,
+        "error": execution.error,
+        "cause": execution.cause,
+        "redriveCount": execution.redrive_count,
+        "definition": execution.definition.text,
     }
     return {name: value for name, value in found.items() if value is not None}
 

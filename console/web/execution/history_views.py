@@ -32,14 +32,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @require_safe
 def history_table(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
-        "status": formatting.EXECUTION[one.status],
-        **history_context(one, request.GET),
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
+        **history_context(execution, request.GET),
     }
     return render(request, "execution/events.html", context)
 
@@ -47,17 +47,17 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
 @require_safe
 def history_csv(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the filtered events as comma-separated values."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    response = _file_response(one, "csv", "text/csv; charset=utf-8")
+    execution = scope_of(request).execution(machine_name, execution_name)
+    response = _file_response(execution, "csv", "text/csv; charset=utf-8")
     rows = csv.writer(response)
     rows.writerow(_COLUMNS)
-    for row in _found(request, one):
+    for row in _found(request, execution):
         rows.writerow(
             [
                 row.event_id,
                 row.previous,
                 formatting.iso_text(row.at_ms),
-                row.at_ms - one.start_ms,
+                row.at_ms - execution.start_ms,
                 row.type,
                 without_formula(row.state),
                 without_formula(row.details),
@@ -69,9 +69,9 @@ def history_csv(request: HttpRequest, machine_name: str, execution_name: str) ->
 @require_safe
 def history_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the filtered events as ``aws stepfunctions get-execution-history`` prints."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    response = _file_response(one, "json", "application/json")
-    lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, one))
+    execution = scope_of(request).execution(machine_name, execution_name)
+    response = _file_response(execution, "json", "application/json")
+    lines = (json.dumps(_told(row), ensure_ascii=False) for row in _found(request, execution))
     response.write('{"events": [\n' + ",\n".join(lines) + "\n]}\n")
     return response
 
@@ -81,11 +81,11 @@ def without_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _found(request: HttpRequest, one: Execution) -> Iterator[HistoryEvent]:
+def _found(request: HttpRequest, execution: Execution) -> Iterator[HistoryEvent]:
     wanted = EventFilter.of(request.GET)
     order = "-event_id" if wanted.newest_first else "event_id"
-    cover = masked_execution.masked_execution(one)
-    for row in wanted.rows(one).order_by(order).iterator(chunk_size=2000):
+    cover = masked_execution.masked_execution(execution)
+    for row in wanted.rows(execution).order_by(order).iterator(chunk_size=2000):
         row.details = cover.event(row.event_id, row.details)
         yield row
 
@@ -94,7 +94,9 @@ def _told(row: HistoryEvent) -> dict[str, Any]:
     return {**aws_event(row), "timestamp": formatting.iso_text(row.at_ms)}
 
 
-def _file_response(one: Execution, ending: str, kind: str) -> HttpResponse:
-    name = content_disposition_header(as_attachment=True, filename=f"{one.name}-events.{ending}")
+def _file_response(execution: Execution, ending: str, kind: str) -> HttpResponse:
+    name = content_disposition_header(
+        as_attachment=True, filename=f"{execution.name}-events.{ending}"
+    )
     headers = {"Cache-Control": "no-store", "Content-Disposition": str(name)}
     return HttpResponse(content_type=kind, headers=headers)

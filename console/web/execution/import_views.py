@@ -28,24 +28,24 @@ _MOST_LISTED = 50
 @require_http_methods(["GET", "POST"])
 def import_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/import/``: the form, and what was imported before."""
-    here = scope_of(request)
+    scope = scope_of(request)
     refused, status = "", 200
     if request.method == "POST":
-        require(here, "ImportExecution")
+        require(scope, "ImportExecution")
         try:
             given = [_given(request, name) for name, _, _ in FIELDS]
-            one = imports.keep(here.project, imports.read(*given), actor_of(here))
+            execution = imports.keep(scope.project, imports.read(*given), actor_of(scope))
         except ValidationException as error:
             refused, status = error.message, 422
         else:
             messages.success(request, "The history was imported. Nothing here can change it.")
-            return redirect("execution", imports.address(one), one.name)
-    rows = Execution.imports.filter(project=here.project).order_by("-imported_ms", "-pk")
+            return redirect("execution", imports.address(execution), execution.name)
+    rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
         "here": "executions",
-        "fields": [(*one, request.POST.get(one[0], "")) for one in FIELDS],
+        "fields": [(*field, request.POST.get(field[0], "")) for field in FIELDS],
         "refused": refused,
-        "allowed": here.may("ImportExecution"),
+        "allowed": scope.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
     }
     return render(request, "import/page.html", context, status=status)
@@ -54,9 +54,9 @@ def import_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def delete_import(request: HttpRequest, number: int) -> HttpResponse:
     """Delete an imported execution."""
-    here = scope_of(request)
-    require(here, "ImportExecution")
-    if imports.forget(here.project, number, actor_of(here)):
+    scope = scope_of(request)
+    require(scope, "ImportExecution")
+    if imports.forget(scope.project, number, actor_of(scope)):
         messages.success(request, "The import was deleted.")
     return redirect("import")
 

@@ -37,7 +37,7 @@ class Iteration:
     @property
     def key(self) -> str:
         """Return how an address names it."""
-        return ".".join(str(one) for one in self.index)
+        return ".".join(str(number) for number in self.index)
 
     @property
     def label(self) -> str:
@@ -75,7 +75,7 @@ class IterationPicker:
 
 def parse_iteration(text: str) -> Index:
     """Read an address's iteration, () for none."""
-    return tuple(int(one) for one in text.split(".")) if _KEY.fullmatch(text) else ()
+    return tuple(int(number) for number in text.split(".")) if _KEY.fullmatch(text) else ()
 
 
 _KEY = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
@@ -83,7 +83,7 @@ _KEY = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
 
 def iteration_label(index: Index) -> str:
     """Write an iteration: ``#37``, ``#2 → #5``."""
-    return " → ".join(f"#{one}" for one in index)
+    return " → ".join(f"#{number}" for number in index)
 
 
 def leading_state(trace: Trace, name: str, iteration: str) -> str:
@@ -93,35 +93,41 @@ def leading_state(trace: Trace, name: str, iteration: str) -> str:
     if node is None or node.type != "Map" or len(index) <= _map_depth(trace.graph, node):
         return name
     found = (
-        one.step for one in iterations_of_map(trace, node) if one.index == index[: len(one.index)]
+        iteration.step
+        for iteration in iterations_of_map(trace, node)
+        if iteration.index == index[: len(iteration.index)]
     )
     return next(found, name)
 
 
-def iteration_picker(trace: Trace, node: Node, here: Index = ()) -> IterationPicker | None:
+def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> IterationPicker | None:
     """Return the picker for a state inside a Map, or for the Map itself; None elsewhere."""
     owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
     found = iterations_of_map(trace, owner)
     depth = len(found[0].index) if found else 1
-    index = here[:depth]
-    failed = [one for one in found if one.status == "failed"]
+    index = current[:depth]
+    failed = [iteration for iteration in found if iteration.status == "failed"]
     # a press on another iteration keeps the state that is looked at
     kept = "" if node is owner else node.name
     return IterationPicker(
         owner=owner.name,
         total=len(found),
         groups=_iteration_groups(found, kept),
-        here=_first_iteration((one for one in found if one.index == index), kept),
+        here=_first_iteration((iteration for iteration in found if iteration.index == index), kept),
         previous_failed=_first_iteration(
-            (one for one in reversed(failed) if one.index < index), kept
+            (iteration for iteration in reversed(failed) if iteration.index < index), kept
         ),
-        next_failed=_first_iteration((one for one in failed if one.index > index), kept),
+        next_failed=_first_iteration(
+            (iteration for iteration in failed if iteration.index > index), kept
+        ),
         before=_first_iteration(
-            (one for one in reversed(found) if index and one.index < index), kept
+            (iteration for iteration in reversed(found) if index and iteration.index < index), kept
         ),
-        after=_first_iteration((one for one in found if index and one.index > index), kept),
+        after=_first_iteration(
+            (iteration for iteration in found if index and iteration.index > index), kept
+        ),
     )
 
 
@@ -193,8 +199,8 @@ def _map_depth(graph: Graph, owner: Node) -> int:
 
 def _iteration_groups(found: list[Iteration], kept: str) -> tuple[IterationGroup, ...]:
     members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
-    for one in found:
-        members[one.status].append(one)
+    for iteration in found:
+        members[iteration.status].append(iteration)
     return tuple(
         IterationGroup(
             formatting.STEP[status], len(some), tuple(_with_state(some[:MOST_LINKS], kept))
@@ -206,4 +212,4 @@ def _iteration_groups(found: list[Iteration], kept: str) -> tuple[IterationGroup
 
 def _with_state(some: Iterable[Iteration], kept: str) -> Iterable[Iteration]:
     """Return iterations, leading to the state ``kept`` if that is named."""
-    return (replace(one, step=kept) for one in some) if kept else some
+    return (replace(iteration, step=kept) for iteration in some) if kept else some

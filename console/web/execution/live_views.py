@@ -44,40 +44,40 @@ if TYPE_CHECKING:
 @require_safe
 def execution_changes(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer the poll of an execution's page. ``after``: the last event the page knows."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
-    over = one.status != "RUNNING"
+    over = execution.status != "RUNNING"
     context: dict[str, Any] = {
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "over": over,
     }
     try:
-        with open_trace(one) as trace:
-            context["remarked"] = request.GET.get("remark", "") != note_stamp(one)
-            maps = map_progress.map_runs_of_execution(one, trace)
+        with open_trace(execution) as trace:
+            context["remarked"] = request.GET.get("remark", "") != note_stamp(execution)
+            maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
             if trace.last == cursor and not (over or context["remarked"] or counted):
                 return HttpResponse(status=204)
-            context |= painted_context(one, trace, request.GET, maps=maps) | ending_context(
-                one, trace
+            context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
+                execution, trace
             )
             changed = _changed_states(trace, cursor, counted=counted)
             context["paint"] = _paint_json(trace, changed, maps)
             context["cursor"] = trace.last
             context["step_changed"] = trace.graph.by_name.get(context["chosen"]) in changed
     except engine.DefinitionError:
-        context["cursor"] = event_table.last_event_id(one)
-    rows = _new_rows(one, cursor, context["cursor"], request.GET)
+        context["cursor"] = event_table.last_event_id(execution)
+    rows = _new_rows(execution, cursor, context["cursor"], request.GET)
     context["rows"] = rows
     context["shown"] = _number(request.GET.get("shown", "")) + len(rows)
     context["more"] = _more_events_text(rows, context, request.GET)
     context["other_visit"] = _shows_other_visit(context.get("panel"), request.GET)
     context["bars_now"] = "tree" in context and (over or request.GET.get("view") == "timeline")
-    context |= facts_context(one) if over else {}
-    context |= waiting.waiting_context(one)
-    context["activity"] = audit_trail.audit_trail_of(one)
+    context |= facts_context(execution) if over else {}
+    context |= waiting.waiting_context(execution)
+    context["activity"] = audit_trail.audit_trail_of(execution)
     response = render(request, "execution/_delta.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
@@ -88,40 +88,44 @@ def time_machine_moment(
     request: HttpRequest, machine_name: str, execution_name: str
 ) -> HttpResponse:
     """Answer the time machine: everything that is coloured, as it was at event ``at``."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     context: dict[str, Any] = {
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "over": True,
     }
     try:
-        context |= past_context(one, request.GET, event_table.last_event_id(one))
+        context |= past_context(execution, request.GET, event_table.last_event_id(execution))
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
-    context["paint"] = json.dumps(_paint_values(_summaries_on_page(one, context), context["taken"]))
+    context["paint"] = json.dumps(
+        _paint_values(_summaries_on_page(execution, context), context["taken"])
+    )
     response = render(request, "execution/_moment.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
 
-def _summaries_on_page(one: Execution, context: dict[str, Any]) -> dict[str, steps.StepSummary]:
+def _summaries_on_page(
+    execution: Execution, context: dict[str, Any]
+) -> dict[str, steps.StepSummary]:
     """Return the summaries of the states that the page shows: in the graph or as a row."""
     known: dict[str, steps.StepSummary] = context["summaries"]
-    shown = {box.node.id for box in svg.definition_picture(one.definition.text).boxes}
+    shown = {box.node.id for box in svg.definition_picture(execution.definition.text).boxes}
     shown |= {row.id for row in context["tree"]["rows"]}
     return {node: summary for node, summary in known.items() if node in shown}
 
 
 def _new_rows(
-    one: Execution, cursor: int, last: int, query: QueryDict
+    execution: Execution, cursor: int, last: int, query: QueryDict
 ) -> tuple[event_table.EventRow, ...]:
     """Return rows to append, none if the page on display is not the last one or is full."""
     room = event_table.MOST_ROWS - _number(query.get("shown", ""))
     if query.get("follow") != "1" or room <= 0:
         return ()
     seen = max(cursor, _number(query.get("seen", "")))
-    return event_table.events_between(one, EventFilter.of(query), seen, last, room)
+    return event_table.events_between(execution, EventFilter.of(query), seen, last, room)
 
 
 def _more_events_text(
@@ -160,19 +164,19 @@ def _paint_json(trace: Trace, changed: set[str], maps: MapRuns | None) -> str:
 def _paint_values(summaries: dict[str, steps.StepSummary], taken: set[str]) -> dict[str, Any]:
     nodes = {
         node: {
-            "tone": one.status.tone,
-            "word": one.status.word,
-            "under": one.under,
-            "label": one.label,
-            "spent": one.duration,
-            "since": one.running_since,
-            "entered": one.entered_ms,
-            "left": one.left_ms,
-            "visits": one.visits,
-            "retries": one.retries,
-            "note": one.note,
+            "tone": summary.status.tone,
+            "word": summary.status.word,
+            "under": summary.under,
+            "label": summary.label,
+            "spent": summary.duration,
+            "since": summary.running_since,
+            "entered": summary.entered_ms,
+            "left": summary.left_ms,
+            "visits": summary.visits,
+            "retries": summary.retries,
+            "note": summary.note,
         }
-        for node, one in summaries.items()
+        for node, summary in summaries.items()
     }
     return {"nodes": nodes, "taken": sorted(taken)}
 
@@ -185,23 +189,25 @@ def _shows_other_visit(shown: Panel | None, query: QueryDict) -> bool:
 @require_safe
 def step_panel(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with the panel of a step."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     name = request.GET.get("step", "")
     try:
-        with open_trace_at(one, asked_event(request.GET)) as trace:
+        with open_trace_at(execution, asked_event(request.GET)) as trace:
             maps = (
-                None if asked_event(request.GET) else map_progress.map_runs_of_execution(one, trace)
+                None
+                if asked_event(request.GET)
+                else map_progress.map_runs_of_execution(execution, trace)
             )
-            shown = panel_context(one, trace, request.GET, maps)
-            shown["past_ms"] = past_ms(one, trace) if asked_event(request.GET) else None
+            shown = panel_context(execution, trace, request.GET, maps)
+            shown["past_ms"] = past_ms(execution, trace) if asked_event(request.GET) else None
     except engine.DefinitionError as error:
         raise Http404("This definition can no longer be drawn.") from error
     if name and shown["panel"] is None:
         raise Http404(f"The definition has no state “{name}”.")
     context = {
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         **shown,
     }
     return render(request, "execution/_panel.html", context)

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 @require_POST
 def change_note(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Write the note, or say that one looks into the execution or no longer does."""
-    here = scope_of(request)
-    require(here, "PutNote")
-    one = here.execution(machine_name, execution_name)
+    scope = scope_of(request)
+    require(scope, "PutNote")
+    execution = scope.execution(machine_name, execution_name)
     act = request.POST.get("act", "")
     if act not in ("note", "look", "leave"):
         raise Http404(f"Nothing is called “{act}” here.")
     try:
         if act == "note":
-            store.put_note(one, request.POST.get("note", ""), actor_of(here))
+            store.put_note(execution, request.POST.get("note", ""), actor_of(scope))
         else:
-            store.assign(one, actor_of(here), on=act == "look")
+            store.assign(execution, actor_of(scope), on=act == "look")
     except ServiceError as refused:
         messages.error(request, refused.message)
-    own = reverse("execution", args=[machine_name, one.name])
+    own = reverse("execution", args=[machine_name, execution.name])
     return redirect(local_address(request, request.POST.get("next", ""), own))

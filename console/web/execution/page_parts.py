@@ -41,50 +41,54 @@ MOST_NAMES = 1000
 
 
 def history_context(
-    one: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
+    execution: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the event table. ``drawn``: the picture, which knows how many events there are."""
     wanted = EventFilter.of(query)
-    page = event_table.event_page(one, wanted, drawn.get("told") if drawn else None)
+    page = event_table.event_page(execution, wanted, drawn.get("told") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
         "kept": [(key, query[key]) for key in _KEPT if query.get(key)],
         "types": page.types,
-        "states": _state_names(one),
+        "states": _state_names(execution),
         "cursor": page.last,
     }
 
 
-def _state_names(one: Execution) -> list[str]:
+def _state_names(execution: Execution) -> list[str]:
     """Return the states the event table can be filtered by."""
     try:
-        return list(svg.state_names(one.definition.text)[:MOST_NAMES])
+        return list(svg.state_names(execution.definition.text)[:MOST_NAMES])
     except engine.DefinitionError:
         return []
 
 
-def picture_context(one: Execution, query: QueryDict) -> dict[str, Any]:
+def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
     """Return graph, steps, timeline and panel, coloured by all events or by those up to ``at``."""
     try:
-        drawing = svg.definition_picture(one.definition.text)
-        with open_trace(one) as trace:
+        drawing = svg.definition_picture(execution.definition.text)
+        with open_trace(execution) as trace:
             told = event_table.EventCounts(trace.types, trace.last)
-            context = {"picture": drawing, "told": told, **ending_context(one, trace)}
+            context = {"picture": drawing, "told": told, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
-                maps = map_progress.map_runs_of_execution(one, trace)
-                return {**context, **painted_context(one, trace, query, maps=maps)}
+                maps = map_progress.map_runs_of_execution(execution, trace)
+                return {**context, **painted_context(execution, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past_context(one, query, told.last)}
+    return {**context, **past_context(execution, query, told.last)}
 
 
-def past_context(one: Execution, query: QueryDict, last: int) -> dict[str, Any]:
+def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
     """Return what was known at the event asked for; raise ``engine.DefinitionError``."""
-    with time_machine.open_trace_at(one, min(time_machine.asked_event(query), last)) as trace:
-        moment = time_machine.past_moment(one, trace, last)
-        at_ms = moment.at_ms if moment else one.start_ms
-        return {"moment": moment, "past_ms": at_ms, **painted_context(one, trace, query, at_ms)}
+    with time_machine.open_trace_at(execution, min(time_machine.asked_event(query), last)) as trace:
+        moment = time_machine.past_moment(execution, trace, last)
+        at_ms = moment.at_ms if moment else execution.start_ms
+        return {
+            "moment": moment,
+            "past_ms": at_ms,
+            **painted_context(execution, trace, query, at_ms),
+        }
 
 
 TABS = (
@@ -112,17 +116,17 @@ def tab_context(query: QueryDict) -> dict[str, Any]:
 
 
 def panel_context(
-    one: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
+    execution: Execution, trace: Trace, query: QueryDict, maps: MapRuns | None = None
 ) -> dict[str, Any]:
     """Return the panel and which step it is about; an iteration of a Map leads into the Map."""
     iteration = query.get("iteration", "")
     chosen = iterations.leading_state(trace, query.get("step", ""), iteration)
-    shown = panel.panel_of_state(one, trace, chosen, asked_visit(query), iteration, maps)
+    shown = panel.panel_of_state(execution, trace, chosen, asked_visit(query), iteration, maps)
     tab = tab_context(query)
     flow = None
     if tab["tab"] == "flow" and shown is not None and shown.number:
         visit = trace.visits[shown.node.id][shown.number - 1]
-        flow = data_flow.data_flow_of(one, trace, visit, shown)
+        flow = data_flow.data_flow_of(execution, trace, visit, shown)
     return {"panel": shown, "chosen": chosen, "flow": flow, **tab}
 
 
@@ -133,7 +137,7 @@ def asked_visit(query: QueryDict) -> int:
 
 
 def painted_context(
-    one: Execution,
+    execution: Execution,
     trace: Trace,
     query: QueryDict,
     past_ms: int | None = None,
@@ -149,7 +153,7 @@ def painted_context(
     rows = found[:MOST_ROWS]
     chosen = query.get("attempt", "")
     attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
-    axis, drawn = bars.timeline_bars(one, trace, rows, clock.now_ms(), past_ms, attempt)
+    axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
@@ -157,32 +161,34 @@ def painted_context(
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",
-        **panel_context(one, trace, query, maps),
+        **panel_context(execution, trace, query, maps),
     }
 
 
-def ending_context(one: Execution, trace: Trace) -> dict[str, Any]:
+def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     """Return how far it came: transitions, their price, and where it failed."""
     culprit = trace.culprit
     return {
-        "transitions": cost.transitions_of(one, trace.transitions),
-        "cost": cost.of_execution(one, trace.transitions),
+        "transitions": cost.transitions_of(execution, trace.transitions),
+        "cost": cost.of_execution(execution, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",
     }
 
 
-def facts_context(one: Execution) -> dict[str, Any]:
+def facts_context(execution: Execution) -> dict[str, Any]:
     """Return the summary: status, times, input and output."""
     return {
-        "status": formatting.EXECUTION[one.status],
-        "input": json_view.payload_view(one.input, "input.json"),
-        "output": None if one.output is None else json_view.payload_view(one.output, "output.json"),
-        "cause": cause_of(one.cause),
-        "origin": replay.origin_of(one),
-        "over": one.status != "RUNNING",
-        "parked": masked_execution.masked_execution(one).veil.words(one.runrow.parked)
-        if hasattr(one, "runrow")
+        "status": formatting.EXECUTION[execution.status],
+        "input": json_view.payload_view(execution.input, "input.json"),
+        "output": None
+        if execution.output is None
+        else json_view.payload_view(execution.output, "output.json"),
+        "cause": cause_of(execution.cause),
+        "origin": replay.origin_of(execution),
+        "over": execution.status != "RUNNING",
+        "parked": masked_execution.masked_execution(execution).veil.words(execution.runrow.parked)
+        if hasattr(execution, "runrow")
         else "",
     }

@@ -73,7 +73,7 @@ class Panel:
     @property
     def map_run(self) -> str:
         """Return the ARN of the Map Run that this visit began, "" if there is none."""
-        told = (one.details.get("mapRunArn", "") for one in reversed(self.read))
+        told = (event.details.get("mapRunArn", "") for event in reversed(self.read))
         return next((arn for arn in told if arn), "")
 
     @property
@@ -84,12 +84,12 @@ class Panel:
     @property
     def previous(self) -> int:
         """Return the number of the visit before this one, 0 if there is none."""
-        return next((one for one in reversed(self.alike) if one < self.number), 0)
+        return next((visit for visit in reversed(self.alike) if visit < self.number), 0)
 
     @property
     def next(self) -> int:
         """Return the number of the visit after this one, 0 if there is none."""
-        return next((one for one in self.alike if one > self.number), 0)
+        return next((visit for visit in self.alike if visit > self.number), 0)
 
     @property
     def newest(self) -> int:
@@ -99,12 +99,14 @@ class Panel:
     @property
     def next_failed(self) -> int:
         """Return the number of the next failed visit, 0 if there is none."""
-        return next((one for one in self.failed_visits if one > self.number), 0)
+        return next(
+            (failed_visit for failed_visit in self.failed_visits if failed_visit > self.number), 0
+        )
 
     @property
     def previous_failed(self) -> int:
         """Return the number of the failed visit before this one, 0 if there is none."""
-        return next((one for one in reversed(self.failed_visits) if one < self.number), 0)
+        return next((visit for visit in reversed(self.failed_visits) if visit < self.number), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def panel_of_state(  # the arguments are what an address says
     places: Sequence[int] = range(1, len(visits) + 1)
     if index:
         told = enumerate(visits.iterations(), 1)
-        places = [place for place, one in told if _is_in(one, index)]
+        places = [place for place, event in told if _is_in(event, index)]
     if not places:
         picker = iterations.iteration_picker(trace, summary.node, index) if visits else None
         status = formatting.STEP[""] if index else summary.status
@@ -189,7 +191,7 @@ def _panel_of_visit(
     error, cause = visit_events.failure_of_visit(execution, trace, visit, told)
     left = visit.left_ms
     own, failed = visit.iteration, visits.failed()
-    alike = [place for place, one in enumerate(visits.iterations(), 1) if one == own]
+    alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
     aborted = left if visit.status == "aborted" else None
     return Panel(
         summary=summary,
@@ -210,13 +212,18 @@ def _panel_of_visit(
         output=_payload_view(events, event_types.STATE_EXITS, "output"),
         error=error,
         cause=cause_of(cause),
-        resource=next((one.details["resource"] for one in events if "resource" in one.details), ""),
+        resource=next(
+            (event.details["resource"] for event in events if "resource" in event.details), ""
+        ),
         tries=_with_task_notes(execution, list_attempts(told, aborted)),
         events=tuple(
             EventLine(
-                one.id, one.type, engine.EVENT_TYPES[one.type].tone, one.at_ms - execution.start_ms
+                event.id,
+                event.type,
+                engine.EVENT_TYPES[event.type].tone,
+                event.at_ms - execution.start_ms,
             )
-            for one in events
+            for event in events
         ),
         failed_visits=tuple(place for place in alike if place in failed) if failed else (),
         progress=maps.of_visit(summary.node.id, visit.number) if maps else None,
@@ -225,9 +232,9 @@ def _panel_of_visit(
 
 def _with_task_notes(execution: Execution, found: list[StateAttempt]) -> tuple[StateAttempt, ...]:
     """Add to the attempts what only the rows of their tasks know."""
-    late = {one.task: one.outcome == "Timed out" for one in found if one.task}
+    late = {attempt.task: attempt.outcome == "Timed out" for attempt in found if attempt.task}
     told = task_timeouts.task_notes(execution, late) if late else {}
-    return tuple(replace(one, note=told.get(one.task, "")) for one in found)
+    return tuple(replace(attempt, note=told.get(attempt.task, "")) for attempt in found)
 
 
 def _payload_view(

@@ -23,8 +23,8 @@ def execution_payload(
     request: HttpRequest, machine_name: str, execution_name: str, field: str
 ) -> HttpResponse:
     """Answer with ``input``, ``output`` or ``cause`` of an execution."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    text = getattr(one, field) if field in ("input", "output", "cause") else None
+    execution = scope_of(request).execution(machine_name, execution_name)
+    text = getattr(execution, field) if field in ("input", "output", "cause") else None
     return _text_response(text)
 
 
@@ -33,12 +33,14 @@ def event_payload(
     request: HttpRequest, machine_name: str, execution_name: str, number: int, field: str
 ) -> HttpResponse:
     """Answer with a payload of one event."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    found = HistoryEvent.objects.filter(execution_id=one.pk, event_id=number).first()
+    execution = scope_of(request).execution(machine_name, execution_name)
+    found = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).first()
     if found is None or field not in _FIELDS:
         return _text_response(None)
     return _text_response(
-        details_of(masked_execution.masked_execution(one).event(number, found.details)).get(field)
+        details_of(masked_execution.masked_execution(execution).event(number, found.details)).get(
+            field
+        )
     )
 
 

@@ -65,45 +65,47 @@ def picture_frame(picture: Picture, caption: str = "") -> PictureFrame:
     return PictureFrame((picture.width - width) / 2, -head, width, height, caption, notices)
 
 
-def machine_picture(one: StateMachine) -> str:
+def machine_picture(machine: StateMachine) -> str:
     """Return a machine's graph as SVG; raise ``engine.DefinitionError``."""
-    picture = svg.definition_picture(one.definition.text, one.type)
-    return _svg_text({"title": one.name, "picture": picture, "frame": picture_frame(picture)})
+    picture = svg.definition_picture(machine.definition.text, machine.type)
+    return _svg_text({"title": machine.name, "picture": picture, "frame": picture_frame(picture)})
 
 
-def execution_picture(one: Execution, at: int = 0) -> str:
+def execution_picture(execution: Execution, at: int = 0) -> str:
     """Return an execution's graph as SVG, coloured; raise ``engine.DefinitionError``.
 
     ``at``: as it was at that event, 0 as it is now.
     """
-    picture = svg.definition_picture(one.definition.text)
-    with open_trace_at(one, at) as trace:
-        maps = None if at else map_progress.map_runs_of_execution(one, trace)
+    picture = svg.definition_picture(execution.definition.text)
+    with open_trace_at(execution, at) as trace:
+        maps = None if at else map_progress.map_runs_of_execution(execution, trace)
         context = {
             "picture": picture,
             "summaries": steps.step_summaries(trace, maps=maps),
             "taken": {f"{source}-{target}" for source, target in trace.taken},
         }
-        failed_at = ending_context(one, trace)["failed_at"]
+        failed_at = ending_context(execution, trace)["failed_at"]
     caption = (
-        execution_title(one, failed_at) if not at else f"{execution_title(one, '')} · at event {at}"
+        execution_title(execution, failed_at)
+        if not at
+        else f"{execution_title(execution, '')} · at event {at}"
     )
     return _svg_text(
         {**context, "tones": TONES, "title": caption, "frame": picture_frame(picture, caption)}
     )
 
 
-def outline_text(one: Execution) -> str:
+def outline_text(execution: Execution) -> str:
     """Return an execution in words: a line for each state, in the order of the definition.
 
     No payload and no cause is in it; raise ``engine.DefinitionError``.
     """
-    with open_trace_at(one, 0) as trace:
-        maps = map_progress.map_runs_of_execution(one, trace)
+    with open_trace_at(execution, 0) as trace:
+        maps = map_progress.map_runs_of_execution(execution, trace)
         found = steps.step_summaries(trace, maps=maps).values()
-        lines = [execution_title(one, ending_context(one, trace)["failed_at"]), ""]
-    if one.error:
-        lines[1:1] = [f"Error: {formatting.visible_text(one.error)}"]
+        lines = [execution_title(execution, ending_context(execution, trace)["failed_at"]), ""]
+    if execution.error:
+        lines[1:1] = [f"Error: {formatting.visible_text(execution.error)}"]
     rows = [(_outline_label(each), each.status.word, each.node.type, each.note) for each in found]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
@@ -112,19 +114,21 @@ def outline_text(one: Execution) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _outline_label(one: steps.StepSummary) -> str:
+def _outline_label(summary: steps.StepSummary) -> str:
     """Return a state's name, indented by what it stands in."""
-    return "  " * one.depth + formatting.visible_text(one.node.name).replace("\n", " ")
+    return "  " * summary.depth + formatting.visible_text(summary.node.name).replace("\n", " ")
 
 
-def execution_title(one: Execution, failed_at: str) -> str:
+def execution_title(execution: Execution, failed_at: str) -> str:
     """Return in one line what an execution is and how it stands."""
-    machine = one.state_machine_arn.rpartition(":")[2]
-    status = formatting.EXECUTION[one.status].word
+    machine = execution.state_machine_arn.rpartition(":")[2]
+    status = formatting.EXECUTION[execution.status].word
     where = f" at {failed_at}" if failed_at else ""
-    when = formatting.clock_text(one.stop_ms if one.stop_ms is not None else one.start_ms)
-    since = "" if one.stop_ms is not None else "since "
-    return f"{machine} · {one.name} · {status}{where} · {since}{when} UTC"
+    when = formatting.clock_text(
+        execution.stop_ms if execution.stop_ms is not None else execution.start_ms
+    )
+    since = "" if execution.stop_ms is not None else "since "
+    return f"{machine} · {execution.name} · {status}{where} · {since}{when} UTC"
 
 
 def _svg_text(context: dict[str, Any]) -> str:

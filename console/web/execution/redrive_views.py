@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def redrive_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Tell what a redrive would run again, or why there can be none; then do it."""
-    here = scope_of(request)
-    require(here, "RedriveExecution")
-    one = here.own_execution(machine_name, execution_name)
+    scope = scope_of(request)
+    require(scope, "RedriveExecution")
+    execution = scope.own_execution(machine_name, execution_name)
     status = 200
-    refused = store.refusal(one)
+    refused = store.refusal(execution)
     if request.method == "POST":
         try:
-            store.redrive(one, actor=actor_of(here))
+            store.redrive(execution, actor=actor_of(scope))
         except ServiceError as error:
             refused, status = error.message, 422
         else:
             messages.success(request, "The execution goes on.")
-            return redirect("execution", machine_name, one.name)
+            return redirect("execution", machine_name, execution.name)
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
-        "status": formatting.EXECUTION[one.status],
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
         "refused": refused,
-        "again": [] if refused else store.again(one),
+        "again": [] if refused else store.again(execution),
     }
     return render(request, "execution/redrive.html", context, status=status)

@@ -31,95 +31,100 @@ _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 @require_http_methods(["GET", "POST"])
 def replay_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show what would be repeated from ``?step=``, to be edited; then start it."""
-    here = scope_of(request)
-    require(here, "StartExecution")
-    one = here.own_execution(machine_name, execution_name)
+    scope = scope_of(request)
+    require(scope, "StartExecution")
+    execution = scope.own_execution(machine_name, execution_name)
     step = request.GET.get("step", "")
     if request.method == "GET":
         return _render_form(
-            request, one, step, **_recorded_fields(one, step, request.GET.get("visit", ""))
+            request,
+            execution,
+            step,
+            **_recorded_fields(execution, step, request.GET.get("visit", "")),
         )
     typed = {name: request.POST.get(name, "").strip() for name in ("name", "input", "variables")}
     changed = request.POST.get("definition") == "changed"
     try:
-        whole = _with_masked_values(one, step, request.GET.get("visit", ""), typed)
+        whole = _with_masked_values(execution, step, request.GET.get("visit", ""), typed)
         started = store.start(
-            one,
+            execution,
             step,
             input=whole["input"] or "{}",
             variables="" if whole["variables"] == "{}" else whole["variables"],
             name=typed["name"] or None,
             changed=changed,
-            actor=actor_of(here),
+            actor=actor_of(scope),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
         told = {field: error.message, "changed": changed}
-        return _render_form(request, one, step, status=422, **typed, **told)
+        return _render_form(request, execution, step, status=422, **typed, **told)
     return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
 
 
 def _with_masked_values(
-    one: Execution, step: str, visit: str, typed: dict[str, str]
+    execution: Execution, step: str, visit: str, typed: dict[str, str]
 ) -> dict[str, str]:
     """Return what was typed with the hidden values of the origin where it shows none."""
     if mask.MASK not in typed["input"] + typed["variables"]:
         return typed
-    shown, true = recorded_input(one, step, visit)
+    shown, true = recorded_input(execution, step, visit)
     return typed | {
         name: mask.filled(typed[name], shown[name], true[name]) for name in ("input", "variables")
     }
 
 
-def recorded_input(one: Execution, step: str, visit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def recorded_input(
+    execution: Execution, step: str, visit: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a visit was given as it may be read, and as it was; else raise ``Http404``."""
-    return _recorded_fields(one, step, visit), _recorded_fields(
-        masked_execution.whole(one), step, visit
+    return _recorded_fields(execution, step, visit), _recorded_fields(
+        masked_execution.whole(execution), step, visit
     )
 
 
-def _recorded_fields(one: Execution, step: str, visit: str) -> dict[str, Any]:
+def _recorded_fields(execution: Execution, step: str, visit: str) -> dict[str, Any]:
     """Return input and variables of a visit; raise ``Http404`` if there was none."""
     number = int(visit) if re.fullmatch(r"\d{1,9}", visit, re.ASCII) else 0
     try:
-        with open_trace(one) as trace:
-            shown = panel.panel_of_state(one, trace, step, number)
+        with open_trace(execution) as trace:
+            shown = panel.panel_of_state(execution, trace, step, number)
             entered = (
                 visit_events.payload_of(shown.read, event_types.STATE_ENTRIES, "input")
                 if shown
                 else None
             )
             if entered is None:
-                raise Http404(f"“{one.name}” did not enter a state “{step}”.")
-            variables = data_flow.variables_at(one, trace, entered[0])
+                raise Http404(f"“{execution.name}” did not enter a state “{step}”.")
+            variables = data_flow.variables_at(execution, trace, entered[0])
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
     return {"input": entered[1], "variables": variables}
 
 
 def _render_form(
-    request: HttpRequest, one: Execution, step: str, *, status: int = 200, **fields: Any
+    request: HttpRequest, execution: Execution, step: str, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
-    name = one.state_machine_arn.rpartition(":")[2]
-    machine = one.state_machine
+    name = execution.state_machine_arn.rpartition(":")[2]
+    machine = execution.state_machine
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": name,
-        "base": reverse("execution", args=[name, one.name]),
+        "base": reverse("execution", args=[name, execution.name]),
         "step": step,
-        "refused": _refusal(one, step),
-        "drifted": machine is not None and machine.definition_id != one.definition_id,
+        "refused": _refusal(execution, step),
+        "drifted": machine is not None and machine.definition_id != execution.definition_id,
     }
     return render(request, "execution/replay.html", context | fields, status=status)
 
 
-def _refusal(one: Execution, step: str) -> str:
+def _refusal(execution: Execution, step: str) -> str:
     """Return why nothing can begin in a state, "" if something can."""
-    if one.state_machine is None:
+    if execution.state_machine is None:
         return "its state machine was deleted"
     try:
-        store.check(one.definition.text, step)
+        store.check(execution.definition.text, step)
     except ServiceError as error:
         return error.message
     return ""

@@ -33,25 +33,27 @@ _KINDS: dict[str, tuple[Callable[[Execution], str], str]] = {
 @require_http_methods(["GET", "POST"])
 def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show what a link would show; make one."""
-    here = scope_of(request)
-    require(here, shares.ACTION)
-    one = here.own_execution(machine_name, execution_name)
-    hours = next((one for one in shares.HOURS if str(one) == request.POST.get("hours")), 24)
+    scope = scope_of(request)
+    require(scope, shares.ACTION)
+    execution = scope.own_execution(machine_name, execution_name)
+    hours = next(
+        (choice for choice in shares.HOURS if str(choice) == request.POST.get("hours")), 24
+    )
     made = []
     if request.method == "POST":
-        token = shares.make(one, hours, actor_of(here))
+        token = shares.make(execution, hours, actor_of(scope))
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
         made = [request.build_absolute_uri(place) for place in places]
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "choices": _WORDS,
         "hours": hours,
         "made": made,
         "lasts": _WORDS[hours],
-        "outline": _exported("outline.txt", one),
+        "outline": _exported("outline.txt", execution),
     }
     return render(request, "execution/share.html", context)
 
@@ -63,24 +65,24 @@ def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:
-        one = masked_execution.shown(shares.opened(token))
+        execution = masked_execution.shown(shares.opened(token))
     except shares.Closed as why:
         raise PermissionDenied(str(why)) from None
     headers = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
-    return HttpResponse(_exported(kind, one), content_type=_KINDS[kind][1], headers=headers)
+    return HttpResponse(_exported(kind, execution), content_type=_KINDS[kind][1], headers=headers)
 
 
 @require_safe
 def execution_outline(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with an execution in words, for who is signed in."""
-    one = scope_of(request).execution(machine_name, execution_name)
+    execution = scope_of(request).execution(machine_name, execution_name)
     kind = "outline.txt"
     headers = {"Cache-Control": "no-store"}
-    return HttpResponse(_exported(kind, one), content_type=_KINDS[kind][1], headers=headers)
+    return HttpResponse(_exported(kind, execution), content_type=_KINDS[kind][1], headers=headers)
 
 
-def _exported(kind: str, one: Execution) -> str:
+def _exported(kind: str, execution: Execution) -> str:
     try:
-        return _KINDS[kind][0](one)
+        return _KINDS[kind][0](execution)
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be drawn.") from None

@@ -139,14 +139,17 @@ class _StepTree:
 
 def _troubled(below: Iterable[_StepBranch]) -> bool:
     return any(
-        one.row.key not in ("", IN_CHILDREN, "succeeded") or _troubled(one.below) for one in below
+        branch.row.key not in ("", IN_CHILDREN, "succeeded") or _troubled(branch.below)
+        for branch in below
     )
 
 
 def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRow:
     visits = trace.visits_of(node.id)
     last = visits[-1] if visits else None
-    key = next((key for key, one in formatting.STEP.items() if one is summary.status), IN_CHILDREN)
+    key = next(
+        (key for key, label in formatting.STEP.items() if label is summary.status), IN_CHILDREN
+    )
     return StepRow(
         id=node.id,
         step=node.name,
@@ -168,33 +171,37 @@ def _iterations(trace: Trace, node: Node, wanted: StepFilters, depth: int) -> li
     status, most = wanted.status or "failed", MOST_FILTERED
     if wanted.status is None:
         most = MOST_ITERATIONS
-    found = [one for one in iterations.iterations_of_map(trace, node) if one.status == status][
-        :most
-    ]
+    found = [
+        iteration
+        for iteration in iterations.iterations_of_map(trace, node)
+        if iteration.status == status
+    ][:most]
     if not found:
         return []
-    made: dict[iterations.Index, list[Visit]] = {one.index: [] for one in found}
+    made: dict[iterations.Index, list[Visit]] = {iteration.index: [] for iteration in found}
     size = len(found[0].index)
     for inner in iterations.nodes_within(trace.graph, node):
         visits = trace.visits_of(inner.id)
         for place, index in enumerate(visits.iterations()):
             if index[:size] in made and trace.counts_still(visits.numbers[place]):
                 made[index[:size]].append(visits[place])
-    return [_StepBranch(_iteration(one, made[one.index], depth), ()) for one in found]
+    return [
+        _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in found
+    ]
 
 
-def _iteration(one: Iteration, visits: list[Visit], depth: int) -> StepRow:
+def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow:
     ends = [visit.left_ms for visit in visits]
     running = None in ends
     entered = min(visit.entered_ms for visit in visits)
     return StepRow(
-        id=f"i{one.key}",
-        step=one.step,
-        label=one.label,
+        id=f"i{iteration.key}",
+        step=iteration.step,
+        label=iteration.label,
         kind="Iteration",
-        key=one.status,
+        key=iteration.status,
         depth=depth,
-        iteration=one.key,
+        iteration=iteration.key,
         entered_ms=entered,
         left_ms=None if running else max(end for end in ends if end is not None),
         since=entered if running else None,
@@ -207,11 +214,11 @@ def _pruned(grown: tuple[_StepBranch, ...], wanted: StepFilters) -> tuple[_StepB
     if not wanted.active:
         return grown
     kept = []
-    for one in grown:
-        below = _pruned(one.below, wanted)
-        matches = _matches(one.row, wanted)
+    for branch in grown:
+        below = _pruned(branch.below, wanted)
+        matches = _matches(branch.row, wanted)
         if matches or below:
-            kept.append(_StepBranch(replace(one.row, matches=matches), below))
+            kept.append(_StepBranch(replace(branch.row, matches=matches), below))
     return tuple(kept)
 
 
@@ -226,10 +233,12 @@ def _flat(grown: tuple[_StepBranch, ...], wanted: StepFilters) -> Iterable[StepR
     name = wanted.sort.removeprefix("-")
     if name:
         by = _KEYS[name]
-        grown = tuple(sorted(grown, key=lambda one: by(one.row), reverse=wanted.sort[0] == "-"))
-    for one in grown:
-        yield one.row
-        yield from _flat(one.below, wanted)
+        grown = tuple(
+            sorted(grown, key=lambda branch: by(branch.row), reverse=wanted.sort[0] == "-")
+        )
+    for branch in grown:
+        yield branch.row
+        yield from _flat(branch.below, wanted)
 
 
 _LATE = 1 << 62

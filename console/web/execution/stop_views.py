@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def stop_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Ask once (page or dialog), then stop; the page learns of it by its poll."""
-    here = scope_of(request)
-    require(here, "StopExecution")
-    one = here.own_execution(machine_name, execution_name)
+    scope = scope_of(request)
+    require(scope, "StopExecution")
+    execution = scope.own_execution(machine_name, execution_name)
     context = {
         "here": "executions",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
-        "status": formatting.EXECUTION[one.status],
+        "base": reverse("execution", args=[machine_name, execution.name]),
+        "status": formatting.EXECUTION[execution.status],
     }
     if request.method == "GET":
         return render(request, "execution/stop.html", context)
     error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
     scripted = bool(request.headers.get("HX-Request"))
     try:
-        store.stop(one, error=error or None, cause=cause or None, actor=actor_of(here))
+        store.stop(execution, error=error or None, cause=cause or None, actor=actor_of(scope))
     except ServiceError as refused:
         context |= {"error": error, "cause_text": cause, "refused": refused.message}
         template = "execution/_stop_form.html" if scripted else "execution/stop.html"
@@ -45,4 +45,4 @@ def stop_execution(request: HttpRequest, machine_name: str, execution_name: str)
     if scripted:
         return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
     messages.success(request, "The execution was told to stop.")
-    return redirect("execution", machine_name, one.name)
+    return redirect("execution", machine_name, execution.name)

@@ -125,7 +125,7 @@ def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
     due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
     told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
-    return min(told, key=lambda one: one.at_ms, default=None)
+    return min(told, key=lambda deadline: deadline.at_ms, default=None)
 
 
 # -- the tasks of a project ------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class TaskFilters:
     def of(cls, query: QueryDict, activity: str = "") -> TaskFilters:
         """Read the query string; what makes no sense counts as not said."""
         kind, after = query.get("kind", ""), query.get("after", "").split("-")
-        key = tuple(int(one) for one in after if one.isdecimal() and len(one) < 16)  # noqa: PLR2004
+        key = tuple(int(part) for part in after if part.isdecimal() and len(part) < 16)  # noqa: PLR2004
         return cls(
             kind=kind if kind in ("activity", "callback") else "",
             activity=activity,
@@ -161,19 +161,19 @@ class TaskPage:
     after: str
 
 
-def list_open_tasks(here: Scope, wanted: TaskFilters) -> TaskPage:
+def list_open_tasks(scope: Scope, wanted: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
     token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")
     if wanted.activity:
-        activity &= Q(resource=here.arn("activity", wanted.activity))
+        activity &= Q(resource=scope.arn("activity", wanted.activity))
     kinds = {"activity": activity, "callback": token}
     which = activity if wanted.activity else kinds.get(wanted.kind, activity | token)
     every = TaskRow.objects.filter(
         which,
         status__in=_OPEN,
-        execution__project=here.project,
-        execution__arn__startswith=f"{here.arn('')[:-1]}:",
+        execution__project=scope.project,
+        execution__arn__startswith=f"{scope.arn('')[:-1]}:",
     )
     rows = list(
         _following(every, wanted)
@@ -218,21 +218,21 @@ class WaitingLine:
     task: OpenTask | None = None
 
 
-def waiting_context(one: Execution) -> dict[str, Any]:
+def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
-    if one.status != "RUNNING":
+    if execution.status != "RUNNING":
         return {"waiting": [], "waiting_more": False}
-    open_tasks = TaskRow.objects.filter(execution_id=one.pk).exclude(status="closed")
+    open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status="closed")
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
-    lines = [*_timer_lines(one), *_task_lines(one, rows)]
+    lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
     return {"waiting": lines[:MOST], "waiting_more": len(lines) > MOST}
 
 
-def _task_lines(one: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:
+def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:
     counts = {}
     if any(row.kind == "map" for row in rows):
-        counts = {each.task: each for each in MapRun.objects.filter(parent=one)}
+        counts = {each.task: each for each in MapRun.objects.filter(parent=execution)}
     for row in rows:
         task = open_task(row)
         about = _map_run_line(counts.get(row.task)) or f"{task.what}: {task.status.word}"
@@ -271,27 +271,27 @@ class _NoTexts:
         return [""] * len(keys)
 
 
-def _timer_lines(one: Execution) -> Iterator[WaitingLine]:
-    due = Timer.objects.filter(execution_id=one.pk).order_by("due_ms")[: MOST + 1]
+def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
+    due = Timer.objects.filter(execution_id=execution.pk).order_by("due_ms")[: MOST + 1]
     armed = dict(due.values_list("name", "due_ms"))
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token(name)]:
         text = "Held back by the project's limit of state transitions"
         yield WaitingLine("", "Execution", text, None, armed.pop(name), "it goes on")
     if armed:
-        for frame in _frames(one):
+        for frame in _frames(execution):
             if frame.timer in armed:
                 yield _timer_line(frame, armed[frame.timer])
     if limit is not None:
         yield WaitingLine(
-            "", "Execution", "Its time is limited", one.start_ms, limit, "it times out"
+            "", "Execution", "Its time is limited", execution.start_ms, limit, "it times out"
         )
 
 
-def _frames(one: Execution) -> Iterable[Any]:
+def _frames(execution: Execution) -> Iterable[Any]:
     """Return the lines of control of an execution; of what a later version wrote, none."""
     try:
-        return engine.Run.loads(one.runrow.snapshot, _NoTexts()).frames.values()
+        return engine.Run.loads(execution.runrow.snapshot, _NoTexts()).frames.values()
     except engine.NewerFormat:
         return ()
 

@@ -34,7 +34,7 @@ def bound_graph(graph: Graph) -> Graph:
     return replace(
         graph,
         nodes=nodes,
-        edges=tuple(one for one in graph.edges if one.source in kept and one.target in kept),
+        edges=tuple(edge for edge in graph.edges if edge.source in kept and edge.target in kept),
         groups=tuple(group for group in graph.groups if group.start in kept),
         by_name={node.name: node.id for node in nodes},
         by_id={node.id: node for node in nodes},
@@ -52,9 +52,9 @@ def _nearest(graph: Graph) -> Iterator[str]:
     queue = deque(group.start for group in inner.get("", ()))
     seen = set(queue)
     while queue:
-        one = queue.popleft()
-        yield one
-        for near in (*(group.start for group in inner.get(one, ())), *targets.get(one, ())):
+        node = queue.popleft()
+        yield node
+        for near in (*(group.start for group in inner.get(node, ())), *targets.get(node, ())):
             if near not in seen:
                 seen.add(near)
                 queue.append(near)

@@ -62,8 +62,8 @@ def read_json(found: dict[str, Any]) -> dict[str, Any]:
     """
     return {
         "box": found["bb"],
-        "nodes": {one["name"]: one["pos"] for one in found.get("objects", ())},
-        "edges": [[one["id"], one["pos"], one.get("lp", "")] for one in found.get("edges", ())],
+        "nodes": {thing["name"]: thing["pos"] for thing in found.get("objects", ())},
+        "edges": [[edge["id"], edge["pos"], edge.get("lp", "")] for edge in found.get("edges", ())],
     }
 
 
@@ -118,7 +118,7 @@ def _lower_priority(processors: str) -> None:
     """Stand back behind the server, and leave the one processor that it may keep to."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         os.nice(_NICENESS)
-        os.sched_setaffinity(0, {int(one) for one in processors.split(",")})
+        os.sched_setaffinity(0, {int(processor) for processor in processors.split(",")})
 
 
 def _limit_seconds(seconds: float) -> None:

@@ -155,7 +155,7 @@ def _kept(graph: Graph, key: str) -> tuple[Picture | None, Layout] | None:
     if layout.limit is not None:
         return None, layout
     try:
-        return _whole_picture(graph, lambda one: _known(layout, one)), layout
+        return _whole_picture(graph, lambda name: _known(layout, name)), layout
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None  # of other sizes, or nothing that this version wrote
 
@@ -251,8 +251,8 @@ class _Composer:
 
 def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
     found: dict[str, list[T]] = {}
-    for one in things:
-        found.setdefault(key(one), []).append(one)
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
     return found
 
 
@@ -281,7 +281,7 @@ def _compose(
     start = drawn.spots["start"] if outer else (first[0], first[1] - sizes[group.start][1] / 2)
     known = {f"e{place}": edge for place, edge in enumerate(edges)}
     lines += [
-        _edge_line(one, known.get(one.id), "next" if outer else "out") for one in drawn.curves
+        _edge_line(curve, known.get(curve.id), "next" if outer else "out") for curve in drawn.curves
     ]
     end = drawn.spots.get("end")
     return Picture(drawn.width, drawn.height, tuple(boxes), tuple(lines), start, end)
@@ -306,7 +306,7 @@ def _diagram(
     ends = _edge_ends(nodes, outer=outer)
     if ends:
         parts.append(Rectangle("end", *end))
-        parts += [Arrow(f"{one.id}-end", one.id, "end", headless=not outer) for one in ends]
+        parts += [Arrow(f"{end.id}-end", end.id, "end", headless=not outer) for end in ends]
     return Diagram(tuple(parts))
 
 

@@ -57,7 +57,7 @@ class EventFilter:
             page=max(1, _number(query.get("page", ""))),
             paged="page" in query,
             at=_number(query.get("event", "")) or _number(query.get("at", "")),
-            opened=tuple(int(one) for one in opened[:MOST_OPEN]),
+            opened=tuple(int(number) for number in opened[:MOST_OPEN]),
         )
 
     @property

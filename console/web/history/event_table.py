@@ -171,7 +171,7 @@ def _event_rows(
     rows_read = list(lean)
     clocks = task_timeouts.clocks_of_events(
         execution,
-        {one[0]: one[1] for one in rows_read if one[0] in texts and one[2] in _TIMED_OUT},
+        {row[0]: row[1] for row in rows_read if row[0] in texts and row[2] in _TIMED_OUT},
     )
     return [
         EventRow(

@@ -57,7 +57,7 @@ def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[
         rows = HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__in=set(waiting.values())
         )
-        seen = {one: (kind, back) for one, kind, back in rows.values_list(*_CHAIN)}
+        seen = {row: (kind, back) for row, kind, back in rows.values_list(*_CHAIN)}
         for event, at in list(waiting.items()):
             kind, back = seen.get(at, ("", 0))
             if kind in event_types.WORK_SCHEDULED:

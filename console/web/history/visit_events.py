@@ -72,9 +72,9 @@ def payload_of(
     events: Sequence[VisitEvent], types: Collection[str], field: str
 ) -> tuple[int, str] | None:
     """Return event and text of a payload: of the last event of these types that has it."""
-    for one in reversed(events):
-        if one.type in types and field in one.details:
-            return one.id, one.details[field]
+    for event in reversed(events):
+        if event.type in types and field in event.details:
+            return event.id, event.details[field]
     return None
 
 
@@ -84,9 +84,9 @@ def failure_of_visit(
     """Return error and cause: of the last failed attempt, else of the execution it ended."""
     if visit.status not in ("failed", "caught"):
         return "", None
-    for one in reversed(events):
-        if "error" in one.details or "cause" in one.details:
-            return one.details.get("error", ""), one.details.get("cause")
+    for event in reversed(events):
+        if "error" in event.details or "cause" in event.details:
+            return event.details.get("error", ""), event.details.get("cause")
     if visit is trace.culprit or (visit.status == "failed" and not visit.iteration):
         return execution.error or "", execution.cause
     return "", None
@@ -94,12 +94,12 @@ def failure_of_visit(
 
 def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitEvent]:
     """Add what made a Parallel or Map start again or fail: the event that points back at it."""
-    own = {one.id for one in events}
-    again = [one.previous for one in events if one.type in event_types.ATTEMPT_BEGINNINGS][1:]
-    again += [one.previous for one in events if one.type in _GROUP_FAILED]
-    lost = read_events(execution, [one for one in again if one not in own])
-    told = [_with_fail_error(execution, one) for one in (*events, *lost)]
-    return sorted(told, key=lambda one: one.id)
+    own = {event.id for event in events}
+    again = [event.previous for event in events if event.type in event_types.ATTEMPT_BEGINNINGS][1:]
+    again += [event.previous for event in events if event.type in _GROUP_FAILED]
+    lost = read_events(execution, [number for number in again if number not in own])
+    told = [_with_fail_error(execution, event) for event in (*events, *lost)]
+    return sorted(told, key=lambda event: event.id)
 
 
 def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:

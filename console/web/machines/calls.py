@@ -77,8 +77,8 @@ def list_origins(project: Project) -> list[tuple[str, str, str]]:
         urls = [without_secrets(str(url)) for url in said.get("endpoints", ())]
         found += [(machine, "Address", url) for url in urls]
         found += [
-            (machine, f"Connection ({one.get('type', 'API_KEY')})", name)
-            for name, one in said.get("connections", {}).items()
+            (machine, f"Connection ({connection.get('type', 'API_KEY')})", name)
+            for name, connection in said.get("connections", {}).items()
         ]
     return found
 
@@ -107,7 +107,7 @@ def list_sample_functions(project: Project) -> list[FunctionTarget]:
     return [
         _function("", name, target, sample=True)
         for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
-        if any(_calls_sample(one, name, project) for one in found)
+        if any(_calls_sample(key, name, project) for key in found)
     ]
 
 

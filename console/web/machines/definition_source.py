@@ -75,9 +75,9 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
             span = f'<span class="src" id="src-{ids[name]}" tabindex="-1"{focus}>'
             marks += [(start, 1, span), (min(stop, end), 0, "</span>")]
     pieces, place = [], begin
-    for here, _, tag in sorted(marks, key=lambda mark: mark[:2]):
-        pieces += [escape(text[place:here]), tag]
-        place = here
+    for scope, _, tag in sorted(marks, key=lambda mark: mark[:2]):
+        pieces += [escape(text[place:scope]), tag]
+        place = scope
     html = mark_safe("".join([*pieces, escape(text[place:end])]))  # noqa: S308 - escaped above
     return TextPage(html, number, len(starts))
 
@@ -135,7 +135,7 @@ def _objects(text: str) -> Iterator[tuple[Path, int, int]]:
 
 
 def _path(stack: list[_Open]) -> Path:
-    return tuple(one.key or "" if one.index is None else one.index for one in stack)
+    return tuple(entry.key or "" if entry.index is None else entry.index for entry in stack)
 
 
 # -- what changed ----------------------------------------------------------------------------------

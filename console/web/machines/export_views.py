@@ -23,30 +23,32 @@ _SVG = "image/svg+xml; charset=utf-8"
 @require_safe
 def definition_json(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer with the definition's text, exactly as it was given."""
-    one = scope_of(request).machine(machine_name)
-    return _file_response(one.definition.text, "application/json")
+    machine = scope_of(request).machine(machine_name)
+    return _file_response(machine.definition.text, "application/json")
 
 
 @require_safe
 def machine_svg(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer with the graph as an SVG that needs nothing beside it."""
-    one = scope_of(request).machine(machine_name)
-    _graph_of(one)
-    return _file_response(picture_export.machine_picture(one), _SVG)
+    machine = scope_of(request).machine(machine_name)
+    _graph_of(machine)
+    return _file_response(picture_export.machine_picture(machine), _SVG)
 
 
 @require_safe
 def machine_mermaid(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer with the graph as a Mermaid flowchart."""
-    one = scope_of(request).machine(machine_name)
-    return _file_response(mermaid.mermaid_flowchart(_graph_of(one)), "text/plain; charset=utf-8")
+    machine = scope_of(request).machine(machine_name)
+    return _file_response(
+        mermaid.mermaid_flowchart(_graph_of(machine)), "text/plain; charset=utf-8"
+    )
 
 
-def _graph_of(one: StateMachine) -> engine.Graph:
+def _graph_of(machine: StateMachine) -> engine.Graph:
     try:
-        return engine.graph(engine.parse(one.definition.text, one.type))
+        return engine.graph(engine.parse(machine.definition.text, machine.type))
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be drawn.") from None
+        raise Http404(f"The definition of “{machine.name}” can no longer be drawn.") from None
 
 
 def _file_response(text: str, kind: str) -> HttpResponse:

@@ -38,7 +38,7 @@ class GridSpot:
     def label(self) -> str:
         """Return the cell in words."""
         parts = [self.execution.name, self.status.word.lower(), self.note]
-        return ", ".join([one for one in parts if one] + ["unusually long"] * self.long)
+        return ", ".join([part for part in parts if part] + ["unusually long"] * self.long)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def visit_grid(
     """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
     order = tuple(reversed(found))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
-    here = {name for name, _ in states}
-    gone = dict.fromkeys(name for run in order for name in run.cells if name not in here)
+    scope = {name for name, _ in states}
+    gone = dict.fromkeys(name for run in order for name in run.cells if name not in scope)
     depths = _depths(graph)
     lines = [
         GridLine(name, kind, depths[name], (), None, elsewhere=True)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 @require_safe
 def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/grid/``: the last executions by states."""
-    one = scope_of(request).machine(machine_name)
+    machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
-    context = machine_context(one)
-    graph = _graph_of(one)
+    context = machine_context(machine)
+    graph = _graph_of(machine)
     apart = seen.states_elsewhere(graph) if graph is not None else frozenset()
     context |= {
         "tab": "grid",
-        "grid": gridded(past_executions.last_executions(one, most), graph, apart),
+        "grid": gridded(past_executions.last_executions(machine, most), graph, apart),
         "most": most,
         "sizes": SIZES,
         "legend": formatting.LEGEND,
@@ -39,9 +39,9 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     return render(request, "machine/grid.html", context)
 
 
-def _graph_of(one: StateMachine) -> engine.Graph | None:
+def _graph_of(machine: StateMachine) -> engine.Graph | None:
     try:
-        return engine.graph(engine.parse(one.definition.text, one.type))
+        return engine.graph(engine.parse(machine.definition.text, machine.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
@@ -49,21 +49,21 @@ def _graph_of(one: StateMachine) -> engine.Graph | None:
 @require_safe
 def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/insights/``: how often, how long, and what was never tried."""
-    one = scope_of(request).machine(machine_name)
+    machine = scope_of(request).machine(machine_name)
     most = _asked_size(request)
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "insights",
         "most": most,
         "sizes": SIZES,
         "looked_at": past_executions.LOOKED_AT,
     }
     if context["picture"] is not None:
-        context |= _insights(one, past_executions.last_executions(one, most, of_now=True))
+        context |= _insights(machine, past_executions.last_executions(machine, most, of_now=True))
     return render(request, "machine/insights.html", context)
 
 
-def _insights(one: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
-    graph = engine.graph(engine.parse(one.definition.text, one.type))
+def _insights(machine: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
+    graph = engine.graph(engine.parse(machine.definition.text, machine.type))
     inner = past_executions.child_executions(found) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, found, inner)
     ways = seen.list_ways(graph, [*found, *inner], known)

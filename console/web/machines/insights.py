@@ -161,19 +161,19 @@ def _edge_ways(
 
 def _retrier_ways(node: Node, known: Insight) -> Iterator[Way]:
     retriers = json.loads(node.text).get("Retry") or []
-    for one in retriers:
+    for retrier in retriers:
         tried = None if known.retried and len(retriers) > 1 else bool(known.retried)
-        yield Way("Retrier", node, ", ".join(one["ErrorEquals"]), tried)
+        yield Way("Retrier", node, ", ".join(retrier["ErrorEquals"]), tried)
 
 
 def measure_coverage(found: Sequence[Way]) -> list[Coverage]:
     """Count what was tried, by kind."""
-    kinds = dict.fromkeys(one.kind for one in found)
+    kinds = dict.fromkeys(way.kind for way in found)
     return [
         Coverage(
             kind,
-            sum(one.kind == kind and one.tried is True for one in found),
-            sum(one.kind == kind for one in found),
+            sum(way.kind == kind and way.tried is True for way in found),
+            sum(way.kind == kind for way in found),
         )
         for kind in kinds
     ]

@@ -44,39 +44,41 @@ class LogPage:
 @require_safe
 def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     asked = request.GET.get("pattern", "")[:1024]
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "logs",
         "pattern": asked,
         "most": _LINES,
         "streams": _STREAMS,
     }
-    group = _log_group(here, one)
+    group = _log_group(scope, machine)
     if group is None:
         return render(request, "machine/logs.html", context)
     try:
-        context |= {"group": group, "lines": _newest_streams(here, group, one, asked)}
+        context |= {"group": group, "lines": _newest_streams(scope, group, machine, asked)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
     return render(request, "machine/logs.html", context, status=status)
 
 
-def _log_group(here: Scope, one: StateMachine) -> LogGroup | None:
-    logging: dict[str, Any] = json.loads(one.logging) if one.logging else {}
+def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:
+    logging: dict[str, Any] = json.loads(machine.logging) if machine.logging else {}
     name = store.group_name(logging)
-    groups = LogGroup.objects.filter(project=here.project, region=here.region, deleted_ms=None)
+    groups = LogGroup.objects.filter(project=scope.project, region=scope.region, deleted_ms=None)
     return groups.filter(name=name).first() if name else None
 
 
-def _newest_streams(here: Scope, group: LogGroup, one: StateMachine, pattern: str) -> list[LogPage]:
+def _newest_streams(
+    scope: Scope, group: LogGroup, machine: StateMachine, pattern: str
+) -> list[LogPage]:
     """Return the newest lines that match, of the machine's last executions."""
     matches = patterns.compiled(pattern)
-    known = [span for span in streams.spans(group) if span.machine_arn == one.arn]
+    known = [span for span in streams.spans(group) if span.machine_arn == machine.arn]
     some = list(islice(streams.by_time(group, known, descending=True), _STREAMS))
-    veils = masked_execution.veils_of(here.project, [stream.execution.pk for stream in some])
+    veils = masked_execution.veils_of(scope.project, [stream.execution.pk for stream in some])
     lines = (
         replace(line, text=veils[line.stream.execution.pk].details(line.text))
         for line in read.newest(group, some, _READ)

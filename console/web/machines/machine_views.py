@@ -40,18 +40,20 @@ def machine_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
-    lead = saved_view_list.default_view(here, request, one)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    lead = saved_view_list.default_view(scope, request, machine)
     if lead:
         return redirect(lead)
     wanted = ExecutionFilters.of(request.GET)
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "executions",
-        "executions": scan.find_executions(here, one, wanted),
-        "saved": saved_view_list.saved_view_list(here, one, wanted, request.GET.get("view", "")),
-        "news_url": reverse("machine-news", args=[one.name]),
-        "input": suggested_input(one.name),
+        "executions": scan.find_executions(scope, machine, wanted),
+        "saved": saved_view_list.saved_view_list(
+            scope, machine, wanted, request.GET.get("view", "")
+        ),
+        "news_url": reverse("machine-news", args=[machine.name]),
+        "input": suggested_input(machine.name),
     }
     return render_execution_list(request, "machine/page.html", context)
 
@@ -59,17 +61,17 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 @require_safe
 def machine_execution_changes(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer the poll of a machine's list of executions."""
-    here = scope_of(request)
-    return render_list_changes(request, here, here.machine(machine_name))
+    scope = scope_of(request)
+    return render_list_changes(request, scope, scope.machine(machine_name))
 
 
 @require_safe
 def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/definition/``: text and graph."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
-    context = machine_context(one) | {"tab": "definition"}
-    text = definition_source.readable_text(one.definition.text)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    context = machine_context(machine) | {"tab": "definition"}
+    text = definition_source.readable_text(machine.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
     asked = request.GET.get("page", "")
@@ -77,8 +79,8 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     page = definition_source.text_page(text, ids, number, request.GET.get("state", ""))
     context |= {
         "text": page,
-        "jump": "#src-" if page.pages == 1 else f"?region={here.region}&state=",
-        "reformatted": text != one.definition.text,
+        "jump": "#src-" if page.pages == 1 else f"?region={scope.region}&state=",
+        "reformatted": text != machine.definition.text,
     }
     return render(request, "machine/definition.html", context)
 
@@ -86,40 +88,44 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Ask once, then delete; executions that run are aborted at their next transition."""
-    here = scope_of(request)
-    require(here, "DeleteStateMachine")
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    require(scope, "DeleteStateMachine")
+    machine = scope.machine(machine_name)
     if request.method == "GET":
-        running = one.execution_set.filter(status="RUNNING").count()
-        return render(request, "machine/delete.html", machine_context(one) | {"running": running})
-    store.delete(here.project, one.arn, actor_of(here))
-    if type(one).objects.filter(pk=one.pk).exists():  # it goes when its last execution has ended
-        return redirect("machine", one.name)
-    messages.success(request, f"{one.name} was deleted.")
+        running = machine.execution_set.filter(status="RUNNING").count()
+        return render(
+            request, "machine/delete.html", machine_context(machine) | {"running": running}
+        )
+    store.delete(scope.project, machine.arn, actor_of(scope))
+    if (
+        type(machine).objects.filter(pk=machine.pk).exists()
+    ):  # it goes when its last execution has ended
+        return redirect("machine", machine.name)
+    messages.success(request, f"{machine.name} was deleted.")
     return redirect("machines")
 
 
-def machine_context(one: StateMachine) -> dict[str, Any]:
+def machine_context(machine: StateMachine) -> dict[str, Any]:
     """Return what every page of a machine shows: its comment and picture."""
-    text = one.definition.text
+    text = machine.definition.text
     try:
-        parsed = engine.parse(text, one.type)
+        parsed = engine.parse(text, machine.type)
         comment, limit, picture = (
             parsed.comment,
             parsed.timeout_seconds,
-            svg.definition_picture(text, one.type),
+            svg.definition_picture(text, machine.type),
         )
     except engine.DefinitionError:  # stored by a version that checked less
         comment, limit, picture = None, None, None
-    sample = next((each for each in MACHINES if each.name == one.name), None)
+    sample = next((each for each in MACHINES if each.name == machine.name), None)
     if sample is not None and sample.definition == text:
         comment = sample.description
     return {
         "here": "machines",
-        "machine": one,
+        "machine": machine,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.cases(one.name),
+        "cases": mocks.cases(machine.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }
@@ -127,4 +133,4 @@ def machine_context(one: StateMachine) -> dict[str, Any]:
 
 def suggested_input(name: str) -> str:
     """Return the input to try a sample with, else an empty object."""
-    return next((one.input for one in MACHINES if one.name == name), "{}")
+    return next((sample.input for sample in MACHINES if sample.name == name), "{}")

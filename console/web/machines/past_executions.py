@@ -69,8 +69,8 @@ class PastExecution:
     @property
     def spent(self) -> int | None:
         """Return how long it took, None while it runs."""
-        one = self.execution
-        return None if one.stop_ms is None else one.stop_ms - one.start_ms
+        execution = self.execution
+        return None if execution.stop_ms is None else execution.stop_ms - execution.start_ms
 
 
 def last_executions(
@@ -167,18 +167,22 @@ def _cell(status: str, visits: Sequence[engine.Visit]) -> GridCell:
     return GridCell(
         status=status,
         visits=len(visits),
-        retries=sum(max(0, one.attempts - 1) for one in visits),
-        failed=sum(one.status == "failed" for one in visits),
-        caught=sum(one.status == "caught" for one in visits),
-        times=tuple(one.left_ms - one.entered_ms for one in visits if one.left_ms is not None),
+        retries=sum(max(0, visit.attempts - 1) for visit in visits),
+        failed=sum(visit.status == "failed" for visit in visits),
+        caught=sum(visit.status == "caught" for visit in visits),
+        times=tuple(
+            visit.left_ms - visit.entered_ms for visit in visits if visit.left_ms is not None
+        ),
     )
 
 
 def _ways(events: Sequence[engine.Event]) -> frozenset[tuple[str, str]]:
     """Return which state was left for which, also in attempts that a retry has replaced."""
-    left = {one.id: one.state for one in events if one.type in event_types.STATE_EXITS}
-    entered = (one for one in events if one.type in event_types.STATE_ENTRIES)
-    return frozenset((left[one.previous], one.state) for one in entered if one.previous in left)
+    left = {event.id: event.state for event in events if event.type in event_types.STATE_EXITS}
+    entered = (event for event in events if event.type in event_types.STATE_ENTRIES)
+    return frozenset(
+        (left[event.previous], event.state) for event in entered if event.previous in left
+    )
 
 
 # -- numbers ---------------------------------------------------------------------------------------

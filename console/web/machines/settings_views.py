@@ -43,22 +43,22 @@ def settings_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _render_page(
-    request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
+    request: HttpRequest, machine: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    logging = json.loads(one.logging) if one.logging else {}
+    logging = json.loads(machine.logging) if machine.logging else {}
     typed: dict[str, str] = more.get("typed", {})
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "settings",
         "levels": LEVELS,
         "level": typed.get("level") or logging.get("level", "OFF"),
         "with_data": "data" in typed if typed else bool(logging.get("includeExecutionData")),
         "group": typed.get("group")
         or log_groups.group_name(logging)
-        or f"{log_groups.VENDED}{one.name}",
-        "tracing": bool(one.tracing and json.loads(one.tracing).get("enabled")),
-        "encryption": json.loads(one.encryption) if one.encryption else None,
-        "role": typed.get("role") or one.role_arn,
-        "tags": tags.tags_of(one.arn),
+        or f"{log_groups.VENDED}{machine.name}",
+        "tracing": bool(machine.tracing and json.loads(machine.tracing).get("enabled")),
+        "encryption": json.loads(machine.encryption) if machine.encryption else None,
+        "role": typed.get("role") or machine.role_arn,
+        "tags": tags.tags_of(machine.arn),
     }
     return render(request, "machine/settings.html", context | more, status=status)
 
@@ -66,46 +66,46 @@ def _render_page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _set_logging(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _set_logging(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     level, name = form.get("level", ""), form.get("group", "").strip()
     if level not in LEVELS:
         raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
     wanted: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
     if name and level != "OFF":
-        arn = f"arn:aws:logs:{here.region}:{here.project.account_id}:log-group:{name}:*"
+        arn = f"arn:aws:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
         wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    log_groups.check(here.project, here.region, wanted)
+    log_groups.check(scope.project, scope.region, wanted)
     plain = wanted == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(wanted, sort_keys=True)
-    machines.update(one, logging=text, actor=actor_of(here))
+    machines.update(machine, logging=text, actor=actor_of(scope))
     return "Executions that start from now on log so."
 
 
-def _set_tracing(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _set_tracing(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     text = json.dumps({"enabled": True}) if "tracing" in form else ""
-    machines.update(one, tracing=text, actor=actor_of(here))
+    machines.update(machine, tracing=text, actor=actor_of(scope))
     return "Tracing is on." if text else "Tracing is off."
 
 
-def _set_role(here: Scope, one: StateMachine, form: QueryDict) -> str:
-    machines.update(one, role_arn=form.get("role", "").strip(), actor=actor_of(here))
+def _set_role(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
+    machines.update(machine, role_arn=form.get("role", "").strip(), actor=actor_of(scope))
     return "Executions that start from now on have this role."
 
 
-def _put_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _put_tag(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     key, value = form.get("key", "").strip(), form.get("value", "").strip()
     if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
         raise ValidationException(
             f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
             f"{_LONGEST_VALUE}."
         )
-    tags.put_tags(one.arn, {key: value}, here.project, actor_of(here))
+    tags.put_tags(machine.arn, {key: value}, scope.project, actor_of(scope))
     return f"The tag {key} is set."
 
 
-def _remove_tag(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _remove_tag(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     key = form.get("key", "")
-    tags.remove(one.arn, [key], here.project, actor_of(here))
+    tags.remove(machine.arn, [key], scope.project, actor_of(scope))
     return f"The tag {key} is removed."
 
 

@@ -45,30 +45,30 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
     An editor sets the machine's switches.
     """
-    here = scope_of(request)
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     problem = ""
     if request.method == "POST":
-        require(here, "TagResource")
+        require(scope, "TagResource")
         given = {key: request.POST[key] for key in machine_options.VALUES if key in request.POST}
         try:
-            tags.put_own(here.project, one.arn, given, actor_of(here))
+            tags.put_own(scope.project, machine.arn, given, actor_of(scope))
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"{one.name} behaves so from now on.")
+            messages.success(request, f"{machine.name} behaves so from now on.")
             return redirect(request.get_full_path())
     try:
-        found = calls.calls_of_machine(one)
+        found = calls.calls_of_machine(machine)
     except engine.DefinitionError:  # stored by a version that checked less
         found = None
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "calls",
         "calls": found,
         "nothing": formatting.StatusLabel("caught", "Nothing"),
         "switches": [
             (key, _LABELS[key], value, machine_options.VALUES[key])
-            for key, value in machine_options.of_machine(one.arn).items()
+            for key, value in machine_options.of_machine(machine.arn).items()
         ],
         "problem": problem,
     }

@@ -53,21 +53,21 @@ def versions_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 
 
 def _render_page(
-    request: HttpRequest, one: StateMachine, *, status: int = 200, **more: Any
+    request: HttpRequest, machine: StateMachine, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     before = whole_number(request.GET.get("before", "")) or 0
-    rows = store.list_versions(one, before=before, limit=_PAGE + 1)
-    newest = store.list_versions(one, limit=1)
-    context = machine_context(one) | {
+    rows = store.list_versions(machine, before=before, limit=_PAGE + 1)
+    newest = store.list_versions(machine, limit=1)
+    context = machine_context(machine) | {
         "tab": "versions",
         "versions": rows[:_PAGE],
         "older": rows[_PAGE - 1].number if len(rows) > _PAGE else None,
         "aliases": [
             AliasRow(each, json.loads(each.routing))
-            for each in store.list_aliases(store.Target(one))
+            for each in store.list_aliases(store.Target(machine))
         ],
-        "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
-        "unpublished": not newest or newest[0].revision_id != one.revision_id,
+        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
+        "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
     return render(request, "machine/versions.html", context | more, status=status)
 
@@ -75,56 +75,56 @@ def _render_page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _publish(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _publish(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     text = form.get("description", "")[:256]
-    made = store.publish(one, description=text, actor=actor_of(here))
+    made = store.publish(machine, description=text, actor=actor_of(scope))
     return f"Version {made.number} is what the state machine is now."
 
 
-def _delete_version(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _delete_version(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     number = form.get("number", "")
     if not number.isdecimal():
         raise ValidationException(f"The version: got “{number}”, wanted its number.")
-    store.delete_version(here.project, f"{one.arn}:{number}", actor_of(here))
+    store.delete_version(scope.project, f"{machine.arn}:{number}", actor_of(scope))
     return f"Version {number} was deleted."
 
 
-def _put_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _put_alias(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     name = form.get("name", "").strip()
     if not _NAME.fullmatch(name):
         raise ValidationException(
             f"The name of an alias: got “{name}”, wanted up to 80 letters, digits, “_”, “-” or "
             "“.”, not digits alone."
         )
-    routing, text = _routing(one, form), form.get("description", "")[:256]
+    routing, text = _routing(machine, form), form.get("description", "")[:256]
     if form.get("act") == "change":
-        arn = f"{one.arn}:{name}"
+        arn = f"{machine.arn}:{name}"
         store.update_alias(
-            here.project, arn, routing=routing, description=text, actor=actor_of(here)
+            scope.project, arn, routing=routing, description=text, actor=actor_of(scope)
         )
         return f"{name} was changed."
-    store.create_alias(here.project, name, routing, description=text, actor=actor_of(here))
+    store.create_alias(scope.project, name, routing, description=text, actor=actor_of(scope))
     return f"{name} was created."
 
 
-def _routing(one: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
+def _routing(machine: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
     """Read one or two versions; ``share``: percent that the second one gets."""
     first, second, share = (form.get(name, "").strip() for name in ("first", "second", "share"))
     if not second:
-        return [{"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100}]
+        return [{"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100}]
     weight = whole_number(share)
     if weight is None or weight > 100:  # noqa: PLR2004 - percent
         got = share[:40]
         raise ValidationException(f"The share: got “{got}”, wanted a whole number up to 100.")
     return [
-        {"stateMachineVersionArn": f"{one.arn}:{first}", "weight": 100 - weight},
-        {"stateMachineVersionArn": f"{one.arn}:{second}", "weight": weight},
+        {"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100 - weight},
+        {"stateMachineVersionArn": f"{machine.arn}:{second}", "weight": weight},
     ]
 
 
-def _delete_alias(here: Scope, one: StateMachine, form: QueryDict) -> str:
+def _delete_alias(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     name = form.get("name", "")
-    store.delete_alias(here.project, f"{one.arn}:{name}", actor_of(here))
+    store.delete_alias(scope.project, f"{machine.arn}:{name}", actor_of(scope))
     return f"{name} was deleted."
 
 
@@ -153,31 +153,31 @@ class DiffSide:
 @require_safe
 def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/diff/?from=…&to=…``: versions, executions (``run:…``) or now."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
-    before = _diff_side(here, one, request.GET.get("from", ""))
-    after = _diff_side(here, one, request.GET.get("to", ""))
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
+    before = _diff_side(scope, machine, request.GET.get("from", ""))
+    after = _diff_side(scope, machine, request.GET.get("to", ""))
     rows = definition_source.diff_rows(before.text, after.text)
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "before": before,
         "after": after,
         "rows": rows,
         "added": sum(row.sign == "+" for row in rows or ()),
         "removed": sum(row.sign == "-" for row in rows or ()),
-        "choices": [each.number for each in store.list_versions(one, limit=_CHOICES)],
+        "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
     }
     return render(request, "machine/diff.html", context)
 
 
-def _diff_side(here: Scope, one: StateMachine, key: str) -> DiffSide:
+def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
     if key.isdecimal():
-        rows = Version.objects.select_related("definition").filter(state_machine=one)
+        rows = Version.objects.select_related("definition").filter(state_machine=machine)
         found = rows.filter(number=int(key[:9])).first()
         if found is None:
-            raise Http404(f"“{one.name}” has no version {key}.")
+            raise Http404(f"“{machine.name}” has no version {key}.")
         return DiffSide(key, f"Version {key}", found.definition.text, found.role_arn)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
-        run = here.execution(one.name, name)
+        run = scope.execution(machine.name, name)
         return DiffSide(key, f"Execution {name}", run.definition.text, run.role_arn)
-    return DiffSide("", "Now", one.definition.text, one.role_arn)
+    return DiffSide("", "Now", machine.definition.text, machine.role_arn)

@@ -43,24 +43,24 @@ _ROWS = (
 # -- finding it ------------------------------------------------------------------------------------
 
 
-def find_map_run(here: Scope, machine: str, execution: str, task: int) -> MapRun:
+def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRun:
     """Return the Map Run that an execution's task began; raise ``Http404``.
 
     Its parent is only half read: no payload of it is on the page.
     """
-    arn = here.arn("execution", machine.replace("~", "/"), execution)
+    arn = scope.arn("execution", machine.replace("~", "/"), execution)
     rows = MapRun.objects.select_related("parent__definition", "parent__state_machine")
     rows = rows.defer(*(f"parent__{name}" for name in _UNREAD))
-    run = rows.filter(parent__project=here.project, parent__arn=arn, task=task).first()
+    run = rows.filter(parent__project=scope.project, parent__arn=arn, task=task).first()
     if run is None:
         raise Http404(f"“{execution}” has no Map Run {task}.")
-    run.parent.project = here.project
+    run.parent.project = scope.project
     return run
 
 
-def map_run_address(here: Scope, arn: str) -> str:
+def map_run_address(scope: Scope, arn: str) -> str:
     """Return the address of the page of a Map Run of this project; raise ``Http404``."""
-    rows = MapRun.objects.filter(arn=arn, parent__project=here.project)
+    rows = MapRun.objects.filter(arn=arn, parent__project=scope.project)
     found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
     if found is None:
         raise Http404(f"There is no Map Run “{arn}”.")
@@ -143,7 +143,7 @@ class ChildPage:
     after: str
 
 
-def list_children(here: Scope, run: MapRun, query: QueryDict) -> ChildPage:
+def list_children(scope: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     """Return those the query string asks for: ``status``, and ``after`` which index."""
     asked = query.get("status", "")
     status = asked if asked in STATUSES else ""
@@ -156,19 +156,22 @@ def list_children(here: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     unread = [name for name in BARE if name != "error"]
     rows = list(found.order_by("item_index").defer(*unread)[: PAGE + 1])
     shown = rows[:PAGE]
-    errors = _error_texts(here, shown)
+    errors = _error_texts(scope, shown)
     return ChildPage(
-        tuple((one, _child_status(run, one), errors.get(one.pk, "")) for one in shown),
+        tuple(
+            (execution, _child_status(run, execution), errors.get(execution.pk, ""))
+            for execution in shown
+        ),
         status,
         bool(begun),
         str(shown[-1].item_index) if len(rows) > PAGE else "",
     )
 
 
-def _error_texts(here: Scope, rows: list[Execution]) -> dict[int, str]:
+def _error_texts(scope: Scope, rows: list[Execution]) -> dict[int, str]:
     """Return the errors as they may be read."""
-    failed = {one.pk: one.error for one in rows if one.error}
-    veils = masked_execution.veils_of(here.project, failed.keys()) if failed else {}
+    failed = {row.pk: row.error for row in rows if row.error}
+    veils = masked_execution.veils_of(scope.project, failed.keys()) if failed else {}
     return {pk: veils[pk].words(error) for pk, error in failed.items()}
 
 
@@ -184,7 +187,7 @@ def page_stamp(context: Mapping[str, Any]) -> str:
     parts = (
         context["of_children"],
         (run.status, run.reading, run.max_concurrency, context["tolerated"]),
-        [(one.pk, status.word, one.redrive_count) for one, status, _ in rows],
+        [(row.pk, status.word, row.redrive_count) for row, status, _ in rows],
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -236,7 +239,7 @@ class Field:
 
 def setting_fields(run: MapRun) -> list[Field]:
     """Return the settings as they are."""
-    return [Field(one, _text(getattr(run, one.name))) for one in SETTINGS]
+    return [Field(setting, _text(getattr(run, setting.name))) for setting in SETTINGS]
 
 
 def _text(value: float | None) -> str:
@@ -246,20 +249,20 @@ def _text(value: float | None) -> str:
 def read_settings(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
     """Read the form; return it as it was typed, and the settings that it changes."""
     fields, changes = [], {}
-    for one in SETTINGS:
-        text = query.get(one.name, "").strip()
-        fields.append(Field(one, text[:40], problem := _problem(one, text)))
+    for setting in SETTINGS:
+        text = query.get(setting.name, "").strip()
+        fields.append(Field(setting, text[:40], problem := _problem(setting, text)))
         if text and not problem:
-            value = int(text) if one.whole else float(text)
-            if value != getattr(run, one.name):
-                changes[one.name] = value
+            value = int(text) if setting.whole else float(text)
+            if value != getattr(run, setting.name):
+                changes[setting.name] = value
     return fields, changes
 
 
-def _problem(one: Setting, text: str) -> str:
+def _problem(setting: Setting, text: str) -> str:
     """Say what is wrong with a number; an empty field leaves the setting as it is."""
-    form = r"\d{1,10}" if one.whole else r"\d{1,3}(\.\d{1,6})?"
-    if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= one.limit):
+    form = r"\d{1,10}" if setting.whole else r"\d{1,3}(\.\d{1,6})?"
+    if not text or (re.fullmatch(form, text, re.ASCII) and float(text) <= setting.limit):
         return ""
-    kind = "a whole number" if one.whole else "a number"
-    return f"Got “{formatting.visible_text(text[:40])}”, wanted {kind} from 0 to {one.limit:,}."
+    kind = "a whole number" if setting.whole else "a number"
+    return f"Got “{formatting.visible_text(text[:40])}”, wanted {kind} from 0 to {setting.limit:,}."

@@ -30,17 +30,17 @@ def map_run_page(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
     """Answer the page of the Map Run that a task began; a POST changes its settings."""
-    here = scope_of(request)
-    run = map_run_display.find_map_run(here, machine_name, execution_name, number)
+    scope = scope_of(request)
+    run = map_run_display.find_map_run(scope, machine_name, execution_name, number)
     if request.method == "GET":
-        return _render_page(request, here, machine_name, run, map_run_display.setting_fields(run))
-    require(here, "UpdateMapRun")
+        return _render_page(request, scope, machine_name, run, map_run_display.setting_fields(run))
+    require(scope, "UpdateMapRun")
     fields, changes = map_run_display.read_settings(run, request.POST)
-    if any(one.problem for one in fields):
-        return _render_page(request, here, machine_name, run, fields, status=422)
+    if any(field.problem for field in fields):
+        return _render_page(request, scope, machine_name, run, fields, status=422)
     try:
         if changes:
-            store.update(run, actor_of(here), **changes)
+            store.update(run, actor_of(scope), **changes)
     except ServiceError as refused:
         messages.error(request, f"{refused.message}.")
     else:
@@ -53,12 +53,12 @@ def map_run_changes(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
     """Answer the page's poll: nothing while nothing changed, else the counts and the children."""
-    here = scope_of(request)
+    scope = scope_of(request)
     context = _page_context(
         request,
-        here,
+        scope,
         machine_name,
-        map_run_display.find_map_run(here, machine_name, execution_name, number),
+        map_run_display.find_map_run(scope, machine_name, execution_name, number),
     )
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
@@ -67,18 +67,18 @@ def map_run_changes(
 
 def _render_page(
     request: HttpRequest,
-    here: Scope,
+    scope: Scope,
     machine_name: str,
     run: MapRun,
     fields: Sequence[map_run_display.Field],
     status: int = 200,
 ) -> HttpResponse:
-    context = _page_context(request, here, machine_name, run) | {"fields": fields}
+    context = _page_context(request, scope, machine_name, run) | {"fields": fields}
     return render(request, "map_run/page.html", context, status=status)
 
 
 def _page_context(
-    request: HttpRequest, here: Scope, machine_name: str, run: MapRun
+    request: HttpRequest, scope: Scope, machine_name: str, run: MapRun
 ) -> dict[str, Any]:
     names = [machine_name, run.parent.name]
     bad = run.status in ("FAILED", "ABORTED")
@@ -92,8 +92,8 @@ def _page_context(
         "base": reverse("execution", args=names),
         "own": reverse("map-run", args=[*names, run.task]),
         "tolerated": map_run_display.tolerated_failures(run),
-        "children": map_run_display.list_children(here, run, request.GET),
-        "may_update": here.may("UpdateMapRun") and run.status == "RUNNING",
+        "children": map_run_display.list_children(scope, run, request.GET),
+        "may_update": scope.may("UpdateMapRun") and run.status == "RUNNING",
         "redrivable": bad,
         "refusal": map_run_display.redrive_refusal(run) if bad else "",
         **map_run_display.count_children(run),

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 @require_http_methods(["GET", "POST"])
 def masking_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/settings/``: the masked paths; an editor changes them."""
-    here = scope_of(request)
-    typed, problem, conflict, status = here.project.masked, "", None, 200
+    scope = scope_of(request)
+    typed, problem, conflict, status = scope.project.masked, "", None, 200
     revision = store.revision_of(typed)
     if request.method == "POST":
-        require(here, "PutMaskedPaths")
+        require(scope, "PutMaskedPaths")
         typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
         over = request.POST.get("over") or revision
         try:
-            kept = store.put_paths(here.project, typed.splitlines(), actor_of(here), over)
+            kept = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
-            conflict, status = conflicts.paths_conflict(here.project), 409
+            conflict, status = conflicts.paths_conflict(scope.project), 409
         except ServiceError as refused:
             problem, status = refused.message, 422
         else:
@@ -45,7 +45,7 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "revision": revision,
         "conflict": conflict,
-        "may_change": here.may("PutMaskedPaths"),
+        "may_change": scope.may("PutMaskedPaths"),
     }
     return render(request, "project/settings.html", context, status=status)
 
@@ -59,20 +59,20 @@ def _success_message(count: int) -> str:
 @require_POST
 def reveal_execution(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Show this reader what is masked of one execution, for ten minutes; or mask it again."""
-    here = scope_of(request)
-    require(here, "RevealPayloads")
-    one = here.execution(machine_name, execution_name)
+    scope = scope_of(request)
+    require(scope, "RevealPayloads")
+    execution = scope.execution(machine_name, execution_name)
     told = {
         number: until
         for number, until in _revealed_until(request).items()
         if until > clock.now_ms()
     }
-    told.pop(str(one.pk), None)
+    told.pop(str(execution.pk), None)
     if request.POST.get("act") != "hide":
-        store.reveal(one, request.POST.get("reason", "").strip(), actor_of(here))
-        told[str(one.pk)] = clock.now_ms() + store.FOR_MS
+        store.reveal(execution, request.POST.get("reason", "").strip(), actor_of(scope))
+        told[str(execution.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = told
-    own = reverse("execution", args=[machine_name, one.name])
+    own = reverse("execution", args=[machine_name, execution.name])
     return redirect(local_address(request, request.POST.get("next", ""), own))
 
 

@@ -35,13 +35,15 @@ def charts_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/metrics/``."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     context = (
-        machine_context(one) | {"tab": "metrics"} | charts.charts_context(here, request.GET, one)
+        machine_context(machine)
+        | {"tab": "metrics"}
+        | charts.charts_context(scope, request.GET, machine)
     )
     chosen: span.ChartSpan = context["span"]
-    context["cost"], looked_at = cost.of_machine(one, chosen.since, chosen.until)
+    context["cost"], looked_at = cost.of_machine(machine, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
     return render(request, "machine/metrics.html", context)
 
@@ -49,10 +51,10 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
 @require_safe
 def charts_changes(request: HttpRequest) -> HttpResponse:
     """Answer the poll: the charts that changed, nothing while none did."""
-    here = scope_of(request)
-    context = charts.charts_context(here, request.GET, _asked_machine(here, request))
+    scope = scope_of(request)
+    context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     seen = set(request.GET.get("seen", "").split(","))
-    changed = [one for one in context["charts"] if f"{one.name}:{one.mark}" not in seen]
+    changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in seen]
     if not changed:
         return HttpResponse(status=204)
     return render(request, "metrics/_delta.html", context | {"charts": changed})
@@ -61,8 +63,8 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
 @require_safe
 def charts_csv(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts.csv``: what the charts show."""
-    here = scope_of(request)
-    context = charts.charts_context(here, request.GET, _asked_machine(here, request))
+    scope = scope_of(request)
+    context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": 'attachment; filename="metrics.csv"',
@@ -70,10 +72,12 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
     rows = csv.writer(response)
     rows.writerow(["metric", "statistic", "unit", "from", "seconds", "value"])
-    for one in context["charts"]:
-        for bar in one.bars:
+    for chart in context["charts"]:
+        for bar in chart.bars:
             start, seconds = iso_text(bar.start), context["span"].period // 1000
-            rows.writerow([one.name, one.statistic, one.unit, start, seconds, f"{bar.value:.10g}"])
+            rows.writerow(
+                [chart.name, chart.statistic, chart.unit, start, seconds, f"{bar.value:.10g}"]
+            )
     return response
 
 
@@ -83,13 +87,13 @@ def charts_csv(request: HttpRequest) -> HttpResponse:
 @require_safe
 def executions_behind(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/executions/``: those that one bar counts."""
-    here, query = scope_of(request), request.GET
+    scope, query = scope_of(request), request.GET
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
         raise Http404("No executions belong to this address: it needs a metric, from and to.")
-    one = _asked_machine(here, request)
-    column, found = _found_executions(here, metric, since, until, one)
+    machine = _asked_machine(scope, request)
+    column, found = _found_executions(scope, metric, since, until, machine)
     total = found.count()
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
@@ -100,7 +104,7 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
     context = {
         "here": "charts",
         "metric": metric,
-        "machine": one,
+        "machine": machine,
         "since": since,
         "until": until,
         "total": total,
@@ -111,7 +115,7 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
 
 
 def _found_executions(
-    here: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
+    scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
     """Return the column that places executions in time, and those that a metric counts."""
     starts = {"ExecutionsStarted": "start_ms", "ExecutionsRedriven": "redrive_ms"}
@@ -125,12 +129,12 @@ def _found_executions(
         which["state_machine__type"] = "EXPRESS"
     if metric.name == "ExecutionThrottled":  # counts what waited, which no execution keeps
         which["pk"] = 0
-    rows = Execution.objects.filter(project=here.project, map_run=None, **which)
+    rows = Execution.objects.filter(project=scope.project, map_run=None, **which)
     if machine is not None:
         return column, rows.filter(state_machine_arn=machine.arn)
-    return column, rows.filter(arn__startswith=here.arn("execution", ""))
+    return column, rows.filter(arn__startswith=scope.arn("execution", ""))
 
 
-def _asked_machine(here: Scope, request: HttpRequest) -> StateMachine | None:
+def _asked_machine(scope: Scope, request: HttpRequest) -> StateMachine | None:
     name = request.GET.get("machine", "")
-    return here.machine(name) if name else None
+    return scope.machine(name) if name else None

@@ -33,21 +33,21 @@ _GROUPS = {
     "more": (
         "Redrives, Express",
         tuple(
-            one.name
-            for one in METRICS.values()
-            if one.group == "executions" and one.name not in SEVEN
+            metric.name
+            for metric in METRICS.values()
+            if metric.group == "executions" and metric.name not in SEVEN
         ),
     ),
     **{
         kind: (
             work.words.capitalize() if kind != "lambda" else work.words,
-            tuple(one.name for one in METRICS.values() if one.dimension == work.dimension),
+            tuple(metric.name for metric in METRICS.values() if metric.dimension == work.dimension),
         )
         for kind, work in WORK.items()
     },
     "account": (
         "Account",
-        tuple(one.name for one in METRICS.values() if one.group in ("gauges", "limits")),
+        tuple(metric.name for metric in METRICS.values() if metric.group in ("gauges", "limits")),
     ),
 }
 _TONES = {
@@ -95,37 +95,37 @@ class Chart:
     @property
     def bars_with(self) -> list[ChartBar]:
         """Return the bars that stand for something: of counts, those that are not zero."""
-        return [one for one in self.bars if one.value or self.unit != "Count"]
+        return [bar for bar in self.bars if bar.value or self.unit != "Count"]
 
     @property
     def mark(self) -> str:
         """Return a fingerprint of what is drawn."""
-        text = repr([(one.start, one.text, one.x) for one in self.bars_with])
+        text = repr([(bar.start, bar.text, bar.x) for bar in self.bars_with])
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def draw_charts(here: Scope, span: ChartSpan, machine: StateMachine | None) -> list[Chart]:
+def draw_charts(scope: Scope, span: ChartSpan, machine: StateMachine | None) -> list[Chart]:
     """Return the charts of a machine, or of all."""
     metrics = [METRICS[name] for name in _GROUPS[span.group][1]]
     return [
-        _chart(one, span, buckets, machine)
-        for one, buckets in _read_samples(here, span, metrics, machine)
+        _chart(metric, span, buckets, machine)
+        for metric, buckets in _read_samples(scope, span, metrics, machine)
     ]
 
 
 def _read_samples(
-    here: Scope, span: ChartSpan, metrics: list[Metric], machine: StateMachine | None
+    scope: Scope, span: ChartSpan, metrics: list[Metric], machine: StateMachine | None
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
-    times = frozenset(one.name for one in metrics if one.unit != "Count")
+    times = frozenset(metric.name for metric in metrics if metric.unit != "Count")
     asked = read.Asked(
-        *(here.project.pk, here.region, tuple(one.name for one in metrics)),
+        *(scope.project.pk, scope.region, tuple(metric.name for metric in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
         spread=times if tally.is_percentile(span.statistic) else frozenset(),
     )
     found = read.buckets(asked)
-    return [(one, found[one.name]) for one in metrics]
+    return [(metric, found[metric.name]) for metric in metrics]
 
 
 def _chart(
@@ -159,8 +159,8 @@ def _chart(
 def _summary(metric: Metric, statistic: str, buckets: read.Buckets) -> str:
     """Return the statistic over the whole range."""
     whole = tally.Tally()
-    for one in buckets.values():
-        whole.take(one)
+    for value in buckets.values():
+        whole.take(value)
     if not whole.count:
         return "0" if metric.usual == "Sum" else "-"
     return _value_text(metric, statistic, whole.statistic(statistic))
@@ -186,16 +186,16 @@ def _behind_address(metric: Metric, since: int, until: int, machine: StateMachin
 
 
 def charts_context(
-    here: Scope, query: Mapping[str, str], machine: StateMachine | None
+    scope: Scope, query: Mapping[str, str], machine: StateMachine | None
 ) -> dict[str, Any]:
     """Return what the template of the charts needs."""
     groups = _GROUPS if machine is None else OF_MACHINES
     span = ChartSpan.of(query, groups)
-    charts = draw_charts(here, span, machine)
+    charts = draw_charts(scope, span, machine)
     kept = {name: query[name] for name in _SHOWN if name in query}
     if machine is not None:
         kept["machine"] = machine.name
-    seen = ",".join(f"{one.name}:{one.mark}" for one in charts)
+    seen = ",".join(f"{chart.name}:{chart.mark}" for chart in charts)
     return {
         "span": span,
         "charts": charts,

@@ -25,8 +25,8 @@ MOST = 8
 @require_safe
 def overview_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/``."""
-    here = scope_of(request)
-    context = _page_context(here) | charts.charts_context(here, request.GET, None)
+    scope = scope_of(request)
+    context = _page_context(scope) | charts.charts_context(scope, request.GET, None)
     return render(request, "overview/page.html", context)
 
 
@@ -39,14 +39,14 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     return render(request, "overview/_lists.html", context)
 
 
-def _page_context(here: Scope) -> dict[str, Any]:
-    machines = lists.list_machines(here, most=MOST)
-    running = lists.latest_executions(here, ("RUNNING",), MOST)
-    failed = lists.latest_executions(here, lists.FAILURES, MOST)
-    tally = lists.status_counts(here)
+def _page_context(scope: Scope) -> dict[str, Any]:
+    machines = lists.list_machines(scope, most=MOST)
+    running = lists.latest_executions(scope, ("RUNNING",), MOST)
+    failed = lists.latest_executions(scope, lists.FAILURES, MOST)
+    tally = lists.status_counts(scope)
     parts = [
         sorted(tally.items()),
-        [one.pk for one in (*running, *failed)],
+        [execution.pk for execution in (*running, *failed)],
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
     return {

@@ -28,8 +28,8 @@ _OWN_COUNT = "the form that changes the password"
 @require_http_methods(["GET", "POST"])
 def password_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/password/``. A person who has a password must know it; other sessions end."""
-    here = scope_of(request)
-    user = here.principal.user
+    scope = scope_of(request)
+    user = scope.principal.user
     given = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
     form = PasswordChangeForm(user, given) if has_one else SetPasswordForm(user, given)
@@ -43,7 +43,7 @@ def password_page(request: HttpRequest) -> HttpResponse:
         return too_many_attempts(request, _PAGE, context, locked)
     if not valid:
         return render(request, _PAGE, context, status=422)
-    return _set_password(request, here, form.cleaned_data["new_password1"])
+    return _set_password(request, scope, form.cleaned_data["new_password1"])
 
 
 def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
@@ -62,10 +62,10 @@ def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> 
     return valid
 
 
-def _set_password(request: HttpRequest, here: Scope, password: str) -> HttpResponse:
-    user = here.principal.user
+def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResponse:
+    user = scope.principal.user
     encoded = make_password(password)
-    if not people.set_password(here.project, user, encoded, actor_of(here)):
+    if not people.set_password(scope.project, user, encoded, actor_of(scope)):
         messages.error(request, "Your password was changed elsewhere meanwhile; it stays.")
         return redirect("password")
     user.password = encoded

@@ -27,26 +27,28 @@ _HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 @require_http_methods(["GET", "POST"])
 def team_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/team/``: the members; an owner adds them and changes roles."""
-    here = scope_of(request)
+    scope = scope_of(request)
     if request.method != "POST":
-        return _render_team(request, here)
-    require(here, "PutMember")
+        return _render_team(request, scope)
+    require(scope, "PutMember")
     name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
     try:
-        store.put_member(here.project, name, role, actor_of(here), here.principal.user)
+        store.put_member(scope.project, name, role, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
-        return _render_team(request, here, 422, problem=refused.message)
+        return _render_team(request, scope, 422, problem=refused.message)
     messages.success(request, f"{name} is {role} now.")
     return redirect("team")
 
 
-def _render_team(request: HttpRequest, here: Scope, status: int = 200, **more: Any) -> HttpResponse:
+def _render_team(
+    request: HttpRequest, scope: Scope, status: int = 200, **more: Any
+) -> HttpResponse:
     context = {
         "here": "team",
-        "members": _member_rows(here),
+        "members": _member_rows(scope),
         "roles": Role.choices,
         "hours": _HOURS,
-        "invitations": invitations.open_ones(here.project) if here.may("PutMember") else (),
+        "invitations": invitations.open_ones(scope.project) if scope.may("PutMember") else (),
     }
     return render(request, "people/team.html", {**context, **more}, status=status)
 
@@ -54,30 +56,30 @@ def _render_team(request: HttpRequest, here: Scope, status: int = 200, **more: A
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite_member(request: HttpRequest) -> HttpResponse:
     """Make an invitation, and show its link this once; its address alone leads to the team."""
-    here = scope_of(request)
-    require(here, "CreateInvitation")
+    scope = scope_of(request)
+    require(scope, "CreateInvitation")
     if request.method != "POST":
         return redirect("team")
     name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
-    hours = next((one for one in _HOURS if str(one) == request.POST.get("hours")), 24)
+    hours = next((choice for choice in _HOURS if str(choice) == request.POST.get("hours")), 24)
     asked = {"invited": {"name": name, "role": role, "hours": hours}}
     try:
         made, token = invitations.make(
-            here.project, name, role, hours, actor_of(here), here.principal.user
+            scope.project, name, role, hours, actor_of(scope), scope.principal.user
         )
     except ServiceError as refused:
-        return _render_team(request, here, 422, refused=refused.message, **asked)
+        return _render_team(request, scope, 422, refused=refused.message, **asked)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
-    return _render_team(request, here, made=made, link=link, lasts=_HOURS[hours])
+    return _render_team(request, scope, made=made, link=link, lasts=_HOURS[hours])
 
 
 @require_POST
 def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     """Revoke an open invitation."""
-    here = scope_of(request)
-    require(here, "RevokeInvitation")
+    scope = scope_of(request)
+    require(scope, "RevokeInvitation")
     try:
-        found = invitations.revoke(here.project, number, actor_of(here), here.principal.user)
+        found = invitations.revoke(scope.project, number, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
@@ -85,9 +87,9 @@ def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("team")
 
 
-def _member_rows(here: Scope) -> list[Any]:
-    keys = Q(user__accesskey__project=here.project)
-    found = Membership.objects.filter(project=here.project).select_related("user")
+def _member_rows(scope: Scope) -> list[Any]:
+    keys = Q(user__accesskey__project=scope.project)
+    found = Membership.objects.filter(project=scope.project).select_related("user")
     return list(
         found.annotate(
             keys=Count("user__accesskey", filter=keys & Q(user__accesskey__disabled_ms=None)),
@@ -99,11 +101,11 @@ def _member_rows(here: Scope) -> list[Any]:
 @require_POST
 def remove_member(request: HttpRequest) -> HttpResponse:
     """Remove a member."""
-    here = scope_of(request)
-    require(here, "RemoveMember")
+    scope = scope_of(request)
+    require(scope, "RemoveMember")
     name = request.POST.get("name", "")
     try:
-        store.remove_member(here.project, name, actor_of(here), here.principal.user)
+        store.remove_member(scope.project, name, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
@@ -114,18 +116,18 @@ def remove_member(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def keys_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/keys/``: one's own access keys, and everybody's for an owner."""
-    here = scope_of(request)
+    scope = scope_of(request)
     made: dict[str, str] | None = None
     problem = ""
     if request.method == "POST":
         try:
-            key, secret = store.new_key(here.principal.user, here.project, actor_of(here))
+            key, secret = store.new_key(scope.principal.user, scope.project, actor_of(scope))
             made = {"id": key.key_id, "secret": secret}
         except ServiceError as refused:
             problem = refused.message
-    found = AccessKey.objects.filter(project=here.project).select_related("user")
-    if not here.may("PutMember"):
-        found = found.filter(user=here.principal.user)
+    found = AccessKey.objects.filter(project=scope.project).select_related("user")
+    if not scope.may("PutMember"):
+        found = found.filter(user=scope.principal.user)
     context = {
         "here": "keys",
         "keys": found.order_by("user__username", "-created_ms"),
@@ -139,18 +141,18 @@ def keys_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change_key(request: HttpRequest, key: str) -> HttpResponse:
     """Disable, enable or delete a key."""
-    here = scope_of(request)
+    scope = scope_of(request)
     try:
-        found = store.get_key(here.project, key)
-        if found.user_id != here.principal.user.pk:
-            require(here, "PutMember")
+        found = store.get_key(scope.project, key)
+        if found.user_id != scope.principal.user.pk:
+            require(scope, "PutMember")
         if request.POST.get("act") == "delete":
-            store.delete_key(here.project, key, actor_of(here), here.principal.user)
+            store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
             on = request.POST.get("act") == "enable"
-            who = here.principal.user
-            store.switch_key(here.project, key, on=on, actor=actor_of(here), by=who)
+            who = scope.principal.user
+            store.switch_key(scope.project, key, on=on, actor=actor_of(scope), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")
     except ServiceError as refused:
         messages.error(request, refused.message)
@@ -160,9 +162,9 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
-    here = scope_of(request)
+    scope = scope_of(request)
     asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
-    found = AuditEntry.objects.filter(project=here.project)
+    found = AuditEntry.objects.filter(project=scope.project)
     if asked["who"]:
         found = found.filter(actor=asked["who"])
     if asked["act"]:
@@ -172,7 +174,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     if after := whole_number(request.GET.get("after", "")):
         found = found.filter(pk__lt=after)
     rows = list(found.order_by("-pk")[: _ROWS + 1])
-    everything = AuditEntry.objects.filter(project=here.project).order_by()
+    everything = AuditEntry.objects.filter(project=scope.project).order_by()
     context = {
         "here": "audit",
         "entries": rows[:_ROWS],

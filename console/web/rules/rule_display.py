@@ -99,25 +99,26 @@ def pattern_meaning(pattern: str) -> PatternMeaning:
     plain = read.get("source") == [body.SOURCE] and not set(detail) - {"status", "stateMachineArn"}
     values = [detail.get("status", []), detail.get("stateMachineArn", [])]
     kind = read.get("detail-type", [body.DETAIL_TYPE]) == [body.DETAIL_TYPE]
-    if not plain or not kind or not all(_pattern_texts(one) for one in values):
+    if not plain or not kind or not all(_pattern_texts(value) for value in values):
         return own
     return PatternMeaning(tuple(values[0]), tuple(values[1]))
 
 
 def _pattern_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(one, str) for one in values)
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def rule_rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
+def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
     """Return a page of rules by name, and the key of the next page, "" at the end."""
-    found = EventRule.objects.filter(project=here.project, region=here.region, name__gt=after)
+    found = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
     found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
     some = list(found.prefetch_related("targets").order_by("name")[: PAGE + 1])
     made = {
-        one.pk: RuleRow(one, pattern_meaning(one.pattern), sent_targets(one)) for one in some[:PAGE]
+        rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
+        for rule in some[:PAGE]
     }
     counted = Delivery.objects.filter(target__rule__in=list(made)).order_by()
     for rule, status, count in counted.values_list("target__rule", "status").annotate(Count("pk")):
@@ -127,10 +128,10 @@ def rule_rows(here: Scope, *, scheduled: bool, after: str = "") -> tuple[list[Ru
 
 def sent_targets(rule: EventRule) -> list[SentTarget]:
     """Return the targets of a rule, by id."""
-    targets = sorted(rule.targets.all(), key=lambda one: one.target_id)
+    targets = sorted(rule.targets.all(), key=lambda target: target.target_id)
     return [
-        SentTarget(one, addresses.KINDS[addresses.kind(one.address)], _sent_target(one))
-        for one in targets
+        SentTarget(target, addresses.KINDS[addresses.kind(target.address)], _sent_target(target))
+        for target in targets
     ]
 
 
@@ -142,10 +143,10 @@ def _sent_target(target: EventTarget) -> str:
     return without_secrets(address).removeprefix("mailto:")
 
 
-def dead_letters(here: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
+def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
     found = Delivery.objects.filter(
-        project=here.project, status="dead", target__rule__region=here.region
+        project=scope.project, status="dead", target__rule__region=scope.region
     )
     if before is not None:
         found = found.filter(pk__lt=before)
@@ -154,9 +155,9 @@ def dead_letters(here: Scope, before: int | None = None) -> tuple[list[Delivery]
     return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
 
 
-def machine_names(here: Scope) -> list[StateMachine]:
+def machine_names(scope: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
-    found = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    found = StateMachine.objects.filter(project=scope.project, region=scope.region, status="ACTIVE")
     return list(found.only("name", "arn").order_by("name")[:_MACHINES])
 
 

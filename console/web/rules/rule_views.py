@@ -32,67 +32,69 @@ _DELIVERIES = 25
 _MOMENTS = 5
 
 
-def _find_rule(here: Scope, name: str) -> EventRule:
+def _find_rule(scope: Scope, name: str) -> EventRule:
     try:
-        return store.get_rule(here.project, here.region, name)
+        return store.get_rule(scope.project, scope.region, name)
     except ServiceError:
-        raise Http404(f"There is no rule “{name}” in {here.region}.") from None
+        raise Http404(f"There is no rule “{name}” in {scope.region}.") from None
 
 
 @require_http_methods(["GET", "POST"])
 def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Answer ``/rules/<name>/``: what it waits for, its targets and latest deliveries."""
-    here = scope_of(request)
-    one = _find_rule(here, rule_name)
+    scope = scope_of(request)
+    rule = _find_rule(scope, rule_name)
     problem, typed, conflict = "", {}, None
-    revision = store.revision_of(one)
+    revision = store.revision_of(rule)
     if request.method == "POST":
-        require(here, "events:PutRule")
+        require(scope, "events:PutRule")
         names = ("pattern", "schedule", "timezone", "description")
         typed = {name: request.POST.get(name, "").strip() for name in names}
         typed["timezone"] = typed["timezone"] or "UTC"
         revision = request.POST.get("revision", "")
         try:
-            problem = _change_rule(request, here, one, typed)
+            problem = _change_rule(request, scope, rule, typed)
         except ConflictException:
-            conflict = conflicts.rule_conflict(one)
+            conflict = conflicts.rule_conflict(rule)
         if not problem and conflict is None:
-            return redirect(page_address(here, "rule", one.name))
-    context = _rule_context(here, one) | {"typed": typed, "problem": problem}
+            return redirect(page_address(scope, "rule", rule.name))
+    context = _rule_context(scope, rule) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
     return render(request, "rules/page.html", context, status=status)
 
 
-def _change_rule(request: HttpRequest, here: Scope, one: EventRule, typed: dict[str, str]) -> str:
-    kept = {"state": one.state, "role_arn": one.role_arn}
+def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, typed: dict[str, str]) -> str:
+    kept = {"state": rule.state, "role_arn": rule.role_arn}
     kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
-        store.save(here.project, here.region, one.name, None, actor=actor_of(here), **kept, **typed)
+        store.save(
+            scope.project, scope.region, rule.name, None, actor=actor_of(scope), **kept, **typed
+        )
     except ConflictException:
         raise
     except ServiceError as refused:
         return refused.message
-    messages.success(request, f"The rule {one.name} was changed.")
+    messages.success(request, f"The rule {rule.name} was changed.")
     return ""
 
 
-def _rule_context(here: Scope, one: EventRule) -> dict[str, Any]:
-    may = here.may("events:PutRule")
-    latest = Delivery.objects.filter(target__rule=one).select_related("target", "event")
+def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
+    may = scope.may("events:PutRule")
+    latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
     return {
-        "here": "schedules" if one.schedule else "notifications",
-        "rule": one,
-        "state": rule_display.rule_state(one),
-        "meaning": rule_display.pattern_meaning(one.pattern),
-        "targets": [_target_context(each, secret=may) for each in rule_display.sent_targets(one)],
-        "full": one.targets.count() >= store.MOST_TARGETS,
-        "moments": _due_moments(one),
+        "here": "schedules" if rule.schedule else "notifications",
+        "rule": rule,
+        "state": rule_display.rule_state(rule),
+        "meaning": rule_display.pattern_meaning(rule.pattern),
+        "targets": [_target_context(each, secret=may) for each in rule_display.sent_targets(rule)],
+        "full": rule.targets.count() >= store.MOST_TARGETS,
+        "moments": _due_moments(rule),
         "deliveries": [
             (each, rule_display.DELIVERY[each.status])
             for each in latest.defer("event__body").order_by("-pk")[:_DELIVERIES]
         ],
-        "zones": sorted(available_timezones()) if one.schedule and may else [],
+        "zones": sorted(available_timezones()) if rule.schedule and may else [],
         "may_rule": may,
     }
 
@@ -120,15 +122,15 @@ def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str,
     }
 
 
-def _due_moments(one: EventRule) -> list[int]:
+def _due_moments(rule: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
-    if not one.schedule or one.state != "ENABLED":
+    if not rule.schedule or rule.state != "ENABLED":
         return []
-    schedule = schedules.parse(one.schedule, one.timezone)
+    schedule = schedules.parse(rule.schedule, rule.timezone)
     found: list[int] = []
     at: int | None = clock.now_ms()
     while at is not None and len(found) < _MOMENTS:
-        at = schedule.next(at, one.created_ms)
+        at = schedule.next(at, rule.created_ms)
         found += [] if at is None else [at]
     return found
 
@@ -136,67 +138,69 @@ def _due_moments(one: EventRule) -> list[int]:
 @require_POST
 def switch_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Enable or disable a rule."""
-    here = scope_of(request)
+    scope = scope_of(request)
     on = request.POST.get("act") == "enable"
-    require(here, "events:EnableRule" if on else "events:DisableRule")
-    one = _find_rule(here, rule_name)
-    store.switch(here.project, here.region, one.name, on=on, actor=actor_of(here))
-    messages.success(request, f"The rule {one.name} is {'on' if on else 'off'}.")
-    return redirect(page_address(here, "rule", one.name))
+    require(scope, "events:EnableRule" if on else "events:DisableRule")
+    rule = _find_rule(scope, rule_name)
+    store.switch(scope.project, scope.region, rule.name, on=on, actor=actor_of(scope))
+    messages.success(request, f"The rule {rule.name} is {'on' if on else 'off'}.")
+    return redirect(page_address(scope, "rule", rule.name))
 
 
 @require_http_methods(["GET", "POST"])
 def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Ask once, then delete."""
-    here = scope_of(request)
-    require(here, "events:DeleteRule")
-    one = _find_rule(here, rule_name)
-    view = "schedules" if one.schedule else "notifications"
+    scope = scope_of(request)
+    require(scope, "events:DeleteRule")
+    rule = _find_rule(scope, rule_name)
+    view = "schedules" if rule.schedule else "notifications"
     if request.method == "GET":
-        waiting = Delivery.objects.filter(target__rule=one, status__in=("waiting", "sending"))
-        context = {"here": view, "rule": one, "waiting": waiting.count()}
+        waiting = Delivery.objects.filter(target__rule=rule, status__in=("waiting", "sending"))
+        context = {"here": view, "rule": rule, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
-    store.delete(here.project, here.region, one.name, with_targets=True, actor=actor_of(here))
-    messages.success(request, f"The rule {one.name} was deleted.")
-    return redirect(page_address(here, view))
+    store.delete(scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope))
+    messages.success(request, f"The rule {rule.name} was deleted.")
+    return redirect(page_address(scope, view))
 
 
 @require_POST
 def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to one more address."""
-    here = scope_of(request)
-    require(here, "events:PutTargets")
-    one = _find_rule(here, rule_name)
-    taken = {each.target_id for each in one.targets.all()}
+    scope = scope_of(request)
+    require(scope, "events:PutTargets")
+    rule = _find_rule(scope, rule_name)
+    taken = {each.target_id for each in rule.targets.all()}
     number = next(str(n) for n in range(1, len(taken) + 2) if str(n) not in taken)
     target = {"Id": number, "Arn": rule_display.target_address(request.POST.get("target", ""))}
     if given := request.POST.get("input", "").strip():
         target["Input"] = given
 
     def act() -> str:
-        wrong = store.put_targets(here.project, here.region, one.name, [target], actor_of(here))
+        wrong = store.put_targets(scope.project, scope.region, rule.name, [target], actor_of(scope))
         return wrong[0]["ErrorMessage"] if wrong else ""
 
-    return _run_and_redirect(request, here, one, act, f"{one.name} sends to {target['Arn']}, too.")
+    return _run_and_redirect(
+        request, scope, rule, act, f"{rule.name} sends to {target['Arn']}, too."
+    )
 
 
 @require_POST
 def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Let a rule send to an address no more."""
-    here = scope_of(request)
-    require(here, "events:RemoveTargets")
-    one = _find_rule(here, rule_name)
+    scope = scope_of(request)
+    require(scope, "events:RemoveTargets")
+    rule = _find_rule(scope, rule_name)
     ids = [request.POST.get("id", "")]
 
     def act() -> str:
-        missing = store.remove_targets(here.project, here.region, one.name, ids, actor_of(here))
+        missing = store.remove_targets(scope.project, scope.region, rule.name, ids, actor_of(scope))
         return "This target was removed already." if missing else ""
 
-    return _run_and_redirect(request, here, one, act, "The target was removed.")
+    return _run_and_redirect(request, scope, rule, act, "The target was removed.")
 
 
 def _run_and_redirect(
-    request: HttpRequest, here: Scope, one: EventRule, act: Callable[[], str], done: str
+    request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
     """Do it and lead back to the rule with what came of it."""
     try:
@@ -207,4 +211,4 @@ def _run_and_redirect(
         messages.error(request, problem)
     else:
         messages.success(request, done)
-    return redirect(page_address(here, "rule", one.name))
+    return redirect(page_address(scope, "rule", rule.name))

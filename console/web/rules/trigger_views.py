@@ -113,21 +113,21 @@ def _json_response(body: dict[str, Any], status: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/triggers/``: its start links and rules; an editor adds links."""
-    here = scope_of(request)
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    machine = scope.machine(machine_name)
     made, problem = "", ""
     if request.method == "POST":
-        require(here, "CreateStartLink")
+        require(scope, "CreateStartLink")
         try:
-            _, secret = start_links.make(one, request.POST.get("name", ""), actor_of(here))
-            made = request.build_absolute_uri(reverse("start-link", args=[one.name, secret]))
+            _, secret = start_links.make(machine, request.POST.get("name", ""), actor_of(scope))
+            made = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
         except ServiceError as refused:
             problem = refused.message
-    context = machine_context(one) | {
+    context = machine_context(machine) | {
         "tab": "triggers",
-        "links": StartLink.objects.filter(machine=one).order_by("-pk"),
-        "rules": rules.rules_of_target(here.project, here.region, one.arn),
-        "may_link": here.may("CreateStartLink"),
+        "links": StartLink.objects.filter(machine=machine).order_by("-pk"),
+        "rules": rules.rules_of_target(scope.project, scope.region, machine.arn),
+        "may_link": scope.may("CreateStartLink"),
         "made": made,
         "problem": problem,
     }
@@ -137,13 +137,13 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
 @require_POST
 def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> HttpResponse:
     """End a start link."""
-    here = scope_of(request)
-    require(here, "RevokeStartLink")
-    one = here.machine(machine_name)
+    scope = scope_of(request)
+    require(scope, "RevokeStartLink")
+    machine = scope.machine(machine_name)
     try:
-        link = start_links.revoke(one, number, actor_of(here))
+        link = start_links.revoke(machine, number, actor_of(scope))
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
         messages.success(request, f"The start link “{link.name}” opens nothing any more.")
-    return redirect("triggers", one.name)
+    return redirect("triggers", machine.name)

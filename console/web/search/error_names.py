@@ -41,7 +41,7 @@ def may_have_error(project: Project, wanted: ExecutionFilters) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [project.pk, project.pk, MOST + 1])
         names = [name for (name,) in cursor.fetchall()]
-    return len(names) > MOST or any(_may_hold(one, wanted.error) for one in names)
+    return len(names) > MOST or any(_may_hold(name, wanted.error) for name in names)
 
 
 def _may_hold(name: str, text: str) -> bool:

@@ -88,12 +88,12 @@ class FailureGroup:
     @property
     def first_ms(self) -> int:
         """Return when it was seen first."""
-        return min(one.stop_ms or one.start_ms for one in self.failures)
+        return min(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def last_ms(self) -> int:
         """Return when it was seen last."""
-        return max(one.stop_ms or one.start_ms for one in self.failures)
+        return max(failure.stop_ms or failure.start_ms for failure in self.failures)
 
     @property
     def started(self) -> tuple[int, int]:
@@ -133,8 +133,8 @@ def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
 def group_failures(found: Iterable[Failure]) -> list[FailureGroup]:
     """Put what is the same together, the most frequent first."""
     kinds: dict[str, list[Failure]] = {}
-    for one in found:
-        kinds.setdefault(one.key, []).append(one)
+    for failure in found:
+        kinds.setdefault(failure.key, []).append(failure)
     return sorted(
         (FailureGroup(tuple(every)) for every in kinds.values()),
         key=lambda group: (-len(group.failures), -group.last_ms),

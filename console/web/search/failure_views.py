@@ -23,15 +23,15 @@ SPANS = {"24h": ("24 hours", DAY), "7d": ("7 days", 7 * DAY)}
 @require_safe
 def failures_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/failures/``: groups over a day or a week, of all machines or one."""
-    here = scope_of(request)
+    scope = scope_of(request)
     name = request.GET.get("machine", "")[:80]
-    machine = here.machine(name) if name else None
+    machine = scope.machine(name) if name else None
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
     since = clock.now_ms() - SPANS[chosen][1]
     wanted = ExecutionFilters(statuses=store.STATUSES, since=since)
-    part = scan.find_keys(here, machine, wanted, None, store.MOST + 1)
-    found = store.list_failures(here.project, [number for _, number in part.keys[: store.MOST]])
+    part = scan.find_keys(scope, machine, wanted, None, store.MOST + 1)
+    found = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
     groups = store.group_failures(found)
     context = {
         "here": "executions",
@@ -40,7 +40,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "total": len(found),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
-        "groups": [(one, group_address(one)) for one in groups],
+        "groups": [(group, group_address(group)) for group in groups],
     }
     return render(request, "failures/page.html", context)
 
@@ -48,7 +48,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
 def group_address(group: store.FailureGroup) -> str:
     """Return the query string of exactly the failures of a group."""
     first, last = group.started
-    pairs = [("status", one) for one in store.STATUSES]
+    pairs = [("status", status) for status in store.STATUSES]
     if group.like.machine is not None:  # its index makes the list faster
         pairs.append(("machine", group.like.machine_arn.rpartition(":")[2]))
     times = [("from", iso_text(first)), ("to", iso_text(last))]

@@ -82,8 +82,8 @@ class ExecutionFilters:
                 return None
 
         before = query.get("before", "")
-        statuses = tuple(one for one in STATUSES if one in query.getlist("status"))
-        unknown = {one for one in query.getlist("status") if one} - set(STATUSES)
+        statuses = tuple(status for status in STATUSES if status in query.getlist("status"))
+        unknown = {status for status in query.getlist("status") if status} - set(STATUSES)
         if unknown:
             problems["status"] = f"There is no status {_quoted(min(unknown))}."
         for name, choices in _CHOICES.items():
@@ -120,7 +120,7 @@ class ExecutionFilters:
     def refined(self) -> bool:
         """Tell whether a field is used that the list keeps folded."""
         folded = set(FIELDS) - {"find", "status", "q", "failure"}
-        return any(self.typed.get(one) or self.problems.get(one) for one in folded)
+        return any(self.typed.get(name) or self.problems.get(name) for name in folded)
 
     @property
     def address(self) -> str:
@@ -130,7 +130,7 @@ class ExecutionFilters:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Return the fields that are not empty, as they stand in an address."""
-        pairs = [("status", one) for one in self.statuses]
+        pairs = [("status", status) for status in self.statuses]
         return pairs + [
             (name, text) for name, text in self.typed.items() if text and name != "status"
         ]

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 @require_safe
 def execution_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
-    here = scope_of(request)
-    lead = saved_view_list.default_view(here, request, None)
+    scope = scope_of(request)
+    lead = saved_view_list.default_view(scope, request, None)
     if lead:
         return redirect(lead)
-    found = scan.find_executions(here, None, ExecutionFilters.of(request.GET))
+    found = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
     context = {
         "here": "executions",
         "executions": found,
         "saved": saved_view_list.saved_view_list(
-            here, None, found.wanted, request.GET.get("view", "")
+            scope, None, found.wanted, request.GET.get("view", "")
         ),
         "news_url": reverse("executions-news"),
         "with_machine": True,
-        "machine_names": lists.machine_names(here),
+        "machine_names": lists.machine_names(scope),
     }
     return render_execution_list(request, "execution/list.html", context)
 
@@ -64,15 +64,15 @@ def execution_list_changes(request: HttpRequest) -> HttpResponse:
 
 
 def render_list_changes(
-    request: HttpRequest, here: Scope, machine: StateMachine | None
+    request: HttpRequest, scope: Scope, machine: StateMachine | None
 ) -> HttpResponse:
     """Answer the poll of a list: rows that changed, and how many executions are newer."""
     wanted = ExecutionFilters.of(request.GET)
-    count = scan.count_newer(here, machine, wanted, _number(request.GET.get("newest", "")))
-    running = [int(one) for one in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
+    count = scan.count_newer(scope, machine, wanted, _number(request.GET.get("newest", "")))
+    running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
     pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
     told = {int(number): stamp for number, stamp in pairs}
-    done = lists.changed_executions(here, running, told) if running or told else []
+    done = lists.changed_executions(scope, running, told) if running or told else []
     if not done and str(count) == request.GET.get("count", "0"):
         return HttpResponse(status=204)
     context = {

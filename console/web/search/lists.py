@@ -50,10 +50,10 @@ class MachinePage:
 
 
 def list_machines(
-    here: Scope, *, search: str = "", after: str = "", most: int = PAGE
+    scope: Scope, *, search: str = "", after: str = "", most: int = PAGE
 ) -> MachinePage:
     """Return machines by name. ``search``: a part of the name."""
-    every = StateMachine.objects.filter(project=here.project, region=here.region)
+    every = StateMachine.objects.filter(project=scope.project, region=scope.region)
     found = every.filter(name__icontains=search) if search else every
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     rows = list(
@@ -69,22 +69,22 @@ def list_machines(
     running = _counts(rows, Q(status="RUNNING"))
     failed = _counts(rows, Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY))
     shown = tuple(
-        MachineRow(one, running.get(one.pk, 0), failed.get(one.pk, 0), one.last, one.last_ms)
-        for one in rows[:most]
+        MachineRow(row, running.get(row.pk, 0), failed.get(row.pk, 0), row.last, row.last_ms)
+        for row in rows[:most]
     )
     total = rows[0].total if rows and not after else found.count()
     return MachinePage(shown, total, shown[-1].machine.name if len(rows) > most else "")
 
 
-def machine_names(here: Scope) -> list[str]:
+def machine_names(scope: Scope) -> list[str]:
     """Return the names to offer where a machine is asked for, newest first."""
-    rows = StateMachine.objects.filter(project=here.project, region=here.region, status="ACTIVE")
+    rows = StateMachine.objects.filter(project=scope.project, region=scope.region, status="ACTIVE")
     return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
 
 
 def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
     pairs = (
-        Execution.objects.filter(which, state_machine__in=[one.pk for one in rows])
+        Execution.objects.filter(which, state_machine__in=[row.pk for row in rows])
         .order_by()
         .values_list("state_machine")
         .annotate(Count("id"))
@@ -93,36 +93,36 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
 
 
 def changed_executions(
-    here: Scope, running: Sequence[int], told: Mapping[int, str]
+    scope: Scope, running: Sequence[int], told: Mapping[int, str]
 ) -> list[Execution]:
     """Return those rows of a list that no longer show what is.
 
     ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
     """
     asked = [*running[:PAGE], *list(told)[:PAGE]]
-    rows = Execution.objects.filter(project=here.project, pk__in=asked)
+    rows = Execution.objects.filter(project=scope.project, pk__in=asked)
     found = rows.select_related("remark").defer(*BARE)
     ended = set(running)
     return [
-        one
-        for one in found
-        if (one.pk in ended and one.status != "RUNNING")
-        or (one.pk in told and note_stamp(one) != told[one.pk])
+        execution
+        for execution in found
+        if (execution.pk in ended and execution.status != "RUNNING")
+        or (execution.pk in told and note_stamp(execution) != told[execution.pk])
     ]
 
 
-def latest_executions(here: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
+def latest_executions(scope: Scope, statuses: Sequence[str], most: int) -> list[Execution]:
     """Return the newest executions with one of these statuses."""
-    unread = ("definition",) if here.project.masked else _BARE_BUT_ERROR
-    rows = _rows_of(here, None).filter(status__in=statuses).defer(*unread)
-    return masked_execution.every(here.project, list(rows.order_by("-start_ms", "-pk")[:most]))
+    unread = ("definition",) if scope.project.masked else _BARE_BUT_ERROR
+    rows = _rows_of(scope, None).filter(status__in=statuses).defer(*unread)
+    return masked_execution.every(scope.project, list(rows.order_by("-start_ms", "-pk")[:most]))
 
 
-def status_counts(here: Scope) -> dict[str, int]:
+def status_counts(scope: Scope) -> dict[str, int]:
     """Return how many run now, and how many ended how in the last 24 hours."""
     since = clock.now_ms() - DAY
     rows = (
-        _rows_of(here, None)
+        _rows_of(scope, None)
         .filter(Q(status="RUNNING") | Q(start_ms__gte=since))
         .order_by()
         .values_list("status")
@@ -131,9 +131,9 @@ def status_counts(here: Scope) -> dict[str, int]:
     return dict(rows)
 
 
-def _rows_of(here: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
+def _rows_of(scope: Scope, machine: StateMachine | None) -> QuerySet[Execution]:
     # children of Map Runs belong to their run, as in the service's own lists
-    rows = Execution.objects.filter(project=here.project, map_run=None)
+    rows = Execution.objects.filter(project=scope.project, map_run=None)
     if machine is not None:
         return rows.filter(state_machine=machine)
-    return rows.filter(arn__startswith=here.arn("execution", ""))
+    return rows.filter(arn__startswith=scope.arn("execution", ""))

@@ -53,7 +53,7 @@ class SearchCondition:
         has = f"{self.field}__contains"
         parts = Q()
         for text in (
-            *(one for one in self.path if isinstance(one, str)),
+            *(part for part in self.path if isinstance(part, str)),
             *_certain_texts(self.value),
         ):
             parts &= Q(**{has: text})
@@ -89,8 +89,8 @@ class PayloadSearch:
     def sieve(self) -> Q:
         """Return what the database can tell; for words that is all."""
         found = Q()
-        for one in self.conditions:
-            found &= one.sieve
+        for condition in self.conditions:
+            found &= condition.sieve
         for word in self.words:
             anywhere = Q()
             for field in ANYWHERE:
@@ -101,30 +101,32 @@ class PayloadSearch:
     @property
     def inner(self) -> tuple[SearchCondition, ...]:
         """Return the conditions of which the database is not sure."""
-        return tuple(one for one in self.conditions if one.field not in _PLAIN)
+        return tuple(condition for condition in self.conditions if condition.field not in _PLAIN)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns whose values the checker wants."""
-        return tuple(dict.fromkeys(COLUMNS[one.field] for one in self.inner))
+        return tuple(dict.fromkeys(COLUMNS[condition.field] for condition in self.inner))
 
     def asks(self, field: str) -> bool:
         """Tell whether there is a condition on a field."""
-        return any(one.field == field for one in self.conditions)
+        return any(condition.field == field for condition in self.conditions)
 
     def holds(self, row: Mapping[str, str | None]) -> bool:
         """Tell of an execution's texts whether everything holds, without asking the database."""
-        for one in self.conditions:
-            text = row[COLUMNS.get(one.field, one.field)]
-            if text != one.value if one.field in _PLAIN else not one.holds(text):
+        for condition in self.conditions:
+            text = row[COLUMNS.get(condition.field, condition.field)]
+            if text != condition.value if condition.field in _PLAIN else not condition.holds(text):
                 return False
         texts = [(row[name] or "").lower() for name in ANYWHERE]
         return all(any(word.lower() in text for text in texts) for word in self.words)
 
     def checker(self) -> Callable[[Sequence[str | None]], bool]:
         """Return what tells, of the values of ``columns``, whether all conditions really hold."""
-        places = [(one, self.columns.index(COLUMNS[one.field])) for one in self.inner]
-        return lambda texts: all(one.holds(texts[place]) for one, place in places)
+        places = [
+            (condition, self.columns.index(COLUMNS[condition.field])) for condition in self.inner
+        ]
+        return lambda texts: all(condition.holds(texts[place]) for condition, place in places)
 
 
 def parse_search(text: str) -> PayloadSearch:

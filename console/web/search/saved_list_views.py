@@ -27,26 +27,26 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 @require_POST
 def change_saved_view(request: HttpRequest) -> HttpResponse:
     """Save a view, or delete one, and go back to its list."""
-    here = scope_of(request)
+    scope = scope_of(request)
     form = request.POST
     act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
     if act not in _RIGHTS:
         raise Http404(f"Nothing is called “{act}” here.")
-    require(here, _RIGHTS[act])
+    require(scope, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
-        shown = _save_view(request, here) if act == "save" else ""
+        shown = _save_view(request, scope) if act == "save" else ""
         if act == "delete":
-            store.delete(here.project, name, actor_of(here))
+            store.delete(scope.project, name, actor_of(scope))
             messages.success(request, f"The view “{name}” is deleted for everybody.")
     except ServiceError as refused:
         messages.error(request, refused.message)
         shown = form.get("view", "")
-    region = {"region": here.region} if here.elsewhere else {}
+    region = {"region": scope.region} if scope.elsewhere else {}
     return redirect(f"{back}?{urlencode({'view': shown, **region})}")
 
 
-def _save_view(request: HttpRequest, here: Scope) -> str:
+def _save_view(request: HttpRequest, scope: Scope) -> str:
     """Save the view of a form; return its name."""
     form = request.POST
     wanted = ExecutionFilters.of(QueryDict(form.get("query", "")))
@@ -55,11 +55,11 @@ def _save_view(request: HttpRequest, here: Scope) -> str:
     machine = form.get("machine", "")
     default = machine if "default" in form else ""
     view = store.put_view(
-        here.project,
+        scope.project,
         form.get("name", ""),
         wanted.address,
         default if machine else None,
-        actor_of(here),
+        actor_of(scope),
     )
     messages.success(request, f"Everybody in this project has the view “{view.name}” now.")
     return view.name
@@ -68,12 +68,12 @@ def _save_view(request: HttpRequest, here: Scope) -> str:
 @require_safe
 def saved_view_count(request: HttpRequest, number: int) -> HttpResponse:
     """Answer with the count of a view that must be looked into, for a script to show."""
-    here = scope_of(request)
-    view = SavedView.objects.filter(project=here.project, pk=number).first()
+    scope = scope_of(request)
+    view = SavedView.objects.filter(project=scope.project, pk=number).first()
     if view is None:
         raise Http404("There is no such view.")
     return HttpResponse(
-        saved_view_list.count_view(here, view),
+        saved_view_list.count_view(scope, view),
         content_type="text/plain; charset=utf-8",
         headers={"Cache-Control": "no-store"},
     )

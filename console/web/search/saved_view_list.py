@@ -52,12 +52,12 @@ class SavedViewList:
     default: bool
 
 
-def default_view(here: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
+def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
     """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
     asked = request.GET
     if any(asked.get(name) for name in (*FIELDS, "before")):
         return ""
-    views = SavedView.objects.filter(project=here.project)
+    views = SavedView.objects.filter(project=scope.project)
     name = asked.get("view", "")
     if not name and (machine is None or "view" in asked):
         return ""
@@ -67,35 +67,35 @@ def default_view(here: Scope, request: HttpRequest, machine: StateMachine | None
         raise Http404(f"There is no view “{name[:80]}”: it may have been deleted or renamed.")
     if found is None or not (pairs := _address_pairs(found, machine)):
         return ""
-    region = [("region", here.region)] if here.elsewhere else []
+    region = [("region", scope.region)] if scope.elsewhere else []
     return f"{request.path}?{urlencode([*pairs, ('view', found.name), *region])}"
 
 
 def saved_view_list(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters, name: str
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, name: str
 ) -> SavedViewList:
     """Return the views that a list offers, counted in a few queries however many they are."""
-    every = SavedView.objects.filter(project=here.project).order_by("name")
-    views = [one for one in every if machine is None or machine_of(one) in ("", machine.name)]
-    counted = _count_texts(here, machine, views)
+    every = SavedView.objects.filter(project=scope.project).order_by("name")
+    views = [view for view in every if machine is None or machine_of(view) in ("", machine.name)]
+    counted = _count_texts(scope, machine, views)
     offered = tuple(
-        OfferedView(one, _view_address(one, machine), count, one.name == name)
-        for one, count in zip(views, counted, strict=True)
+        OfferedView(view, _view_address(view, machine), count, view.name == name)
+        for view, count in zip(views, counted, strict=True)
     )
-    named = next((one for one in offered if one.current), None)
+    named = next((view for view in offered if view.current), None)
     general = named is not None and not named.machine
     query = _saved_query(None if general else machine, wanted)
     changed = named is not None and sorted(parse_qsl(query)) != sorted(parse_qsl(named.view.query))
-    default = machine is not None and any(one.default_of == machine.name for one in views)
+    default = machine is not None and any(view.default_of == machine.name for view in views)
     return SavedViewList(offered, named, query, changed, default)
 
 
-def count_view(here: Scope, view: SavedView) -> str:
+def count_view(scope: Scope, view: SavedView) -> str:
     """Return the count of a view that must be looked into."""
-    wanted = scan.check_machine_name(here, None, ExecutionFilters.of(QueryDict(view.query)))
+    wanted = scan.check_machine_name(scope, None, ExecutionFilters.of(QueryDict(view.query)))
     if wanted.problems:
         return "0"
-    part = scan.find_keys(here, None, wanted, None, scan.MOST_COUNTED + 1)
+    part = scan.find_keys(scope, None, wanted, None, scan.MOST_COUNTED + 1)
     return _count_text(min(len(part.keys), scan.MOST_COUNTED), more=part.floor is not None)
 
 
@@ -104,23 +104,23 @@ def machine_of(view: SavedView) -> str:
     return dict(parse_qsl(view.query)).get("machine", "")
 
 
-def _count_texts(here: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
-    names = {machine_of(one) for one in views} - {""}
+def _count_texts(scope: Scope, machine: StateMachine | None, views: list[SavedView]) -> list[str]:
+    names = {machine_of(view) for view in views} - {""}
     known = {machine.name: machine} if machine else {}
     if names - set(known):
-        arns = [here.arn("stateMachine", one) for one in names]
-        rows = StateMachine.objects.filter(project=here.project, arn__in=arns)
-        known |= {one.name: one for one in rows.defer("definition")}
+        arns = [scope.arn("stateMachine", name) for name in names]
+        rows = StateMachine.objects.filter(project=scope.project, arn__in=arns)
+        known |= {row.name: row for row in rows.defer("definition")}
     asked = [
-        (machine or known.get(machine_of(one)), ExecutionFilters.of(QueryDict(one.query)))
-        for one in views
+        (machine or known.get(machine_of(view)), ExecutionFilters.of(QueryDict(view.query)))
+        for view in views
     ]
     sound = [
         place
         for place, (of, wanted) in enumerate(asked)
         if not wanted.problems and (of is not None or not wanted.machine)
     ]
-    counts = scan.count_lists(here, [asked[place] for place in sound])
+    counts = scan.count_lists(scope, [asked[place] for place in sound])
     found = {place: counts.get(at) for at, place in enumerate(sound)}
     return [
         "0"
@@ -139,12 +139,12 @@ def _count_text(count: int, more: bool) -> str:
 def _address_pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[str, str]]:
     """Return what a view says in the address of a list; a machine's own needs no name of it."""
     pairs = parse_qsl(view.query)
-    return pairs if machine is None else [one for one in pairs if one[0] != "machine"]
+    return pairs if machine is None else [pair for pair in pairs if pair[0] != "machine"]
 
 
 def _saved_query(machine: StateMachine | None, wanted: ExecutionFilters) -> str:
     """Return a list as it would be saved: of a machine's page with its name."""
-    pairs = [one for one in wanted.pairs if machine is None or one[0] != "machine"]
+    pairs = [pair for pair in wanted.pairs if machine is None or pair[0] != "machine"]
     return urlencode(pairs + ([("machine", machine.name)] if machine else []))
 
 

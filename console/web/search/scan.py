@@ -70,44 +70,44 @@ class ExecutionPage:
 
 
 def find_executions(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
 ) -> ExecutionPage:
     """Return a page of the executions of one machine, or of all."""
     newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    wanted = check_machine_name(here, machine, wanted)
+    wanted = check_machine_name(scope, machine, wanted)
     if wanted.problems:
         return ExecutionPage((), wanted, "", None, newest)
-    part = find_keys(here, machine, wanted, _key(wanted.before), PAGE + 1)
+    part = find_keys(scope, machine, wanted, _key(wanted.before), PAGE + 1)
     shown = part.keys[:PAGE]
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
     found = Execution.objects.filter(pk__in=[number for _, number in shown])
     found = found.select_related("remark").defer(*BARE)
-    rows = sorted(found, key=lambda one: (one.start_ms, one.pk), reverse=True)
+    rows = sorted(found, key=lambda execution: (execution.start_ms, execution.pk), reverse=True)
     address = f"{before[0]}-{before[1]}" if before else ""
     return ExecutionPage(tuple(rows), wanted, address, looked, newest)
 
 
 def check_machine_name(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
 ) -> ExecutionFilters:
     """Check the machine's name, which only the database knows."""
-    if machine is not None or not wanted.machine or _find_machine(here, wanted.machine):
+    if machine is not None or not wanted.machine or _find_machine(scope, wanted.machine):
         return wanted
-    problem = f"There is no state machine “{wanted.machine}” in {here.region}."
+    problem = f"There is no state machine “{wanted.machine}” in {scope.region}."
     return replace(wanted, problems={**wanted.problems, "machine": problem})
 
 
 def all_keys(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters, most: int
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, most: int
 ) -> tuple[list[Key], bool]:
     """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
     until = time.monotonic() + EVERY_S
     while True:
-        part = find_keys(here, machine, wanted, before, most + 1 - len(keys))
+        part = find_keys(scope, machine, wanted, before, most + 1 - len(keys))
         keys += part.keys
         if len(keys) > most or time.monotonic() > until:
             return keys[:most], True
@@ -117,21 +117,21 @@ def all_keys(
 
 
 def count_newer(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters, than: int
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, than: int
 ) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
-    conditions = _conditions_beside_index(here, machine, wanted)
-    found = [one.filter(conditions, pk__gt=than) for one in _streams(here, machine, wanted)]
-    if verify.reads_masked(here.project, wanted):
-        keys = _keys([_newest_first(one)[:MOST_NEW] for one in found]) if found else []
+    conditions = _conditions_beside_index(scope, machine, wanted)
+    found = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, wanted)]
+    if verify.reads_masked(scope.project, wanted):
+        keys = _keys([_newest_first(stream)[:MOST_NEW] for stream in found]) if found else []
         return len(
-            verify.verify_matches(here.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0]
+            verify.verify_matches(scope.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0]
         )
-    return sum(one.count() for one in found)
+    return sum(stream.count() for stream in found)
 
 
 def find_keys(
-    here: Scope,
+    scope: Scope,
     machine: StateMachine | None,
     wanted: ExecutionFilters,
     before: Key | None,
@@ -141,22 +141,22 @@ def find_keys(
 
     Most often a small one has enough of them, and less is read.
     """
-    streams = [_after_key(one, before) for one in _streams(here, machine, wanted)]
-    if not streams or not error_names.may_have_error(here.project, wanted):
+    streams = [_after_key(stream, before) for stream in _streams(scope, machine, wanted)]
+    if not streams or not error_names.may_have_error(scope.project, wanted):
         return FoundPart((), None)
-    sifted = verify.needs_verifying(here.project, wanted)
-    if not sifted and _conditions_beside_index(here, machine, wanted) == _OWN:
+    sifted = verify.needs_verifying(scope.project, wanted)
+    if not sifted and _conditions_beside_index(scope, machine, wanted) == _OWN:
         return _first_matches(streams, _OWN, None, most)
     full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
-        part = _look_through(here, machine, wanted, streams, window, most)
+        part = _look_through(scope, machine, wanted, streams, window, most)
         if len(part.keys) >= most or part.floor is None:
             break
     return part
 
 
 def _look_through(
-    here: Scope,
+    scope: Scope,
     machine: StateMachine | None,
     wanted: ExecutionFilters,
     streams: Sequence[QuerySet[Execution]],
@@ -164,14 +164,14 @@ def _look_through(
     most: int,
 ) -> FoundPart:
     """Look through a window of each stream, down to where the first of them ends."""
-    floors = _keys([_newest_first(one)[window : window + 1] for one in streams])
+    floors = _keys([_newest_first(stream)[window : window + 1] for stream in streams])
     floor = max(floors) if floors else None
-    conditions = _conditions_beside_index(here, machine, wanted)
-    if not verify.needs_verifying(here.project, wanted):
+    conditions = _conditions_beside_index(scope, machine, wanted)
+    if not verify.needs_verifying(scope.project, wanted):
         return _first_matches(streams, conditions, floor, most)
-    found = [_newest_first(_down_to(one, floor).filter(conditions)) for one in streams]
+    found = [_newest_first(_down_to(stream, floor).filter(conditions)) for stream in streams]
     every = sorted(_keys(found), reverse=True)
-    passed, looked = verify.verify_matches(here.project, wanted, every, most)
+    passed, looked = verify.verify_matches(scope.project, wanted, every, most)
     return FoundPart(tuple(passed), looked or floor)
 
 
@@ -179,12 +179,14 @@ def _first_matches(
     streams: Sequence[QuerySet[Execution]], conditions: Q, floor: Key | None, most: int
 ) -> FoundPart:
     """Return the first down to a floor that the database says match."""
-    keys = _keys([_newest_first(_down_to(one, floor).filter(conditions))[:most] for one in streams])
+    keys = _keys(
+        [_newest_first(_down_to(stream, floor).filter(conditions))[:most] for stream in streams]
+    )
     return FoundPart(tuple(sorted(keys, reverse=True)[:most]), floor)
 
 
 def count_lists(
-    here: Scope, asked: Sequence[tuple[StateMachine | None, ExecutionFilters]]
+    scope: Scope, asked: Sequence[tuple[StateMachine | None, ExecutionFilters]]
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
@@ -193,8 +195,8 @@ def count_lists(
     streams = [
         (place, rows)
         for place, (machine, wanted) in enumerate(asked)
-        if not verify.needs_verifying(here.project, wanted)
-        for rows in _streams(here, machine, wanted)
+        if not verify.needs_verifying(scope.project, wanted)
+        for rows in _streams(scope, machine, wanted)
     ]
     ends = [(place, _newest_first(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
     floors: dict[int, Key] = {}
@@ -203,7 +205,7 @@ def count_lists(
     found = []
     for place, rows in streams:
         machine, wanted = asked[place]
-        conditions = _conditions_beside_index(here, machine, wanted)
+        conditions = _conditions_beside_index(scope, machine, wanted)
         some = _down_to(rows, floors.get(place)).filter(conditions)
         found.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
     matches = Counter(place for place, *_ in _run_labelled(found)) if found else Counter()
@@ -214,22 +216,22 @@ def count_lists(
 
 
 def _streams(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
 ) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow.
 
     What was imported is still in them, which no index of theirs knows.
     """
-    rows = Execution.stored.filter(project=here.project)
-    one = machine or (_find_machine(here, wanted.machine) if wanted.machine else None)
+    rows = Execution.stored.filter(project=scope.project)
+    narrowed = machine or (_find_machine(scope, wanted.machine) if wanted.machine else None)
     if wanted.children:
         rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
-        if one is not None:
+        if narrowed is not None:
             rows = rows.filter(
-                Q(state_machine=one) | Q(state_machine_arn__startswith=one.arn + "/")
+                Q(state_machine=narrowed) | Q(state_machine_arn__startswith=narrowed.arn + "/")
             )
-    elif one is not None:
-        rows = Execution.stored.filter(state_machine=one, map_run=None)
+    elif narrowed is not None:
+        rows = Execution.stored.filter(state_machine=narrowed, map_run=None)
     else:
         rows = rows.filter(map_run=None)
     if wanted.since is not None:
@@ -237,7 +239,7 @@ def _streams(
     if wanted.until is not None:
         rows = rows.filter(start_ms__lte=wanted.until)
     statuses = _statuses(wanted)
-    return [rows] if statuses == STATUSES else [rows.filter(status=one) for one in statuses]
+    return [rows] if statuses == STATUSES else [rows.filter(status=status) for status in statuses]
 
 
 def _statuses(wanted: ExecutionFilters) -> tuple[str, ...]:
@@ -247,21 +249,21 @@ def _statuses(wanted: ExecutionFilters) -> tuple[str, ...]:
     """
     possible = wanted.statuses or STATUSES
     if wanted.failure:
-        possible = tuple(one for one in possible if one in failure_groups.STATUSES)
+        possible = tuple(status for status in possible if status in failure_groups.STATUSES)
     if wanted.error or wanted.find.asks("error") or wanted.find.asks("cause"):
-        possible = tuple(one for one in possible if one in BAD_ENDS)
+        possible = tuple(status for status in possible if status in BAD_ENDS)
     if wanted.find.asks("state"):
-        possible = tuple(one for one in possible if one == "RUNNING")
+        possible = tuple(status for status in possible if status == "RUNNING")
     return possible
 
 
 def _conditions_beside_index(
-    here: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
 ) -> Q:
     """Return what no index knows; a machine's executions are where it is."""
     if machine or wanted.machine:
         return _conditions(wanted)
-    return _conditions(wanted) & Q(arn__startswith=here.arn("execution", ""))
+    return _conditions(wanted) & Q(arn__startswith=scope.arn("execution", ""))
 
 
 def _conditions(wanted: ExecutionFilters) -> Q:
@@ -319,7 +321,7 @@ def _newest_first(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
-    found = _run_labelled([(0, one) for one in queries])
+    found = _run_labelled([(0, query) for query in queries])
     return [(start, number) for _, start, number in found]
 
 
@@ -329,8 +331,8 @@ def _run_labelled(
     """Run queries that are each cut to a length as one: (label, start, number) of each row."""
     parts: list[str] = []
     values: list[Any] = []
-    for place, (label, one) in enumerate(queries):
-        sql, params = one.query.sql_with_params()
+    for place, (label, query) in enumerate(queries):
+        sql, params = query.query.sql_with_params()
         parts.append(f"SELECT {label}, part{place}.* FROM ({sql}) AS part{place}")
         values += params
     with connection.cursor() as cursor:
@@ -338,6 +340,6 @@ def _run_labelled(
         return [(label, start, number) for label, start, number in cursor.fetchall()]
 
 
-def _find_machine(here: Scope, name: str) -> StateMachine | None:
-    arn = here.arn("stateMachine", name)
-    return StateMachine.objects.filter(project=here.project, arn=arn).first()
+def _find_machine(scope: Scope, name: str) -> StateMachine | None:
+    arn = scope.arn("stateMachine", name)
+    return StateMachine.objects.filter(project=scope.project, arn=arn).first()

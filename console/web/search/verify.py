@@ -50,7 +50,7 @@ def verify_matches(
         numbers = [number for _, number in keys[at : at + chunk]]
         if wanted.failure:
             alike = failure_groups.list_failures(project, numbers)
-            numbers = [one.number for one in alike if one.key == wanted.failure]
+            numbers = [failure.number for failure in alike if failure.key == wanted.failure]
         for key, holds in _load_texts(project, wanted, numbers):
             if holds:
                 passed.append(key)

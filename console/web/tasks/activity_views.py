@@ -31,13 +31,13 @@ _LABELS = {
 @require_http_methods(["GET", "POST"])
 def activity_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/activities/``: all of them, with how much work is open; an editor adds one."""
-    here = scope_of(request)
+    scope = scope_of(request)
     name = problem = ""
     if request.method == "POST":
-        require(here, "CreateActivity")
+        require(scope, "CreateActivity")
         name = request.POST.get("name", "").strip()
         try:
-            store.create_activity(here.project, here.region, name, actor_of(here))
+            store.create_activity(scope.project, scope.region, name, actor_of(scope))
         except ServiceError as refused:
             problem = refused.message
         else:
@@ -47,7 +47,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
     context = {
         "here": "tasks",
         "tab": "activities",
-        "activities": open_work.list_activities(here, search=search, after=after),
+        "activities": open_work.list_activities(scope, search=search, after=after),
         "search": search,
         "after": after,
         "name": name,
@@ -59,32 +59,32 @@ def activity_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     """Answer ``/activities/<name>/``: its open tasks; an editor sets its timeouts or deletes it."""
-    here = scope_of(request)
-    one = open_work.find_activity(here, activity_name)
-    if one is None:
-        raise Http404(f"There is no activity “{activity_name}” in {here.region}.")
+    scope = scope_of(request)
+    work = open_work.find_activity(scope, activity_name)
+    if work is None:
+        raise Http404(f"There is no activity “{activity_name}” in {scope.region}.")
     problem = ""
     if request.method == "POST" and request.POST.get("act") == "delete":
-        require(here, "DeleteActivity")
-        store.delete_activity(here.project, one.activity.arn, actor_of(here))
+        require(scope, "DeleteActivity")
+        store.delete_activity(scope.project, work.activity.arn, actor_of(scope))
         messages.success(request, f"The activity {activity_name} was deleted.")
         return redirect("activities")
-    limits = timeouts.shown_limit(one.activity.arn)
+    limits = timeouts.shown_limit(work.activity.arn)
     if request.method == "POST":
-        require(here, "TagResource")
+        require(scope, "TagResource")
         limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
         try:
-            tags.put_own(here.project, one.activity.arn, limits, actor_of(here))
+            tags.put_own(scope.project, work.activity.arn, limits, actor_of(scope))
         except ServiceError as refused:
             problem = refused.message
         else:
             messages.success(request, "Tasks from now on have these timeouts.")
             return redirect(request.get_full_path())
-    wanted = waiting.TaskFilters.of(request.GET, one.activity.name)
+    wanted = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
         "here": "tasks",
-        "one": one,
-        "tasks": waiting.list_open_tasks(here, wanted),
+        "one": work,
+        "tasks": waiting.list_open_tasks(scope, wanted),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }

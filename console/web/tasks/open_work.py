@@ -67,10 +67,10 @@ class ActivityPage:
     after: str
 
 
-def list_activities(here: Scope, *, search: str = "", after: str = "") -> ActivityPage:
+def list_activities(scope: Scope, *, search: str = "", after: str = "") -> ActivityPage:
     """Return activities by name. ``search``: a part of the name."""
     found = Activity.objects.select_related("project")
-    found = found.filter(project=here.project, region=here.region)
+    found = found.filter(project=scope.project, region=scope.region)
     if search:
         found = found.filter(name__icontains=search)
     rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
@@ -78,27 +78,27 @@ def list_activities(here: Scope, *, search: str = "", after: str = "") -> Activi
     return ActivityPage(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
 
 
-def find_activity(here: Scope, name: str) -> ActivityWork | None:
+def find_activity(scope: Scope, name: str) -> ActivityWork | None:
     """Return one activity, None if there is none of this name."""
     found = Activity.objects.select_related("project").filter(
-        project=here.project, arn=here.arn("activity", name)
+        project=scope.project, arn=scope.arn("activity", name)
     )
     return next(iter(_with_work(list(found))), None)
 
 
 def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
-    arns = [one.arn for one in rows]
-    counted: dict[str, Any] = {one["resource"]: one for one in _counts(arns)}
+    arns = [row.arn for row in rows]
+    counted: dict[str, Any] = {row["resource"]: row for row in _counts(arns)}
     lately = _last_worked(arns)
     return tuple(
         ActivityWork(
-            one,
-            counted.get(one.arn, {}).get("queued", 0),
-            counted.get(one.arn, {}).get("taken", 0),
-            counted.get(one.arn, {}).get("oldest"),
-            *lately.get(one.arn, (None, "")),
+            row,
+            counted.get(row.arn, {}).get("queued", 0),
+            counted.get(row.arn, {}).get("taken", 0),
+            counted.get(row.arn, {}).get("oldest"),
+            *lately.get(row.arn, (None, "")),
         )
-        for one in rows
+        for row in rows
     )
 
 

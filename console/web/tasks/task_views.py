@@ -48,64 +48,68 @@ def task_page(
     request: HttpRequest, machine_name: str, execution_name: str, number: int
 ) -> HttpResponse:
     """Show a task with its form; complete it, fail it, or send its heartbeat."""
-    here = scope_of(request)
-    one = here.execution(machine_name, execution_name)
-    row = manual.find(one, number)
+    scope = scope_of(request)
+    execution = scope.execution(machine_name, execution_name)
+    row = manual.find(execution, number)
     if row is None:
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
-        return _render_page(request, machine_name, one, row)
+        return _render_page(request, machine_name, execution, row)
     act = request.POST.get("act", "")
     if act not in _ACTIONS:
         return _render_page(
-            request, machine_name, one, row, status=422, problem="Choose what to do."
+            request, machine_name, execution, row, status=422, problem="Choose what to do."
         )
     right, done = _ACTIONS[act]
-    require(here, right)
+    require(scope, right)
     try:
-        token = _run_action(here, one, number, act, request)
+        token = _run_action(scope, execution, number, act, request)
     except ServiceError as refused:
-        row = manual.find(one, number) or row
+        row = manual.find(execution, number) or row
         return _render_page(
-            request, machine_name, one, row, status=422, problem=refused.message, act=act
+            request, machine_name, execution, row, status=422, problem=refused.message, act=act
         )
     if token:
-        return _render_page(request, machine_name, one, row, token=token)
+        return _render_page(request, machine_name, execution, row, token=token)
     messages.success(request, done)
     if act == "heartbeat":
         return redirect(request.get_full_path())
-    return redirect(f"{reverse('execution', args=[machine_name, one.name])}{_region_query(here)}")
+    return redirect(
+        f"{reverse('execution', args=[machine_name, execution.name])}{_region_query(scope)}"
+    )
 
 
-def _run_action(here: Scope, one: Execution, number: int, act: str, request: HttpRequest) -> str:
+def _run_action(
+    scope: Scope, execution: Execution, number: int, act: str, request: HttpRequest
+) -> str:
     """Do what was asked; return the token if it is to be shown."""
-    given, by = request.POST, actor_of(here)
+    given, by = request.POST, actor_of(scope)
     match act:
         case "complete":
-            manual.succeed(one, number, given.get("output", ""), by)
+            manual.succeed(execution, number, given.get("output", ""), by)
         case "fail":
-            manual.fail(one, number, given.get("error", ""), given.get("cause", ""), by)
+            manual.fail(execution, number, given.get("error", ""), given.get("cause", ""), by)
         case "heartbeat":
-            manual.heartbeat(one, number, by)
+            manual.heartbeat(execution, number, by)
         case _:
-            return manual.reveal(one, number, by)
+            return manual.reveal(execution, number, by)
     return ""
 
 
-def _region_query(here: Scope) -> str:
-    return f"?region={here.region}" if here.elsewhere else ""
+def _region_query(scope: Scope) -> str:
+    return f"?region={scope.region}" if scope.elsewhere else ""
 
 
-def _input_view(one: Execution, row: TaskRow) -> json_view.PayloadView:
+def _input_view(execution: Execution, row: TaskRow) -> json_view.PayloadView:
     field = "parameters" if row.kind == "service" else "input"
-    text = masked_execution.masked_execution(one).of_task(row.task, row.input)
+    text = masked_execution.masked_execution(execution).of_task(row.task, row.input)
     return json_view.payload_view(text, f"events/{row.task}/{field}/")
 
 
 def _render_page(
     request: HttpRequest,
     machine_name: str,
-    one: Execution,
+    execution: Execution,
     row: TaskRow,
     *,
     status: int = 200,
@@ -113,11 +117,11 @@ def _render_page(
 ) -> HttpResponse:
     context = {
         "here": "tasks",
-        "execution": one,
+        "execution": execution,
         "machine_name": machine_name,
-        "base": reverse("execution", args=[machine_name, one.name]),
+        "base": reverse("execution", args=[machine_name, execution.name]),
         "task": waiting.open_task(row),
-        "input": _input_view(one, row),
+        "input": _input_view(execution, row),
         "output": request.POST.get("output", "{}"),
         "error": request.POST.get("error", ""),
         "cause_text": request.POST.get("cause", ""),

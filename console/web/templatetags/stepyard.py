@@ -67,21 +67,21 @@ def query(context: Context, **changes: Any) -> str:
 def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
-    here = scope_of(request)
+    scope = scope_of(request)
     if isinstance(what, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
-        return {"commands": cli_commands.machine_commands(request, here, what, text)}
+        return {"commands": cli_commands.machine_commands(request, scope, what, text)}
     export = href(context, "execution-export", machine_name(what), what.name)
     scenario, share = (
         href(context, view, machine_name(what), what.name)
         for view in ("execution-scenario", "share")
     )
     return {
-        "commands": cli_commands.execution_commands(request, here, what),
+        "commands": cli_commands.execution_commands(request, scope, what),
         "export": export,
         "scenario": scenario,
-        "share": share if here.may("SharePicture") and what.imported_ms is None else "",
+        "share": share if scope.may("SharePicture") and what.imported_ms is None else "",
         "name": what.name,
     }
 

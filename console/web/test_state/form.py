@@ -87,8 +87,8 @@ class TestRequest:
     @classmethod
     def of(cls, posted: Mapping[str, str]) -> Self:
         """Return what a form sent, with the ends of lines that were typed."""
-        names = [one for one in cls.__slots__ if one != "reveal"]
-        texts = {one: posted.get(one, "").replace("\r\n", "\n") for one in names}
+        names = [name for name in cls.__slots__ if name != "reveal"]
+        texts = {name: posted.get(name, "").replace("\r\n", "\n") for name in names}
         return cls(**texts, reveal="reveal" in posted)
 
     def params(self, definition: str, role: str) -> dict[str, Any]:
@@ -178,10 +178,10 @@ class TestOutcome:
     wires: tuple[HttpMessage, ...]
 
 
-def run_test(here: Scope, params: dict[str, Any], node: Node, veil: Mask) -> TestOutcome:
+def run_test(scope: Scope, params: dict[str, Any], node: Node, veil: Mask) -> TestOutcome:
     """Try a state as the API does and return what came of it; raise ``ServiceError``."""
     try:
-        answer = test_state.try_state(here.principal, here.region, params)
+        answer = test_state.try_state(scope.principal, scope.region, params)
     except ServiceError as error:
         error.message = _with_masked_values(veil, params).words(error.message)
         raise
@@ -200,17 +200,17 @@ def _with_masked_values(veil: Mask, *told: dict[str, Any]) -> Mask:
     if not veil.places:
         return veil
     found: set[str] = set()
-    for one in told:
-        for text in _payload_texts(one):
+    for payloads in told:
+        for text in _payload_texts(payloads):
             veil.payload(text, found)
     return replace(veil, values=veil.values | found)
 
 
 def _payload_texts(value: dict[str, Any]) -> list[str]:
     """Return the texts in parameters or in an answer, but the definition."""
-    texts = [one for name, one in value.items() if isinstance(one, str) and name != "definition"]
-    inner = (one for one in value.values() if isinstance(one, dict))
-    return texts + [text for one in inner for text in _payload_texts(one)]
+    texts = [text for name, text in value.items() if isinstance(text, str) and name != "definition"]
+    inner = (inner for inner in value.values() if isinstance(inner, dict))
+    return texts + [text for condition in inner for text in _payload_texts(condition)]
 
 
 def _masked_answer(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _masked_answer(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
 
     def cover(name: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {inner: cover(inner, one) for inner, one in value.items()}
+            return {inner: cover(inner, member) for inner, member in value.items()}
         named = name in ("status", "nextState")
         return veil.payload(value) if isinstance(value, str) and not named else value
 
@@ -269,9 +269,9 @@ def state_choices(graph: Graph) -> list[StateChoices]:
     """Return all states, those within a Parallel or Map after those around it."""
     found = []
     for group in graph.groups:
-        nodes = tuple(one for one in graph.nodes if one.group == group.id)
+        nodes = tuple(node for node in graph.nodes if node.group == group.id)
         found.append(StateChoices(_label(graph, group), nodes))
-    return sorted(found, key=lambda one: bool(one.label))
+    return sorted(found, key=lambda group: bool(group.label))
 
 
 def _label(graph: Graph, group: engine.Group) -> str:

@@ -33,11 +33,11 @@ def parameters_of(
         told[visit.node] += 1
         if told[visit.node] <= MOST:
             wanted.append((visit, tries, _mock_of_response(response)))
-    for node in (one for one in trace.graph.nodes if one.type in ("Parallel", "Map")):
+    for node in (node for node in trace.graph.nodes if node.type in ("Parallel", "Map")):
         if not told[node.id]:
             visits = trace.visits.get(node.id, [])[:MOST]
             wanted += [(visit, visit.attempts - 1, None) for visit in visits]
-    wanted.sort(key=lambda one: (one[0].events[0], one[1]))
+    wanted.sort(key=lambda pair: (pair[0].events[0], pair[1]))
     entered = _entry_inputs(execution, [visit.number for visit, _, _ in wanted])
     for visit, tries, mock in wanted:
         yield from _attempt_parameters(execution, trace, visit, tries, mock, entered)
@@ -56,17 +56,17 @@ def _attempt_parameters(
     mock = mock or _mock_of_group(execution, trace, visit)
     if mock is None or given is None:
         return
-    one: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
+    params: dict[str, Any] = {"stateName": node.name, "input": given, "mock": mock}
     variables = data_flow.variables_at(execution, trace, visit.number)
     if variables != "{}":
-        one["variables"] = variables
+        params["variables"] = variables
     if "$$." in node.text or "$states.context" in node.text:
         context = data_flow.context_of(execution, node, visit, trace)
         context.pop("Map", None)  # TestState takes none
-        one["context"] = json.dumps(context, ensure_ascii=False)
+        params["context"] = json.dumps(context, ensure_ascii=False)
     if tries:
-        one["stateConfiguration"] = {"retrierRetryCount": tries}
-    yield one
+        params["stateConfiguration"] = {"retrierRetryCount": tries}
+    yield params
 
 
 def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any] | None:
@@ -93,4 +93,4 @@ def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
 def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:
     """Return event -> the input of the state that was entered then."""
     read = visit_events.read_in_pieces(execution, events)
-    return {one.id: one.details["input"] for one in read if "input" in one.details}
+    return {event.id: event.details["input"] for event in read if "input" in event.details}

@@ -73,15 +73,19 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
         events = list(visit_events.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
         calls = list(_scenario_calls(execution, trace, owners, events))
         numbers = _call_numbers(trace, calls)
-        path = [_call_line(one) for one in engine.lines(trace)]
-        ended = [(one.visit, one.tries, one.response) for one in calls if one.response is not None]
+        path = [_call_line(line) for line in engine.lines(trace)]
+        ended = [
+            (call.visit, call.tries, call.response) for call in calls if call.response is not None
+        ]
         tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]
     imported = execution.imported_ms is not None
     arn = execution.arn.split(":", 2)[2] if imported else execution.arn
     states = list(numbers)
     return {
-        "StateMachines": {machine: {"TestCases": {execution.name: {one: one for one in states}}}},
+        "StateMachines": {
+            machine: {"TestCases": {execution.name: {state: state for state in states}}}
+        },
         "MockedResponses": {
             state: {str(n): call.response for n, call in enumerate(made) if call.response}
             for state, made in numbers.items()
@@ -111,19 +115,19 @@ def _scenario_calls(
     last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
     tries: Counter[int] = Counter()
     late = _heartbeats(execution)
-    for one in events:
-        visit = owners.get(one.id)
+    for event in events:
+        visit = owners.get(event.id)
         if visit is None:
             continue
         key = visit.number
-        if one.type in _BEGINS:
-            last[key] = _ScenarioCall(visit, one.id, one.at_ms, tries[key])
+        if event.type in _BEGINS:
+            last[key] = _ScenarioCall(visit, event.id, event.at_ms, tries[key])
             tries[key] += 1
             made.append(last[key])
-        elif one.type in _OUTCOMES and key in last and last[key].response is None:
+        elif event.type in _OUTCOMES and key in last and last[key].response is None:
             call = last[key]
-            call.until_ms = one.at_ms
-            call.response = _response(execution, trace, call, one, late)
+            call.until_ms = event.at_ms
+            call.response = _response(execution, trace, call, event, late)
     yield from made
 
 
@@ -180,22 +184,22 @@ def _task_entries(
     places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
     found = []
     for call in calls:
-        one: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
+        entry: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
         if call.visit.iteration:
-            one["Iteration"] = list(call.visit.iteration)
+            entry["Iteration"] = list(call.visit.iteration)
         if call.response is not None:
-            one |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
-        found.append(one)
+            entry |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
+        found.append(entry)
     return found
 
 
 def _people_actions(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
     found = []
-    for one in events:
-        if one.type in _ACTIONS:
-            told = {"Error": one.details.get("error"), "Cause": one.details.get("cause")}
-            act = {"Act": _ACTIONS[one.type], "Milliseconds": one.at_ms - execution.start_ms}
+    for event in events:
+        if event.type in _ACTIONS:
+            told = {"Error": event.details.get("error"), "Cause": event.details.get("cause")}
+            act = {"Act": _ACTIONS[event.type], "Milliseconds": event.at_ms - execution.start_ms}
             found.append(act | {name: value for name, value in told.items() if value is not None})
     return found
 

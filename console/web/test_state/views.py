@@ -65,27 +65,27 @@ class _Subject:
 @require_http_methods(["GET", "POST"])
 def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Show the form, filled from ``?origin=`` if that is given, or test a state."""
-    here = scope_of(request)
-    require(here, "TestState")
+    scope = scope_of(request)
+    require(scope, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
-    subject = _subject_of(here, here.machine(machine_name), sent)
+    subject = _subject_of(scope, scope.machine(machine_name), sent)
     graph = _graph_of(subject)
     if graph is None or "state" not in request.POST:
-        first = _first_request(here, subject, sent.get("state", ""), graph)
+        first = _first_request(scope, subject, sent.get("state", ""), graph)
         return _render_form(request, subject, graph, first)
     asked = TestRequest.of(request.POST)
     if asked.reveal:
-        require(here, "RevealSecrets")
+        require(scope, "RevealSecrets")
     node = graph.by_id.get(graph.by_name.get(asked.state, ""))
     if node is None:
         told = {"state_error": "The definition has no such state."}
         return _render_form(request, subject, graph, asked, status=422, **told)
-    return _run_and_render(request, here, subject, graph, asked, node)
+    return _run_and_render(request, scope, subject, graph, asked, node)
 
 
 def _run_and_render(  # the arguments are what a test is about
     request: HttpRequest,
-    here: Scope,
+    scope: Scope,
     subject: _Subject,
     graph: Graph,
     asked: TestRequest,
@@ -93,8 +93,8 @@ def _run_and_render(  # the arguments are what a test is about
 ) -> HttpResponse:
     try:
         params = subject.filled(asked).params(subject.text, subject.role)
-        hides = form.mask_of(here.project, subject.origin)
-        found = form.run_test(here, params, node, hides)
+        hides = form.mask_of(scope.project, subject.origin)
+        found = form.run_test(scope, params, node, hides)
     except form.FieldMistake as mistake:
         told = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
     except ServiceError as error:
@@ -114,23 +114,23 @@ def _refused_field(error: ServiceError) -> str:
     return "mock" if of_mock else "state"
 
 
-def _subject_of(here: Scope, one: StateMachine, sent: Mapping[str, str]) -> _Subject:
-    if sent.get("text") and here.may("UpdateStateMachine"):
+def _subject_of(scope: Scope, machine: StateMachine, sent: Mapping[str, str]) -> _Subject:
+    if sent.get("text") and scope.may("UpdateStateMachine"):
         text = sent["text"].replace("\r\n", "\n")
-        role = sent.get("role", "").strip() or one.role_arn
-        return _Subject(one, text, role, edited=True, revision=sent.get("revision", ""))
+        role = sent.get("role", "").strip() or machine.role_arn
+        return _Subject(machine, text, role, edited=True, revision=sent.get("revision", ""))
     if not sent.get("origin"):
-        return _Subject(one, one.definition.text, one.role_arn)
-    origin = here.execution(one.name, sent["origin"])
+        return _Subject(machine, machine.definition.text, machine.role_arn)
+    origin = scope.execution(machine.name, sent["origin"])
     newer = sent.get("definition") == "changed"
     return _Subject(
-        one,
-        (one if newer else origin).definition.text,
-        origin.role_arn or one.role_arn,
+        machine,
+        (machine if newer else origin).definition.text,
+        origin.role_arn or machine.role_arn,
         origin=origin,
         step=sent.get("step") or sent.get("state", ""),
         visit=sent.get("visit", ""),
-        changed=origin.definition_id != one.definition_id,
+        changed=origin.definition_id != machine.definition_id,
         newer=newer,
     )
 
@@ -142,7 +142,7 @@ def _graph_of(subject: _Subject) -> Graph | None:
         return None
 
 
-def _first_request(here: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
+def _first_request(scope: Scope, subject: _Subject, state: str, graph: Graph | None) -> TestRequest:
     """Return the form before anything was typed; raise ``Http404`` for an unknown state."""
     if graph is None:
         return TestRequest()
@@ -150,7 +150,7 @@ def _first_request(here: Scope, subject: _Subject, state: str, graph: Graph | No
         raise Http404(f"“{subject.machine.name}” has no state “{state}”.")
     chosen = state or graph.nodes[0].name
     node = graph.by_id[graph.by_name[chosen]]
-    mocked = ("Map", "Parallel") if here.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
+    mocked = ("Map", "Parallel") if scope.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
     mock = "result" if node.type in mocked else ""
     told: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
     if subject.origin is not None:
@@ -184,22 +184,24 @@ def _render_form(  # the arguments are what the page is about
 @require_safe
 def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with an execution as a test, which ``manage.py replay`` runs."""
-    one = scope_of(request).execution(machine_name, execution_name)
-    if one.status in ("RUNNING", "UNFINISHED"):
-        raise Http404(f"“{one.name}” is still running: a test needs its end.")
-    if scenarios.is_too_large(one):
-        raise Http404(f"The history of “{one.name}” is too large for a test.")
+    execution = scope_of(request).execution(machine_name, execution_name)
+    if execution.status in ("RUNNING", "UNFINISHED"):
+        raise Http404(f"“{execution.name}” is still running: a test needs its end.")
+    if scenarios.is_too_large(execution):
+        raise Http404(f"The history of “{execution.name}” is too large for a test.")
     try:
-        made = scenarios.scenario_of(one)
+        made = scenarios.scenario_of(execution)
     except engine.DefinitionError:
-        raise Http404(f"The definition of “{one.name}” can no longer be run.") from None
+        raise Http404(f"The definition of “{execution.name}” can no longer be run.") from None
     except ValueError:  # imported, and cut where it was printed
-        raise Http404(f"Payloads of “{one.name}” are not whole: a test needs them.") from None
+        raise Http404(f"Payloads of “{execution.name}” are not whole: a test needs them.") from None
     answer = HttpResponse(
         json.dumps(made, ensure_ascii=False, indent=2) + "\n",
         content_type="application/json",
         headers={"Cache-Control": "no-store"},
     )
     # said here, not by the link: a refusal is to be read, not saved
-    answer["Content-Disposition"] = content_disposition_header(True, f"{one.name}.scenario.json")
+    answer["Content-Disposition"] = content_disposition_header(
+        True, f"{execution.name}.scenario.json"
+    )
     return answer

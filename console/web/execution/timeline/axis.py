@@ -108,21 +108,21 @@ class AxisSpan:
         """Return the folds that say how long they are."""
         if len(self.folds) <= MOST_WORDS:
             return self.folds
-        return (max(self.folds, key=lambda one: one.until - one.since),)
+        return (max(self.folds, key=lambda fold: fold.until - fold.since),)
 
     def place(self, since: int, until: int) -> tuple[float, float]:
         """Return x and width of a stretch of time."""
         x = min(max(0.0, self._x(since)), WIDTH - LEAST)
         width = max(LEAST, self._x(until) - self._x(since))
-        after = next((one.x for one in self.folds if until <= one.since), WIDTH)
+        after = next((fold.x for fold in self.folds if until <= fold.since), WIDTH)
         x = max(0.0, min(x, after - width))  # widened to be seen, it stays before the fold
         return round(x, 1), round(min(width, WIDTH - x), 1)
 
     def _x(self, moment: int) -> float:
         """Return where a moment is; within a fold by its share of the fold."""
-        before = bisect_right([one.since for one in self.folds], moment)
-        folded = sum(one.until - one.since for one in self.folds)
-        room = WIDTH - sum(one.width for one in self.folds)
+        before = bisect_right([fold.since for fold in self.folds], moment)
+        folded = sum(fold.until - fold.since for fold in self.folds)
+        room = WIDTH - sum(fold.width for fold in self.folds)
         scale = room / max(1, self.end - self.begin - folded)
         if not before:
             return (moment - self.begin) * scale
@@ -143,7 +143,7 @@ class TimeAxis:
     @property
     def shown(self) -> tuple[ExecutionAttempt, ...]:
         """Return the attempts on display."""
-        return tuple(one for one in self.attempts if self.chosen in (0, one.number))
+        return tuple(attempt for attempt in self.attempts if self.chosen in (0, attempt.number))
 
     @property
     def height(self) -> int:
@@ -162,7 +162,7 @@ class TimeAxis:
 
     def lane(self, attempt: ExecutionAttempt) -> int:
         """Return an attempt's lane; where there are too many the first ones share one."""
-        place = [one.number for one in self.shown].index(attempt.number)
+        place = [fold.number for fold in self.shown].index(attempt.number)
         return max(0, place - (len(self.shown) - self.lanes))
 
 

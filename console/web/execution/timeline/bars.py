@@ -115,8 +115,8 @@ def _axis_limits(
     now = end if past_ms is None else past_ms
     if not chosen:
         return execution.start_ms, end, now
-    one = known[chosen - 1]
-    return one.since, max(one.until, one.since + 1), min(now, one.until)
+    attempt = known[chosen - 1]
+    return attempt.since, max(attempt.until, attempt.since + 1), min(now, attempt.until)
 
 
 # -- when something worked -------------------------------------------------------------------------
@@ -136,10 +136,10 @@ def _busy_stretches(
     trace: Trace, known: Sequence[ExecutionAttempt], retried: dict[int, list[VisitEvent]], now: int
 ) -> Iterator[tuple[int, int]]:
     """Yield when states worked: neither waits nor what only holds other states."""
-    quiet = {one.id for one in trace.graph.nodes if one.type in ("Wait", "Map", "Parallel")}
-    for one in known:
-        yield one.since, one.since
-        yield one.until, one.until
+    quiet = {node.id for node in trace.graph.nodes if node.type in ("Wait", "Map", "Parallel")}
+    for attempt in known:
+        yield attempt.since, attempt.since
+        yield attempt.until, attempt.until
     for node, visits in trace.visits.items():
         if node in quiet:
             for stretch in visits.stays(now):
@@ -163,11 +163,11 @@ def _clip_piece(
     piece: _Piece, known: Sequence[ExecutionAttempt]
 ) -> Iterator[tuple[ExecutionAttempt, int, int]]:
     """Yield the parts of a piece by attempt: between an end and a redrive nothing goes on."""
-    for place, one in enumerate(known, 1):
-        since = piece.since if place == 1 else max(piece.since, one.since)
-        until = piece.until if place == len(known) else min(piece.until, one.until)
+    for place, attempt in enumerate(known, 1):
+        since = piece.since if place == 1 else max(piece.since, attempt.since)
+        until = piece.until if place == len(known) else min(piece.until, attempt.until)
         if since < until or since == until == piece.since:
-            yield one, since, until
+            yield attempt, since, until
             if piece.retry:
                 return  # it did not outlive the attempt it began in
 
@@ -188,7 +188,7 @@ def _segments(
         pieces = [_Piece(begin, end, row.status.tone, many + row.status.word.lower())]
     else:
         visits = row.visits_made
-        pieces = [p for one in visits for p in _pieces(one, retried.get(one.number, []), now)]
+        pieces = [p for visit in visits for p in _pieces(visit, retried.get(visit.number, []), now)]
     for piece in pieces:
         yield from _place_piece(piece, axis)
 
@@ -215,13 +215,13 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
         yield _Piece(visit.entered_ms, end, status.tone, status.word.lower())
         return
     before = None
-    for one in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
+    for attempt in list_attempts(events, visit.left_ms if visit.status == "aborted" else None):
         if before is not None:
-            yield _Piece(before, one.at_ms, "wait", "waited")
-        before = one.until_ms
-        until = end if one.until_ms is None else one.until_ms
-        said = f"attempt {one.number} {one.outcome.lower()}"
-        yield _Piece(one.at_ms, until, one.tone, said, retry=True)
+            yield _Piece(before, attempt.at_ms, "wait", "waited")
+        before = attempt.until_ms
+        until = end if attempt.until_ms is None else attempt.until_ms
+        said = f"attempt {attempt.number} {attempt.outcome.lower()}"
+        yield _Piece(attempt.at_ms, until, attempt.tone, said, retry=True)
     if before is not None and visit.left_ms is None:
         yield _Piece(before, end, "wait", "waiting")
 
