@@ -70,15 +70,15 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
 
 
 def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResponse:
-    wanted = scan.check_machine_name(scope, None, ExecutionFilters.of(request.GET))
+    filters = scan.check_machine_name(scope, None, ExecutionFilters.of(request.GET))
     marked = [
         int(number) for number in request.GET.getlist("x") if re.fullmatch(r"\d{1,15}", number)
     ]
     more = False
     if request.GET.get("all"):
-        if wanted.problems:
-            raise Http404(" ".join(wanted.problems.values()))
-        keys, more = scan.all_keys(scope, None, wanted, store.MOST)
+        if filters.problems:
+            raise Http404(" ".join(filters.problems.values()))
+        keys, more = scan.all_keys(scope, None, filters, store.MOST)
         marked = [number for _, number in keys]
     planned = store.plan(scope.project, action, marked)
     verb, done, meaning = WORDS[action]
@@ -95,8 +95,8 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
         "excluded": planned.excluded,
         "me": scope.principal.user.get_username(),
         "numbers": ranges_text([execution.pk for execution in planned.chosen]),
-        "asked": wanted.address if request.GET.get("all") else "",
-        "back": f"{reverse('executions')}?{wanted.address}",
+        "asked": filters.address if request.GET.get("all") else "",
+        "back": f"{reverse('executions')}?{filters.address}",
     }
     return render(request, "bulk/dry_run.html", context)
 
@@ -121,12 +121,12 @@ def job_page(request: HttpRequest, number: int) -> HttpResponse:
 
 def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
     counts = store.counts(job)
-    found = BulkItem.objects.filter(job=job).order_by("position")
+    items_of_job = BulkItem.objects.filter(job=job).order_by("position")
     if result in RESULTS:
-        found = found.filter(status=result)
+        items_of_job = items_of_job.filter(status=result)
     if re.fullmatch(r"\d{1,6}", after):
-        found = found.filter(position__gt=int(after))
-    items = list(found[: _PAGE + 1])
+        items_of_job = items_of_job.filter(position__gt=int(after))
+    items = list(items_of_job[: _PAGE + 1])
     over = counts.get("done", 0) + counts.get("refused", 0)
     verb, done, _ = WORDS[job.action]
     return {
@@ -159,8 +159,8 @@ def ranges_text(chosen: Sequence[int]) -> str:
 
 def parse_ranges(text: str) -> list[int]:
     """Read what ``ranges`` wrote, at most as many as one job takes."""
-    found: list[int] = []
+    numbers: list[int] = []
     for first, last in re.findall(r"(\d{1,15})(?:-(\d{1,15}))?", text):
-        room = store.MOST - len(found)
-        found += range(int(first), min(int(last or first), int(first) + room - 1) + 1)
-    return found
+        room = store.MOST - len(numbers)
+        numbers += range(int(first), min(int(last or first), int(first) + room - 1) + 1)
+    return numbers

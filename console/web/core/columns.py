@@ -53,22 +53,22 @@ TABLES = {
 }
 
 
-def chosen_columns(kept: str) -> dict[str, tuple[str, ...]]:
+def chosen_columns(choice: str) -> dict[str, tuple[str, ...]]:
     """Return table -> keys of its columns. ``kept``: as ``Membership`` has it."""
-    choices: dict[str, list[str]] = json.loads(kept) if kept else {}
+    choices: dict[str, list[str]] = json.loads(choice) if choice else {}
     return {
         name: _known_columns(name, choices.get(name, ())) or table.plain
         for name, table in TABLES.items()
     }
 
 
-def updated_choice(before: str, table: str, wanted: Collection[str]) -> str:
+def updated_choice(before: str, table: str, keys: Collection[str]) -> str:
     """Return what is to be kept when somebody chooses columns; none stands for the usual ones."""
     choices: dict[str, list[str]] = json.loads(before) if before else {}
     choices.pop(table, None)
-    known = _known_columns(table, wanted)
+    known = _known_columns(table, keys)
     return json.dumps(choices | ({table: list(known)} if known else {}), sort_keys=True)
 
 
-def _known_columns(table: str, wanted: Collection[str]) -> tuple[str, ...]:
-    return tuple(key for key in TABLES[table].words if key in wanted)
+def _known_columns(table: str, keys: Collection[str]) -> tuple[str, ...]:
+    return tuple(key for key in TABLES[table].words if key in keys)

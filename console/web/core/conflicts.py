@@ -30,24 +30,24 @@ class SaveConflict:
 def paths_conflict(project: Project) -> SaveConflict:
     """Return the masked paths that somebody else saved."""
     now = Project.objects.get(pk=project.pk).masked
-    found = audit.latest(project, project.name, "PutMaskedPaths")
-    return _conflict(masks.revision_of(now), found, (("Their paths", now),))
+    entry = audit.latest(project, project.name, "PutMaskedPaths")
+    return _conflict(masks.revision_of(now), entry, (("Their paths", now),))
 
 
 def rule_conflict(rule: EventRule) -> SaveConflict:
     """Return what somebody else saved of a rule."""
     now = EventRule.objects.get(pk=rule.pk)
-    found = audit.latest(now.project, now.arn, "events:PutRule")
+    entry = audit.latest(now.project, now.arn, "events:PutRule")
     fields = (
         ("Their event pattern", now.pattern),
         ("Their schedule", now.schedule and f"{now.schedule}, {now.timezone}"),
         ("Their description", now.description),
     )
-    return _conflict(rules.revision_of(now), found, tuple(field for field in fields if field[1]))
+    return _conflict(rules.revision_of(now), entry, tuple(field for field in fields if field[1]))
 
 
 def _conflict(
-    revision: str, found: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
+    revision: str, entry: AuditEntry | None, theirs: tuple[tuple[str, str], ...]
 ) -> SaveConflict:
-    by, at_ms = (found.actor, found.at_ms) if found else ("", None)
+    by, at_ms = (entry.actor, entry.at_ms) if entry else ("", None)
     return SaveConflict(revision, by, at_ms, theirs)

@@ -28,5 +28,5 @@ def liveness(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def readiness(_request: HttpRequest) -> HttpResponse:
     """Answer ``/readyz``: the facts as JSON, with 503 if there is a reason to send nobody here."""
-    found = health.look()
-    return JsonResponse(found.facts(), status=200 if found.ready else 503)
+    state = health.look()
+    return JsonResponse(state.facts(), status=200 if state.ready else 503)

@@ -25,7 +25,7 @@ def moved_to(name: str) -> Callable[..., HttpResponse]:
     def redirect_old_address(request: HttpRequest, **parts: str) -> HttpResponse:
         query = request.META.get("QUERY_STRING", "")
         address = reverse(name, kwargs=parts) + (f"?{query}" if query else "")
-        kept = request.method not in ("GET", "HEAD")
-        return HttpResponsePermanentRedirect(address, preserve_request=kept)
+        preserved = request.method not in ("GET", "HEAD")
+        return HttpResponsePermanentRedirect(address, preserve_request=preserved)
 
     return redirect_old_address

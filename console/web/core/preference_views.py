@@ -41,8 +41,8 @@ def choose_columns(request: HttpRequest) -> HttpResponse:
     if table not in columns.TABLES:
         raise Http404(f"There is no table “{table}”.")
     chosen = [] if request.POST.get("act") == "reset" else request.POST.getlist("column")
-    kept = columns.updated_choice(scope.principal.columns, table, chosen)
-    people.choose_columns(scope.project, scope.principal.user, kept)
+    choice = columns.updated_choice(scope.principal.columns, table, chosen)
+    people.choose_columns(scope.project, scope.principal.user, choice)
     # a script may have changed the address since the form was made
     back = request.headers.get("Referer") or request.POST.get("next", "")
     return redirect(

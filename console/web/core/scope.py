@@ -118,8 +118,8 @@ def scope_of(request: HttpRequest) -> Scope:
     """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
     known: Scope | None = getattr(request, "yard", None)
     if known is None:
-        asked = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
-        region = asked[0] if asked else settings.STEPYARD_REGION
+        asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
+        region = asked_region[0] if asked_region else settings.STEPYARD_REGION
         known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
             known = replace(known, revealed=_revealed_until(request))
@@ -133,8 +133,8 @@ REVEALED = "revealed"
 
 def _revealed_until(request: HttpRequest) -> dict[int, int]:
     now = clock.now_ms()
-    told: dict[str, int] = request.session.get(REVEALED, {})
-    return {int(number): until for number, until in told.items() if until > now}
+    until_by_number: dict[str, int] = request.session.get(REVEALED, {})
+    return {int(number): until for number, until in until_by_number.items() if until > now}
 
 
 class ActionNotAllowed(PermissionDenied):

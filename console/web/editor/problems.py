@@ -26,7 +26,7 @@ class Problem:
 
 def problems_in(text: str) -> list[Problem]:
     """Return every error and warning, errors first."""
-    found = [
+    problems = [
         Problem(
             diagnostic.severity == "ERROR",
             diagnostic.code,
@@ -37,4 +37,4 @@ def problems_in(text: str) -> list[Problem]:
         )
         for diagnostic in engine.check(text)
     ]
-    return sorted(found, key=lambda problem: not problem.severe)
+    return sorted(problems, key=lambda problem: not problem.severe)

@@ -130,8 +130,8 @@ def _render_conflict(request: HttpRequest, scope: Scope, typed: dict[str, Any]) 
 
 
 def _saved_by(machine: StateMachine) -> str:
-    found = audit.latest(machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine")
-    return found.actor if found else ""
+    entry = audit.latest(machine.project, machine.arn, "CreateStateMachine", "UpdateStateMachine")
+    return entry.actor if entry else ""
 
 
 @require_POST

@@ -69,26 +69,28 @@ def list_attempts(
 
     ``aborted_ms``: when the execution's end stopped what was in progress.
     """
-    found: list[StateAttempt] = []
+    attempts: list[StateAttempt] = []
     for event in events:
         about = engine.EVENT_TYPES[event.type]
         if about.family is engine.Family.MAP_ITERATION:
             continue  # of the items, not of the Map's own attempt
         if event.type in event_types.ATTEMPT_BEGINNINGS:
-            if found and (ended := found[-1].until_ms) is not None:
-                found[-1] = replace(found[-1], wait=formatting.duration_text(event.at_ms - ended))
+            if attempts and (ended := attempts[-1].until_ms) is not None:
+                attempts[-1] = replace(
+                    attempts[-1], wait=formatting.duration_text(event.at_ms - ended)
+                )
             begun = StateAttempt(
-                len(found) + 1, event.at_ms, "In progress", "running", task=_task_number(event)
+                len(attempts) + 1, event.at_ms, "In progress", "running", task=_task_number(event)
             )
-            found.append(_end_attempt(begun, event) if about.is_failure else begun)
-        elif found and found[-1].until_ms is None and _is_outcome(about):
-            found[-1] = _end_attempt(found[-1], event)
-    if found and found[-1].until_ms is None and aborted_ms is not None:
-        spent = formatting.duration_text(aborted_ms - found[-1].at_ms)
-        found[-1] = replace(
-            found[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
+            attempts.append(_end_attempt(begun, event) if about.is_failure else begun)
+        elif attempts and attempts[-1].until_ms is None and _is_outcome(about):
+            attempts[-1] = _end_attempt(attempts[-1], event)
+    if attempts and attempts[-1].until_ms is None and aborted_ms is not None:
+        spent = formatting.duration_text(aborted_ms - attempts[-1].at_ms)
+        attempts[-1] = replace(
+            attempts[-1], outcome="Aborted", tone="aborted", until_ms=aborted_ms, spent=spent
         )
-    return found
+    return attempts
 
 
 def _task_number(event: AttemptEvent) -> int:

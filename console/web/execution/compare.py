@@ -142,11 +142,11 @@ MOST_ROWS = 1000
 """How many states are shown side by side."""
 
 
-def shown_rows(found: list[ComparedRow]) -> list[ComparedRow]:
+def shown_rows(every_row: list[ComparedRow]) -> list[ComparedRow]:
     """Return the rows to show: all, or of too many the first ones, those that differ before."""
-    if len(found) <= MOST_ROWS:
-        return found
-    return sorted(found, key=lambda row: not row.differs)[:MOST_ROWS]
+    if len(every_row) <= MOST_ROWS:
+        return every_row
+    return sorted(every_row, key=lambda row: not row.differs)[:MOST_ROWS]
 
 
 def compared_rows(a: ExecutionWalk, b: ExecutionWalk) -> list[ComparedRow]:
@@ -189,12 +189,14 @@ class FieldDiff:
 
 def diff_field(title: str, a: str | None, b: str | None) -> FieldDiff:
     """Compare two texts: value by value where both are JSON, else as a whole."""
-    found: list[ValueDifference] = []
+    differences: list[ValueDifference] = []
     for difference in _differences(_parsed_json(a), _parsed_json(b), "", 0):
-        found.append(difference)
-        if len(found) > MOST:
+        differences.append(difference)
+        if len(differences) > MOST:
             break
-    return FieldDiff(title, tuple(found[:MOST]), len(found) > MOST, not (a is None and b is None))
+    return FieldDiff(
+        title, tuple(differences[:MOST]), len(differences) > MOST, not (a is None and b is None)
+    )
 
 
 class _Missing:

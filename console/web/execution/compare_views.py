@@ -25,18 +25,18 @@ LAST_SUCCESS = "last-success"
 def compare_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/compare/?a=<arn>&b=<arn>``; marked rows and "last success" lead there."""
     scope = scope_of(request)
-    asked = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
+    arns = {name: request.GET.get(name, "").strip()[:600] for name in ("a", "b")}
     marked = request.GET.getlist("x")
     if marked:
         return _from_rows(request, scope, marked)
-    found = {name: _execution(scope, arn) for name, arn in asked.items()}
-    if found["a"] is not None and asked["b"] == LAST_SUCCESS:
-        found["b"] = _last_success(found["a"])
-        if found["b"] is not None:
-            return redirect(_address(found["a"], found["b"]))
-    context: dict[str, Any] = {"here": "executions", "asked": asked}
-    problems = _problems(asked, found)
-    a, b = found["a"], found["b"]
+    executions = {name: _execution(scope, arn) for name, arn in arns.items()}
+    if executions["a"] is not None and arns["b"] == LAST_SUCCESS:
+        executions["b"] = _last_success(executions["a"])
+        if executions["b"] is not None:
+            return redirect(_address(executions["a"], executions["b"]))
+    context: dict[str, Any] = {"here": "executions", "asked": arns}
+    problems = _problems(arns, executions)
+    a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
         context["problems"] = problems
         return render(request, "compare/form.html", context, status=422 if problems else 200)
@@ -63,15 +63,15 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
     }
 
 
-def _problems(asked: dict[str, str], found: dict[str, Execution | None]) -> dict[str, str]:
+def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
     problems = {
         name: "There is no such execution: wanted its ARN."
-        for name, arn in asked.items()
-        if arn and found[name] is None
+        for name, arn in arns.items()
+        if arn and executions[name] is None
     }
-    if asked["b"] == LAST_SUCCESS and found["a"] is not None:
+    if arns["b"] == LAST_SUCCESS and executions["a"] is not None:
         problems["b"] = "No execution of this state machine has succeeded."
-    if found["a"] is not None and found["a"] == found["b"]:
+    if executions["a"] is not None and executions["a"] == executions["b"]:
         problems["b"] = "This is the same execution."
     return problems
 
@@ -92,8 +92,8 @@ def _address(a: Execution, b: Execution) -> str:
 
 def _execution(scope: Scope, arn: str) -> Execution | None:
     rows = Execution.objects.select_related("definition", "state_machine")
-    found = rows.filter(project=scope.project, arn=arn).first() if arn else None
-    return found and scope.shown(found)
+    execution = rows.filter(project=scope.project, arn=arn).first() if arn else None
+    return execution and scope.shown(execution)
 
 
 def _last_success(of: Execution) -> Execution | None:

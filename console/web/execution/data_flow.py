@@ -131,8 +131,8 @@ def _recorded_result(execution: Execution, trace: Trace, visit: Visit, panel: Pa
     if visit.status != "succeeded":
         return None
     if panel.node.type == "Task":
-        found = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
-        return found and found[1]
+        payload = visit_events.payload_of(panel.read, _SUCCEEDED, "output")
+        return payload and payload[1]
     return output_of_children(execution, trace, panel.node, visit)
 
 
@@ -219,16 +219,16 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
 def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[str, Any]:
     """Return an iteration's item where the history tells it: the input of its first state."""
     every = (visit for many in trace.visits.values() for visit in many)
-    first = min(one.number for one in every if one.iteration == visit.iteration)
+    first = min(visit_.number for visit_ in every if visit_.iteration == visit.iteration)
     text = (
         HistoryEvent.objects.filter(execution_id=execution.pk, event_id=first)
         .values_list("details", flat=True)
         .first()
     )
-    told = json.loads(
+    details = json.loads(
         masked_execution.masked_execution(execution).event(first, text or "") or "{}"
     ).get("input")
-    return {} if told is None else {"Value": json.loads(told)}
+    return {} if details is None else {"Value": json.loads(details)}
 
 
 def flow_of_test(
@@ -236,17 +236,17 @@ def flow_of_test(
 ) -> DataFlow:
     """Return a state's data as inspectionData has it, and its output behind it."""
     written = json.loads(node.text)
-    found: list[FlowStage] = []
+    stages_made: list[FlowStage] = []
     before = ""
     rows = [(stages.get(key), title, written.get(field)) for key, title, field in _STAGES]
     rows.append((output, "Output", written.get("Output", written.get("OutputPath"))))
     for text, title, by in rows:
         if isinstance(text, str):
             shown = "" if by is None else json.dumps(by, ensure_ascii=False)
-            same = bool(found) and _is_equal(text, before)
-            found.append(FlowStage(title, shown, json_view.payload_view(text), same))
+            same = bool(stages_made) and _is_equal(text, before)
+            stages_made.append(FlowStage(title, shown, json_view.payload_view(text), same))
             before = before if title == "Assigned variables" else text
-    return DataFlow(tuple(found), problem)
+    return DataFlow(tuple(stages_made), problem)
 
 
 def _is_equal(text: str, other: str) -> bool:

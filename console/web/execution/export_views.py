@@ -55,16 +55,16 @@ def _json_pieces(execution: Execution) -> Iterator[str]:
     """Write an execution piece by piece; histories may be long."""
     yield f'{{"execution": {json.dumps(_description(execution), ensure_ascii=False)},\n"events": ['
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-    cover = masked_execution.masked_execution(execution)
+    masked = masked_execution.masked_execution(execution)
     for place, row in enumerate(rows.iterator(chunk_size=500)):
-        row.details = cover.event(row.event_id, row.details)
+        row.details = masked.event(row.event_id, row.details)
         event = history.aws_event(row)
         yield (",\n" if place else "\n") + json.dumps(event, ensure_ascii=False)
     yield "\n]}\n"
 
 
 def _description(execution: Execution) -> dict[str, Any]:
-    found = {
+    fields = {
         "executionArn": execution.arn,
         "stateMachineArn": execution.state_machine_arn,
         "stateMachineVersionArn": execution.version_arn or None,
@@ -80,7 +80,7 @@ def _description(execution: Execution) -> dict[str, Any]:
         "redriveCount": execution.redrive_count,
         "definition": execution.definition.text,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _file_response(text: str, kind: str) -> HttpResponse:

@@ -82,11 +82,11 @@ def without_formula(text: str) -> str:
 
 
 def _found(request: HttpRequest, execution: Execution) -> Iterator[HistoryEvent]:
-    wanted = EventFilter.of(request.GET)
-    order = "-event_id" if wanted.newest_first else "event_id"
-    cover = masked_execution.masked_execution(execution)
-    for row in wanted.rows(execution).order_by(order).iterator(chunk_size=2000):
-        row.details = cover.event(row.event_id, row.details)
+    filters = EventFilter.of(request.GET)
+    order = "-event_id" if filters.newest_first else "event_id"
+    masked = masked_execution.masked_execution(execution)
+    for row in filters.rows(execution).order_by(order).iterator(chunk_size=2000):
+        row.details = masked.event(row.event_id, row.details)
         yield row
 
 

@@ -92,12 +92,12 @@ def leading_state(trace: Trace, name: str, iteration: str) -> str:
     index = parse_iteration(iteration)
     if node is None or node.type != "Map" or len(index) <= _map_depth(trace.graph, node):
         return name
-    found = (
+    steps = (
         iteration.step
         for iteration in iterations_of_map(trace, node)
         if iteration.index == index[: len(iteration.index)]
     )
-    return next(found, name)
+    return next(steps, name)
 
 
 def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> IterationPicker | None:
@@ -105,35 +105,38 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
     owner = _owning_map(trace.graph, node)
     if owner is None:
         return None
-    found = iterations_of_map(trace, owner)
-    depth = len(found[0].index) if found else 1
+    iterations = iterations_of_map(trace, owner)
+    depth = len(iterations[0].index) if iterations else 1
     index = current[:depth]
-    failed = [iteration for iteration in found if iteration.status == "failed"]
+    failed = [iteration for iteration in iterations if iteration.status == "failed"]
     # a press on another iteration keeps the state that is looked at
-    kept = "" if node is owner else node.name
+    kept_state = "" if node is owner else node.name
     return IterationPicker(
         owner=owner.name,
-        total=len(found),
-        groups=_iteration_groups(found, kept),
-        here=_first_iteration((iteration for iteration in found if iteration.index == index), kept),
+        total=len(iterations),
+        groups=_iteration_groups(iterations, kept_state),
+        here=_first_iteration(
+            (iteration for iteration in iterations if iteration.index == index), kept_state
+        ),
         previous_failed=_first_iteration(
-            (iteration for iteration in reversed(failed) if iteration.index < index), kept
+            (iteration for iteration in reversed(failed) if iteration.index < index), kept_state
         ),
         next_failed=_first_iteration(
-            (iteration for iteration in failed if iteration.index > index), kept
+            (iteration for iteration in failed if iteration.index > index), kept_state
         ),
         before=_first_iteration(
-            (iteration for iteration in reversed(found) if index and iteration.index < index), kept
+            (iteration for iteration in reversed(iterations) if index and iteration.index < index),
+            kept_state,
         ),
         after=_first_iteration(
-            (iteration for iteration in found if index and iteration.index > index), kept
+            (iteration for iteration in iterations if index and iteration.index > index), kept_state
         ),
     )
 
 
-def _first_iteration(found: Iterator[Iteration], kept: str) -> Iteration | None:
+def _first_iteration(iterations: Iterator[Iteration], kept_state: str) -> Iteration | None:
     """Return the first one, leading to the state ``kept`` if that is named."""
-    return next(iter(_with_state(list(islice(found, 1)), kept)), None)
+    return next(iter(_with_state(list(islice(iterations, 1)), kept_state)), None)
 
 
 def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
@@ -146,8 +149,8 @@ def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
     best: dict[Index, tuple[int, int, str]] = {}
     for node in inside:
         visits = trace.visits_of(node.id)
-        told = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
-        for number, status, iteration in told:
+        triples = zip(visits.numbers, visits.statuses(), visits.iterations(), strict=True)
+        for number, status, iteration in triples:
             if not trace.counts_still(number):
                 continue
             # Of visits that are equally telling, the later one stands deeper or further on.
@@ -162,15 +165,15 @@ def iterations_of_map(trace: Trace, owner: Node) -> list[Iteration]:
 def nodes_within(graph: Graph, owner: Node) -> list[Node]:
     """Return the states inside a Map or Parallel, at any depth."""
     groups: set[str] = set()
-    found: list[Node] = []
+    groups_made: list[Node] = []
     owners = {owner.id}
     for group in graph.groups:  # outer groups come first
         if group.owner in owners:
             groups.add(group.id)
             inner = [node for node in graph.nodes if node.group == group.id]
             owners |= {node.id for node in inner}
-            found += inner
-    return found
+            groups_made += inner
+    return groups_made
 
 
 def _owning_map(graph: Graph, node: Node) -> Node | None:
@@ -197,19 +200,19 @@ def _map_depth(graph: Graph, owner: Node) -> int:
     return count
 
 
-def _iteration_groups(found: list[Iteration], kept: str) -> tuple[IterationGroup, ...]:
+def _iteration_groups(iterations: list[Iteration], kept_state: str) -> tuple[IterationGroup, ...]:
     members: dict[str, list[Iteration]] = {status: [] for status in _GROUPS}
-    for iteration in found:
+    for iteration in iterations:
         members[iteration.status].append(iteration)
     return tuple(
         IterationGroup(
-            formatting.STEP[status], len(some), tuple(_with_state(some[:MOST_LINKS], kept))
+            formatting.STEP[status], len(some), tuple(_with_state(some[:MOST_LINKS], kept_state))
         )
         for status, some in members.items()
         if some
     )
 
 
-def _with_state(some: Iterable[Iteration], kept: str) -> Iterable[Iteration]:
+def _with_state(some: Iterable[Iteration], kept_state: str) -> Iterable[Iteration]:
     """Return iterations, leading to the state ``kept`` if that is named."""
-    return (replace(iteration, step=kept) for iteration in some) if kept else some
+    return (replace(iteration, step=kept_state) for iteration in some) if kept_state else some

@@ -124,8 +124,8 @@ def _new_rows(
     room = event_table.MOST_ROWS - _number(query.get("shown", ""))
     if query.get("follow") != "1" or room <= 0:
         return ()
-    seen = max(cursor, _number(query.get("seen", "")))
-    return event_table.events_between(execution, EventFilter.of(query), seen, last, room)
+    newest_shown = max(cursor, _number(query.get("seen", "")))
+    return event_table.events_between(execution, EventFilter.of(query), newest_shown, last, room)
 
 
 def _more_events_text(

@@ -54,9 +54,9 @@ class MapProgress:
     def parts(self) -> list[tuple[int, str]]:
         """Return count and word of each state that some child is in."""
         names = ("succeeded", "failed", "timed_out", "aborted", "running", "pending")
-        told = [(getattr(self, name), name.replace("_", " ")) for name in names]
-        told.append((self.pending_redrive, "pending redrive"))
-        return [(count, word) for count, word in told if count]
+        pairs = [(getattr(self, name), name.replace("_", " ")) for name in names]
+        pairs.append((self.pending_redrive, "pending redrive"))
+        return [(count, word) for count, word in pairs if count]
 
     @property
     def note(self) -> str:
@@ -86,8 +86,8 @@ class MapRuns:
     @property
     def stamp(self) -> str:
         """Return what changes when a count does."""
-        told = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        counts = [[getattr(run, name) for name in _COLUMNS] for _, run in self.runs]
+        return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]
 
 
 def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:

@@ -44,8 +44,8 @@ def history_context(
     execution: Execution, query: QueryDict, drawn: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the event table. ``drawn``: the picture, which knows how many events there are."""
-    wanted = EventFilter.of(query)
-    page = event_table.event_page(execution, wanted, drawn.get("told") if drawn else None)
+    filters = EventFilter.of(query)
+    page = event_table.event_page(execution, filters, drawn.get("told") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
@@ -69,14 +69,14 @@ def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
     try:
         drawing = svg.definition_picture(execution.definition.text)
         with open_trace(execution) as trace:
-            told = event_table.EventCounts(trace.types, trace.last)
-            context = {"picture": drawing, "told": told, **ending_context(execution, trace)}
+            counts = event_table.EventCounts(trace.types, trace.last)
+            context = {"picture": drawing, "told": counts, **ending_context(execution, trace)}
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 return {**context, **painted_context(execution, trace, query, maps=maps)}
     except engine.DefinitionError:  # stored by a version that checked less
         return {"picture": None}
-    return {**context, **past_context(execution, query, told.last)}
+    return {**context, **past_context(execution, query, counts.last)}
 
 
 def past_context(execution: Execution, query: QueryDict, last: int) -> dict[str, Any]:
@@ -148,16 +148,16 @@ def painted_context(
     ``maps``: the counts of Map Runs as they are now; None in the past, which nobody kept.
     """
     summaries = steps.step_summaries(trace, maps=maps)
-    wanted = step_tree.StepFilters.of(query)
-    found = step_tree.step_rows(trace, summaries, wanted)
-    rows = found[:MOST_ROWS]
+    filters = step_tree.StepFilters.of(query)
+    matching = step_tree.step_rows(trace, summaries, filters)
+    rows = matching[:MOST_ROWS]
     chosen = query.get("attempt", "")
     attempt = int(chosen) if re.fullmatch(r"\d{1,4}", chosen, re.ASCII) else 0
     axis, drawn = bars.timeline_bars(execution, trace, rows, clock.now_ms(), past_ms, attempt)
     return {
         "graph": trace.graph,
         "summaries": summaries,
-        "tree": {"rows": rows, "found": len(found), "wanted": wanted, "keys": formatting.STEP},
+        "tree": {"rows": rows, "found": len(matching), "wanted": filters, "keys": formatting.STEP},
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",

@@ -73,8 +73,8 @@ class Panel:
     @property
     def map_run(self) -> str:
         """Return the ARN of the Map Run that this visit began, "" if there is none."""
-        told = (event.details.get("mapRunArn", "") for event in reversed(self.read))
-        return next((arn for arn in told if arn), "")
+        arns = (event.details.get("mapRunArn", "") for event in reversed(self.read))
+        return next((arn for arn in arns if arn), "")
 
     @property
     def place(self) -> int:
@@ -157,8 +157,8 @@ def panel_of_state(  # the arguments are what an address says
     index = iterations.parse_iteration(iteration)
     places: Sequence[int] = range(1, len(visits) + 1)
     if index:
-        told = enumerate(visits.iterations(), 1)
-        places = [place for place, event in told if _is_in(event, index)]
+        numbered = enumerate(visits.iterations(), 1)
+        places = [place for place, event in numbered if _is_in(event, index)]
     if not places:
         picker = iterations.iteration_picker(trace, summary.node, index) if visits else None
         status = formatting.STEP[""] if index else summary.status
@@ -187,8 +187,8 @@ def _panel_of_visit(
     visits = trace.visits[summary.node.id]
     visit = visits[number - 1]
     events = visit_events.events_of_visit(execution, visit)
-    told = visit_events.with_failures(execution, events)
-    error, cause = visit_events.failure_of_visit(execution, trace, visit, told)
+    with_failures = visit_events.with_failures(execution, events)
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, with_failures)
     left = visit.left_ms
     own, failed = visit.iteration, visits.failed()
     alike = [place for place, visit in enumerate(visits.iterations(), 1) if visit == own]
@@ -201,7 +201,7 @@ def _panel_of_visit(
         count=len(alike),
         alike=tuple(alike),
         read=tuple(events),
-        told=tuple(told),
+        told=tuple(with_failures),
         iteration=iterations.iteration_label(visit.iteration),
         picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
@@ -215,7 +215,7 @@ def _panel_of_visit(
         resource=next(
             (event.details["resource"] for event in events if "resource" in event.details), ""
         ),
-        tries=_with_task_notes(execution, list_attempts(told, aborted)),
+        tries=_with_task_notes(execution, list_attempts(with_failures, aborted)),
         events=tuple(
             EventLine(
                 event.id,
@@ -230,15 +230,17 @@ def _panel_of_visit(
     )
 
 
-def _with_task_notes(execution: Execution, found: list[StateAttempt]) -> tuple[StateAttempt, ...]:
+def _with_task_notes(
+    execution: Execution, attempts: list[StateAttempt]
+) -> tuple[StateAttempt, ...]:
     """Add to the attempts what only the rows of their tasks know."""
-    late = {attempt.task: attempt.outcome == "Timed out" for attempt in found if attempt.task}
-    told = task_timeouts.task_notes(execution, late) if late else {}
-    return tuple(replace(attempt, note=told.get(attempt.task, "")) for attempt in found)
+    late = {attempt.task: attempt.outcome == "Timed out" for attempt in attempts if attempt.task}
+    notes = task_timeouts.task_notes(execution, late) if late else {}
+    return tuple(replace(attempt, note=notes.get(attempt.task, "")) for attempt in attempts)
 
 
 def _payload_view(
     events: list[VisitEvent], types: frozenset[str], field: str
 ) -> json_view.PayloadView | None:
-    found = visit_events.payload_of(events, types, field)
-    return found and json_view.payload_view(found[1], f"events/{found[0]}/{field}/")
+    payload = visit_events.payload_of(events, types, field)
+    return payload and json_view.payload_view(payload[1], f"events/{payload[0]}/{field}/")

@@ -34,11 +34,11 @@ def event_payload(
 ) -> HttpResponse:
     """Answer with a payload of one event."""
     execution = scope_of(request).execution(machine_name, execution_name)
-    found = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).first()
-    if found is None or field not in _FIELDS:
+    row = HistoryEvent.objects.filter(execution_id=execution.pk, event_id=number).first()
+    if row is None or field not in _FIELDS:
         return _text_response(None)
     return _text_response(
-        details_of(masked_execution.masked_execution(execution).event(number, found.details)).get(
+        details_of(masked_execution.masked_execution(execution).event(number, row.details)).get(
             field
         )
     )

@@ -102,11 +102,13 @@ def outline_text(execution: Execution) -> str:
     """
     with open_trace_at(execution, 0) as trace:
         maps = map_progress.map_runs_of_execution(execution, trace)
-        found = steps.step_summaries(trace, maps=maps).values()
+        summaries = steps.step_summaries(trace, maps=maps).values()
         lines = [execution_title(execution, ending_context(execution, trace)["failed_at"]), ""]
     if execution.error:
         lines[1:1] = [f"Error: {formatting.visible_text(execution.error)}"]
-    rows = [(_outline_label(each), each.status.word, each.node.type, each.note) for each in found]
+    rows = [
+        (_outline_label(each), each.status.word, each.node.type, each.note) for each in summaries
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=False))

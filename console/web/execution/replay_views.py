@@ -57,8 +57,8 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
-        told = {field: error.message, "changed": changed}
-        return _render_form(request, execution, step, status=422, **typed, **told)
+        refusal = {field: error.message, "changed": changed}
+        return _render_form(request, execution, step, status=422, **typed, **refusal)
     return redirect("execution", started.state_machine_arn.rpartition(":")[2], started.name)
 
 

@@ -101,7 +101,7 @@ class _StepBranch:
 
 
 def step_rows(
-    trace: Trace, summaries: dict[str, StepSummary], wanted: StepFilters
+    trace: Trace, summaries: dict[str, StepSummary], filters: StepFilters
 ) -> list[StepRow]:
     """Return the lines in display order."""
     states: dict[str, list[Node]] = {}
@@ -110,8 +110,8 @@ def step_rows(
     inner: dict[str, list[str]] = {}
     for group in trace.graph.groups:
         inner.setdefault(group.owner, []).append(group.id)
-    grown = _StepTree(trace, summaries, wanted, states, inner).grow(inner[""][0], 0)
-    return list(_flat(_pruned(grown, wanted), wanted))
+    grown = _StepTree(trace, summaries, filters, states, inner).grow(inner[""][0], 0)
+    return list(_flat(_pruned(grown, filters), filters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,27 +166,27 @@ def _state(trace: Trace, node: Node, summary: StepSummary, depth: int) -> StepRo
     )
 
 
-def _iterations(trace: Trace, node: Node, wanted: StepFilters, depth: int) -> list[_StepBranch]:
+def _iterations(trace: Trace, node: Node, filters: StepFilters, depth: int) -> list[_StepBranch]:
     """Return the iterations to show: those of the status asked for, else the failed ones."""
-    status, most = wanted.status or "failed", MOST_FILTERED
-    if wanted.status is None:
+    status, most = filters.status or "failed", MOST_FILTERED
+    if filters.status is None:
         most = MOST_ITERATIONS
-    found = [
+    shown = [
         iteration
         for iteration in iterations.iterations_of_map(trace, node)
         if iteration.status == status
     ][:most]
-    if not found:
+    if not shown:
         return []
-    made: dict[iterations.Index, list[Visit]] = {iteration.index: [] for iteration in found}
-    size = len(found[0].index)
+    made: dict[iterations.Index, list[Visit]] = {iteration.index: [] for iteration in shown}
+    size = len(shown[0].index)
     for inner in iterations.nodes_within(trace.graph, node):
         visits = trace.visits_of(inner.id)
         for place, index in enumerate(visits.iterations()):
             if index[:size] in made and trace.counts_still(visits.numbers[place]):
                 made[index[:size]].append(visits[place])
     return [
-        _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in found
+        _StepBranch(_iteration(iteration, made[iteration.index], depth), ()) for iteration in shown
     ]
 
 
@@ -209,36 +209,36 @@ def _iteration(iteration: Iteration, visits: list[Visit], depth: int) -> StepRow
     )
 
 
-def _pruned(grown: tuple[_StepBranch, ...], wanted: StepFilters) -> tuple[_StepBranch, ...]:
+def _pruned(grown: tuple[_StepBranch, ...], filters: StepFilters) -> tuple[_StepBranch, ...]:
     """Leave out what neither matches nor leads down to a match."""
-    if not wanted.active:
+    if not filters.active:
         return grown
-    kept = []
+    branches = []
     for branch in grown:
-        below = _pruned(branch.below, wanted)
-        matches = _matches(branch.row, wanted)
+        below = _pruned(branch.below, filters)
+        matches = _matches(branch.row, filters)
         if matches or below:
-            kept.append(_StepBranch(replace(branch.row, matches=matches), below))
-    return tuple(kept)
+            branches.append(_StepBranch(replace(branch.row, matches=matches), below))
+    return tuple(branches)
 
 
-def _matches(row: StepRow, wanted: StepFilters) -> bool:
-    if wanted.status is not None and row.key != wanted.status:
+def _matches(row: StepRow, filters: StepFilters) -> bool:
+    if filters.status is not None and row.key != filters.status:
         return False
-    return wanted.find.casefold() in f"{row.label} {row.kind}".casefold()
+    return filters.find.casefold() in f"{row.label} {row.kind}".casefold()
 
 
-def _flat(grown: tuple[_StepBranch, ...], wanted: StepFilters) -> Iterable[StepRow]:
+def _flat(grown: tuple[_StepBranch, ...], filters: StepFilters) -> Iterable[StepRow]:
     """Yield each row before what is below it, sorted among its neighbours."""
-    name = wanted.sort.removeprefix("-")
+    name = filters.sort.removeprefix("-")
     if name:
         by = _KEYS[name]
         grown = tuple(
-            sorted(grown, key=lambda branch: by(branch.row), reverse=wanted.sort[0] == "-")
+            sorted(grown, key=lambda branch: by(branch.row), reverse=filters.sort[0] == "-")
         )
     for branch in grown:
         yield branch.row
-        yield from _flat(branch.below, wanted)
+        yield from _flat(branch.below, filters)
 
 
 _LATE = 1 << 62

@@ -65,18 +65,20 @@ def step_summaries(
     statuses = trace.statuses()
     depths = _depths(trace)
     outside = map_progress.enclosing_maps(trace.graph)
-    wanted = set(only) if only is not None else None
-    found = {}
+    chosen = set(only) if only is not None else None
+    summaries = {}
     for node in trace.graph.nodes:
-        if wanted is not None and node.id not in wanted:
+        if chosen is not None and node.id not in chosen:
             continue
         if node.id in outside and trace.visits_of(outside[node.id]):
-            found[node.id] = StepSummary(node, depths[node.group], formatting.IN_CHILD_EXECUTIONS)
+            summaries[node.id] = StepSummary(
+                node, depths[node.group], formatting.IN_CHILD_EXECUTIONS
+            )
             continue
         counted = maps.of_node(node.id) if maps is not None and node.distributed else None
         status = statuses.get(node.id, "")
-        found[node.id] = _summary(trace, node, status, depths[node.group], counted)
-    return found
+        summaries[node.id] = _summary(trace, node, status, depths[node.group], counted)
+    return summaries
 
 
 def _summary(

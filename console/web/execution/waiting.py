@@ -124,8 +124,8 @@ def _task_status(row: TaskRow) -> formatting.StatusLabel:
 def _deadline(row: TaskRow) -> Deadline | None:
     """Return the clock that runs out first; the year that every task has is none to speak of."""
     due = [(row.timeout_due_ms, row.clock), (row.heartbeat_due_ms, timeouts.HEARTBEAT)]
-    told = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
-    return min(told, key=lambda deadline: deadline.at_ms, default=None)
+    deadlines = [Deadline(at, clock) for at, clock in due if at and clock != timeouts.YEAR]
+    return min(deadlines, key=lambda deadline: deadline.at_ms, default=None)
 
 
 # -- the tasks of a project ------------------------------------------------------------------------
@@ -161,14 +161,14 @@ class TaskPage:
     after: str
 
 
-def list_open_tasks(scope: Scope, wanted: TaskFilters) -> TaskPage:
+def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
     token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind="activity")
-    if wanted.activity:
-        activity &= Q(resource=scope.arn("activity", wanted.activity))
+    if filters.activity:
+        activity &= Q(resource=scope.arn("activity", filters.activity))
     kinds = {"activity": activity, "callback": token}
-    which = activity if wanted.activity else kinds.get(wanted.kind, activity | token)
+    which = activity if filters.activity else kinds.get(filters.kind, activity | token)
     every = TaskRow.objects.filter(
         which,
         status__in=_OPEN,
@@ -176,20 +176,20 @@ def list_open_tasks(scope: Scope, wanted: TaskFilters) -> TaskPage:
         execution__arn__startswith=f"{scope.arn('')[:-1]}:",
     )
     rows = list(
-        _following(every, wanted)
+        _following(every, filters)
         .select_related("execution")
         .defer(*_BARE)
         .order_by("scheduled_ms", "execution_id", "task")[: PAGE + 1]
     )
     last = rows[PAGE - 1] if len(rows) > PAGE else None
     after = f"{last.scheduled_ms}-{last.execution_id}-{last.task}" if last else ""
-    return TaskPage(tuple(open_task(row) for row in rows[:PAGE]), every.count(), wanted, after)
+    return TaskPage(tuple(open_task(row) for row in rows[:PAGE]), every.count(), filters, after)
 
 
-def _following(every: Any, wanted: TaskFilters) -> Any:
-    if not wanted.after:
+def _following(every: Any, filters: TaskFilters) -> Any:
+    if not filters.after:
         return every
-    moment, execution, task = wanted.after
+    moment, execution, task = filters.after
     same = Q(scheduled_ms=moment)
     return every.filter(
         Q(scheduled_ms__gt=moment)
@@ -259,8 +259,8 @@ def _child_execution_line(row: TaskRow) -> str:
     """Return the ARN of the execution that a task has started and waits for."""
     if not row.job or row.service not in ("states", "aws-sdk:sfn"):
         return ""
-    asked = engine.loads(row.job)
-    return str(asked.get("ask", {}).get("ExecutionArn", "")) if isinstance(asked, dict) else ""
+    job = engine.loads(row.job)
+    return str(job.get("ask", {}).get("ExecutionArn", "")) if isinstance(job, dict) else ""
 
 
 class _NoTexts:

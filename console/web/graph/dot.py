@@ -36,12 +36,12 @@ def dot_source(diagram: Diagram) -> str:
 
 def _attributes(arrow: Arrow) -> dict[str, str]:
     """Reserve room for a label with an empty table of its size."""
-    found = {"dir": "none"} if arrow.headless else {}
+    attributes = {"dir": "none"} if arrow.headless else {}
     if arrow.label_width:
         size = f'WIDTH="{round(arrow.label_width)}" HEIGHT="{LABEL_HEIGHT}"'
         table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" {size}><TR><TD></TD></TR></TABLE>'
-        found["label"] = f"<{table}>"
-    return found
+        attributes["label"] = f"<{table}>"
+    return attributes
 
 
 def parse_layout(answer: dict[str, Any]) -> Drawn:

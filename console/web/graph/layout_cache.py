@@ -68,10 +68,10 @@ def read_layout(key: str) -> Layout | None:
         os.utime(path)
     except (OSError, ValueError):
         return None
-    found = _parsed(written)
-    if found is None or (found.limit is not None and found.until_ms <= now_ms()):
+    layout = _parsed(written)
+    if layout is None or (layout.limit is not None and layout.until_ms <= now_ms()):
         return None
-    return found
+    return layout
 
 
 def _parsed(written: str) -> Layout | None:
@@ -109,14 +109,14 @@ def _path(key: str) -> Path | None:
 
 def _delete_oldest(folder: Path) -> None:
     """Remove what was not used for the longest time, if there is too much."""
-    found = []
+    files = []
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):  # another process removed it
             about = path.stat()
-            found.append((about.st_mtime_ns, about.st_size, path))
-    room = sum(size for _, size, _ in found) - MOST_BYTES
-    surplus = len(found) - MOST_FILES
-    for _, size, path in sorted(found):
+            files.append((about.st_mtime_ns, about.st_size, path))
+    room = sum(size for _, size, _ in files) - MOST_BYTES
+    surplus = len(files) - MOST_FILES
+    for _, size, path in sorted(files):
         if room <= 0 and surplus <= 0:
             return
         path.unlink(missing_ok=True)

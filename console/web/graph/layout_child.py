@@ -55,15 +55,17 @@ def main() -> None:
             answers.flush()
 
 
-def read_json(found: dict[str, Any]) -> dict[str, Any]:
+def read_json(drawing: dict[str, Any]) -> dict[str, Any]:
     """Keep of Graphviz's output (``json0``) what is used; lengths are points, upwards.
 
     Returns ``{"box": text, "nodes": {id: text}, "edges": [[id, curve, label's middle or ""]]}``.
     """
     return {
-        "box": found["bb"],
-        "nodes": {thing["name"]: thing["pos"] for thing in found.get("objects", ())},
-        "edges": [[edge["id"], edge["pos"], edge.get("lp", "")] for edge in found.get("edges", ())],
+        "box": drawing["bb"],
+        "nodes": {thing["name"]: thing["pos"] for thing in drawing.get("objects", ())},
+        "edges": [
+            [edge["id"], edge["pos"], edge.get("lp", "")] for edge in drawing.get("edges", ())
+        ],
     }
 
 

@@ -124,12 +124,12 @@ class LayoutChild:
             self.end()
             raise NotLaidOut(LayoutFailure.SLOW)
         try:
-            found: dict[str, Any] = json.loads(answer)
+            layout: dict[str, Any] = json.loads(answer)
         except ValueError:  # nothing, or the beginning of an answer: the process has ended
             code = self.end(_ENDING_S)
             timed = code == -getattr(signal, "SIGPROF", 0)
             raise NotLaidOut(LayoutFailure.TIME if timed else LayoutFailure.CRASH) from None
-        return found
+        return layout
 
     def _exchange(self, request: bytes, deadline: float) -> bytes | None:
         """Return the child's line; empty if it ended, None if it did not answer in time."""

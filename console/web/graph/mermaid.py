@@ -66,4 +66,4 @@ def _edge(edge: Edge) -> str:
 
 def _text(text: str) -> str:
     """Write whatever is no plain character as a Mermaid entity (``#34;``)."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", text)
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", text)

@@ -39,10 +39,10 @@ def lay_out(diagram: Diagram, most_arrows: int) -> Drawn:
 
 def _distinct(arrows: Iterable[Arrow]) -> list[Arrow]:
     """Return one arrow for each pair: without labels, the others would lie on it."""
-    found: dict[tuple[str, str], Arrow] = {}
+    layers: dict[tuple[str, str], Arrow] = {}
     for arrow in arrows:
-        found.setdefault((arrow.source, arrow.target), arrow)
-    return list(found.values())
+        layers.setdefault((arrow.source, arrow.target), arrow)
+    return list(layers.values())
 
 
 def _rows(boxes: Mapping[str, Rectangle], arrows: Sequence[Arrow]) -> list[list[str]]:

@@ -250,10 +250,10 @@ class _Composer:
 
 
 def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
+    ends: dict[str, list[T]] = {}
     for thing in things:
-        found.setdefault(key(thing), []).append(thing)
-    return found
+        ends.setdefault(key(thing), []).append(thing)
+    return ends
 
 
 def _compose(

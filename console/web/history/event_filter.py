@@ -80,17 +80,19 @@ class EventFilter:
 
     def _saying(self, rows: QuerySet[HistoryEvent], execution: Execution) -> QuerySet[HistoryEvent]:
         """Return those with the text; what is hidden of them is not looked at."""
-        found = rows.filter(_text_condition(self.text))
-        cover = masked_execution.masked_execution(execution)
-        if not cover.veil.places:
-            return found
+        matching = rows.filter(_text_condition(self.text))
+        masked = masked_execution.masked_execution(execution)
+        if not masked.veil.places:
+            return matching
         named = Q(type__icontains=self.text) | Q(state__icontains=self.text)
         unsaid = [
             number
-            for number, text in found.exclude(named).values_list("event_id", "details").iterator()
-            if not _holds_text(self.text, cover.event(number, text))
+            for number, text in matching.exclude(named)
+            .values_list("event_id", "details")
+            .iterator()
+            if not _holds_text(self.text, masked.event(number, text))
         ]
-        return found.exclude(event_id__in=unsaid)
+        return matching.exclude(event_id__in=unsaid)
 
 
 def parse_moment(text: str) -> int | None:
@@ -108,8 +110,8 @@ def parse_moment(text: str) -> int | None:
 def _text_condition(text: str) -> Q:
     """Match what is written in an event: payloads are JSON texts within JSON, so look for both."""
     within = json.dumps(text, ensure_ascii=False)[1:-1]
-    found = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
-    return found if within == text else found | Q(details__icontains=within)
+    condition = Q(type__icontains=text) | Q(state__icontains=text) | Q(details__icontains=text)
+    return condition if within == text else condition | Q(details__icontains=within)
 
 
 def _holds_text(text: str, details: str) -> bool:

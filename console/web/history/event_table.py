@@ -107,21 +107,21 @@ class EventPage:
 
 
 def event_page(
-    execution: Execution, wanted: EventFilter, told: EventCounts | None = None
+    execution: Execution, filters: EventFilter, counts: EventCounts | None = None
 ) -> EventPage:
-    """Return the page asked for, or the one that holds event ``wanted.at``."""
-    told = told or _event_counts(execution)
-    rows = wanted.rows(execution)
-    total = sum(told.types.values())
-    found = rows.count() if wanted.active else total
-    pages = max(1, -(-found // PAGE))
-    chosen = wanted.at and not wanted.paged
-    number = min(_page_of(rows, wanted) if chosen else wanted.page, pages)
-    order = "-event_id" if wanted.newest_first else "event_id"
+    """Return the page asked for, or the one that holds event ``filters.at``."""
+    counts = counts or _event_counts(execution)
+    rows = filters.rows(execution)
+    total = sum(counts.types.values())
+    count = rows.count() if filters.active else total
+    pages = max(1, -(-count // PAGE))
+    chosen = filters.at and not filters.paged
+    number = min(_page_of(rows, filters) if chosen else filters.page, pages)
+    order = "-event_id" if filters.newest_first else "event_id"
     found_rows = rows.order_by(order)[(number - 1) * PAGE : number * PAGE]
-    opened = {*wanted.opened, wanted.at} if chosen else {*wanted.opened}
+    opened = {*filters.opened, filters.at} if chosen else {*filters.opened}
     shown = tuple(_event_rows(execution, found_rows, opened))
-    return EventPage(shown, wanted, number, pages, found, total, told.last, sorted(told.types))
+    return EventPage(shown, filters, number, pages, count, total, counts.last, sorted(counts.types))
 
 
 def _event_counts(execution: Execution) -> EventCounts:
@@ -132,10 +132,10 @@ def _event_counts(execution: Execution) -> EventCounts:
 
 
 def events_between(
-    execution: Execution, wanted: EventFilter, cursor: int, upto: int, most: int
+    execution: Execution, filters: EventFilter, cursor: int, upto: int, most: int
 ) -> tuple[EventRow, ...]:
     """Return at most ``most`` rows that came after event ``cursor``, up to event ``upto``."""
-    rows = wanted.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
+    rows = filters.rows(execution).filter(event_id__gt=cursor, event_id__lte=upto)
     return tuple(_event_rows(execution, rows.order_by("event_id")[:most], set()))
 
 
@@ -151,10 +151,10 @@ def opened_event(execution: Execution, number: int) -> EventRow | None:
     return next(iter(_event_rows(execution, rows, {number})), None)
 
 
-def _page_of(rows: QuerySet[HistoryEvent], wanted: EventFilter) -> int:
-    if wanted.newest_first:
-        return -(-max(1, rows.filter(event_id__gte=wanted.at).count()) // PAGE)
-    return -(-max(1, rows.filter(event_id__lte=wanted.at).count()) // PAGE)
+def _page_of(rows: QuerySet[HistoryEvent], filters: EventFilter) -> int:
+    if filters.newest_first:
+        return -(-max(1, rows.filter(event_id__gte=filters.at).count()) // PAGE)
+    return -(-max(1, rows.filter(event_id__lte=filters.at).count()) // PAGE)
 
 
 def _event_rows(
@@ -196,10 +196,10 @@ _RESOURCE_TYPE = re.compile(r'"resourceType":\s*"((?:[^"\\]|\\.)*)"')
 
 
 def _resource(head: str) -> str:
-    found, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
-    if found is None:
+    resource, kind = _RESOURCE.search(head), _RESOURCE_TYPE.search(head)
+    if resource is None:
         return ""
-    return f"{kind[1]}: {found[1]}" if kind else found[1]
+    return f"{kind[1]}: {resource[1]}" if kind else resource[1]
 
 
 _PAYLOADS = ("input", "output", "parameters", "cause")

@@ -32,11 +32,11 @@ def clocks_of_tasks(execution: Execution, numbers: Iterable[int]) -> dict[int, s
 def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]:
     """Return, by task, what its attempt's events do not tell. ``late``: whether it timed out."""
     rows = TaskRow.objects.filter(execution_id=execution.pk, task__in=list(late))
-    told = {}
+    notes = {}
     for row in rows.only("task", "clock", "dispatches", "kind", "worker"):
         parts = [WORDS.get(row.clock, "") if late[row.task] else "", resend_note(row)]
-        told[row.task] = "; ".join(part for part in parts if part)
-    return told
+        notes[row.task] = "; ".join(part for part in parts if part)
+    return notes
 
 
 def resend_note(row: TaskRow) -> str:
@@ -50,23 +50,23 @@ def resend_note(row: TaskRow) -> str:
 
 def clocks_of_events(execution: Execution, previous: Mapping[int, int]) -> dict[int, str]:
     """Return, by ...TimedOut event, the clock in words. ``previous``: what each points back at."""
-    waiting, found = dict(previous), {}
+    waiting, clocks = dict(previous), {}
     for _ in range(_HOPS):
         if not waiting:
             break
         rows = HistoryEvent.objects.filter(
             execution_id=execution.pk, event_id__in=set(waiting.values())
         )
-        seen = {row: (kind, back) for row, kind, back in rows.values_list(*_CHAIN)}
+        chain = {row: (kind, back) for row, kind, back in rows.values_list(*_CHAIN)}
         for event, at in list(waiting.items()):
-            kind, back = seen.get(at, ("", 0))
+            kind, back = chain.get(at, ("", 0))
             if kind in event_types.WORK_SCHEDULED:
-                found[event] = at
+                clocks[event] = at
             waiting[event] = back
-            if not back or event in found:
+            if not back or event in clocks:
                 del waiting[event]
-    words = clocks_of_tasks(execution, found.values()) if found else {}
-    return {event: words[task] for event, task in found.items() if task in words}
+    words = clocks_of_tasks(execution, clocks.values()) if clocks else {}
+    return {event: words[task] for event, task in clocks.items() if task in words}
 
 
 _CHAIN = ("event_id", "type", "previous")

@@ -41,16 +41,16 @@ def events_of_visit(execution: Execution, visit: Visit) -> list[VisitEvent]:
     return read_events(execution, visit.events[:MOST_EVENTS] + visit.events[MOST_EVENTS:][-2:])
 
 
-def read_events(execution: Execution, wanted: Iterable[int]) -> list[VisitEvent]:
+def read_events(execution: Execution, numbers: Iterable[int]) -> list[VisitEvent]:
     """Return events by their ids, in order."""
     rows = (
-        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(wanted))
+        HistoryEvent.objects.filter(execution_id=execution.pk, event_id__in=list(numbers))
         .order_by("event_id")
         .values_list("event_id", "at_ms", "type", "details", "previous")
     )
-    cover = masked_execution.masked_execution(execution)
+    masked = masked_execution.masked_execution(execution)
     return [
-        VisitEvent(number, at_ms, kind, details_of(cover.event(number, text)), previous)
+        VisitEvent(number, at_ms, kind, details_of(masked.event(number, text)), previous)
         for number, at_ms, kind, text, previous in rows
     ]
 
@@ -98,8 +98,8 @@ def with_failures(execution: Execution, events: list[VisitEvent]) -> list[VisitE
     again = [event.previous for event in events if event.type in event_types.ATTEMPT_BEGINNINGS][1:]
     again += [event.previous for event in events if event.type in _GROUP_FAILED]
     lost = read_events(execution, [number for number in again if number not in own])
-    told = [_with_fail_error(execution, event) for event in (*events, *lost)]
-    return sorted(told, key=lambda event: event.id)
+    worded = [_with_fail_error(execution, event) for event in (*events, *lost)]
+    return sorted(worded, key=lambda event: event.id)
 
 
 def _with_fail_error(execution: Execution, event: VisitEvent) -> VisitEvent:

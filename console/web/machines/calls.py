@@ -60,32 +60,32 @@ class TaskCall:
 def list_services(project: Project) -> list[ServiceTarget]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
-        ServiceTarget(machine, name, explain.entry(said, name))
+        ServiceTarget(machine, name, explain.entry(setting, name))
         for machine, section in targets.sections_of(project.name)
-        for name, said in section.items()
-        if name not in targets.APART and isinstance(said, dict)
+        for name, setting in section.items()
+        if name not in targets.APART and isinstance(setting, dict)
     ]
 
 
 def list_origins(project: Project) -> list[tuple[str, str, str]]:
     """Return machine, kind and name of what HTTP tasks and EKS may call or use: never a secret."""
-    found = []
+    origins = []
     for machine, section in targets.sections_of(project.name):
         clusters = section.get(targets.KUBERNETES, {}).get("endpoints", ())
-        found += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
-        said = section.get("http", {})
-        urls = [without_secrets(str(url)) for url in said.get("endpoints", ())]
-        found += [(machine, "Address", url) for url in urls]
-        found += [
+        origins += [(machine, "Cluster", without_secrets(str(url))) for url in clusters]
+        setting = section.get("http", {})
+        urls = [without_secrets(str(url)) for url in setting.get("endpoints", ())]
+        origins += [(machine, "Address", url) for url in urls]
+        origins += [
             (machine, f"Connection ({connection.get('type', 'API_KEY')})", name)
-            for name, connection in said.get("connections", {}).items()
+            for name, connection in setting.get("connections", {}).items()
         ]
-    return found
+    return origins
 
 
 def list_functions(project: Project) -> list[FunctionTarget]:
     """Return the functions and activities that are registered for a project, by name."""
-    own, general = (said for _, said in targets.functions_of(project.name))
+    own, general = (setting for _, setting in targets.functions_of(project.name))
     every: list[tuple[str, Any]] = [("", targets.functions_over(own, general))]
     every += [
         (machine, section.get(targets.FUNCTIONS, {}))
@@ -94,8 +94,8 @@ def list_functions(project: Project) -> list[FunctionTarget]:
     ]
     return [
         _function(machine, name, target)
-        for machine, said in every
-        for name, target in sorted(said.items())
+        for machine, setting in every
+        for name, target in sorted(setting.items())
         if isinstance(target, str)
     ]
 
@@ -103,11 +103,11 @@ def list_functions(project: Project) -> list[FunctionTarget]:
 def list_sample_functions(project: Project) -> list[FunctionTarget]:
     """Return what came with the samples and is called by a sample machine of a project."""
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
-    found = [targets.MachineKey(project.name, name) for name in _names(machines)]
+    keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
         _function("", name, target, sample=True)
         for name, target in sorted(settings.STEPYARD_SAMPLE_FUNCTIONS.items())
-        if any(_calls_sample(key, name, project) for key in found)
+        if any(_calls_sample(key, name, project) for key in keys)
     ]
 
 
@@ -118,11 +118,11 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
     """Tell whether a sample machine calls what came with it, and nothing stands before that."""
     if name.startswith("activity:"):
-        found = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
+        activity = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
         arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
-        found = targets.registered_function(name, arn, machine, sample=True)
-    return found is not None and found[1].startswith("samples: ")
+        activity = targets.registered_function(name, arn, machine, sample=True)
+    return activity is not None and activity[1].startswith("samples: ")
 
 
 def _function(machine: str, name: str, target: str, *, sample: bool = False) -> FunctionTarget:
@@ -140,7 +140,7 @@ def _function(machine: str, name: str, target: str, *, sample: bool = False) -> 
 
 def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
     """Return what each Task calls, in the order of the definition; raise DefinitionError."""
-    found = []
+    calls = []
     for node in engine.graph(engine.parse(machine.definition.text, machine.type)).nodes:
         state = json.loads(node.text)
         resource = engine.parse_resource(str(state.get("Resource", "")))
@@ -152,5 +152,5 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
         plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
-        found.append(TaskCall(node.name, resource.arn, plan, shown))
-    return found
+        calls.append(TaskCall(node.name, resource.arn, plan, shown))
+    return calls

@@ -62,7 +62,7 @@ def text_page(text: str, ids: Mapping[str, str], number: int = 1, chosen: str = 
     ``chosen``: the id of a state, whose page is wanted instead.
     """
     places = [place for place in _states(text) if place[0] in ids] if ids else []
-    starts = [0, *(found.end() for found in re.finditer("\n", text))][::PAGE_LINES]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))][::PAGE_LINES]
     at = next((start for name, start, _ in places if ids[name] == chosen), None)
     if at is not None:
         number = bisect_right(starts, at)

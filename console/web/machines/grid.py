@@ -71,10 +71,10 @@ class VisitGrid:
 
 
 def visit_grid(
-    found: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]
+    executions: Sequence[PastExecution], graph: Graph | None, elsewhere: frozenset[str]
 ) -> VisitGrid:
     """Return the grid of some executions, given newest first; at most ``MOST_LINES`` states."""
-    order = tuple(reversed(found))
+    order = tuple(reversed(executions))
     states = [(node.name, node.type) for node in graph.nodes] if graph else []
     scope = {name for name, _ in states}
     gone = dict.fromkeys(name for run in order for name in run.cells if name not in scope)

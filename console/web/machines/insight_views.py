@@ -62,17 +62,19 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     return render(request, "machine/insights.html", context)
 
 
-def _insights(machine: StateMachine, found: list[past_executions.PastExecution]) -> dict[str, Any]:
+def _insights(
+    machine: StateMachine, executions: list[past_executions.PastExecution]
+) -> dict[str, Any]:
     graph = engine.graph(engine.parse(machine.definition.text, machine.type))
-    inner = past_executions.child_executions(found) if seen.states_elsewhere(graph) else []
-    known = seen.list_insights(graph, found, inner)
-    ways = seen.list_ways(graph, [*found, *inner], known)
-    pairs = {way for run in [*found, *inner] for way in run.ways}
+    inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
+    known = seen.list_insights(graph, executions, inner)
+    ways = seen.list_ways(graph, [*executions, *inner], known)
+    pairs = {way for run in [*executions, *inner] for way in run.ways}
     ids = graph.by_name
     never = [way for way in ways if way.tried is False]
     unknown = [way for way in ways if way.tried is None]
     return {
-        "runs": found,
+        "runs": executions,
         "inner": len(inner),
         "insights": list(known.values())[:MOST_LINES],
         "states": len(known),
@@ -87,5 +89,5 @@ def _insights(machine: StateMachine, found: list[past_executions.PastExecution])
 
 
 def _asked_size(request: HttpRequest) -> int:
-    asked = request.GET.get("last", "")
-    return int(asked) if asked in map(str, SIZES) else SIZES[0]
+    asked_size = request.GET.get("last", "")
+    return int(asked_size) if asked_size in map(str, SIZES) else SIZES[0]

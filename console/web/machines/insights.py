@@ -103,20 +103,22 @@ def _distributed(node: Node) -> bool:
 
 
 def list_insights(
-    graph: Graph, found: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
+    graph: Graph, executions: Sequence[PastExecution], inner: Sequence[PastExecution] = ()
 ) -> dict[str, Insight]:
     """Return node id -> what happened in it. ``inner``: the children of distributed Maps."""
     apart = states_elsewhere(graph)
-    return {node.id: _insight(node, inner if node.name in apart else found) for node in graph.nodes}
+    return {
+        node.id: _insight(node, inner if node.name in apart else executions) for node in graph.nodes
+    }
 
 
-def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
-    cells = [run.cells[node.name] for run in found if node.name in run.cells]
+def _insight(node: Node, executions: Sequence[PastExecution]) -> Insight:
+    cells = [run.cells[node.name] for run in executions if node.name in run.cells]
     times = [time for cell in cells for time in cell.times]
     return Insight(
         node=node,
         ran=len(cells),
-        of=len(found),
+        of=len(executions),
         visits=sum(cell.visits for cell in cells),
         failed=sum(cell.failed for cell in cells),
         caught=sum(cell.caught for cell in cells),
@@ -126,9 +128,11 @@ def _insight(node: Node, found: Sequence[PastExecution]) -> Insight:
     )
 
 
-def list_ways(graph: Graph, found: Sequence[PastExecution], known: dict[str, Insight]) -> list[Way]:
+def list_ways(
+    graph: Graph, executions: Sequence[PastExecution], known: dict[str, Insight]
+) -> list[Way]:
     """Return every state, Choice rule, Catcher and Retrier, and whether it was tried."""
-    taken = {way for run in found for way in run.ways}
+    taken = {way for run in executions for way in run.ways}
     result = [Way("State", node, "", bool(known[node.id].visits)) for node in graph.nodes]
     out: dict[str, list[Edge]] = {}
     for edge in graph.edges:
@@ -166,14 +170,14 @@ def _retrier_ways(node: Node, known: Insight) -> Iterator[Way]:
         yield Way("Retrier", node, ", ".join(retrier["ErrorEquals"]), tried)
 
 
-def measure_coverage(found: Sequence[Way]) -> list[Coverage]:
+def measure_coverage(ways: Sequence[Way]) -> list[Coverage]:
     """Count what was tried, by kind."""
-    kinds = dict.fromkeys(way.kind for way in found)
+    kinds = dict.fromkeys(way.kind for way in ways)
     return [
         Coverage(
             kind,
-            sum(way.kind == kind and way.tried is True for way in found),
-            sum(way.kind == kind for way in found),
+            sum(way.kind == kind and way.tried is True for way in ways),
+            sum(way.kind == kind for way in ways),
         )
         for kind in kinds
     ]

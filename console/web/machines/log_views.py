@@ -46,10 +46,10 @@ def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/logs/``: the newest lines that match a filter pattern."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    asked = request.GET.get("pattern", "")[:1024]
+    pattern = request.GET.get("pattern", "")[:1024]
     context = machine_context(machine) | {
         "tab": "logs",
-        "pattern": asked,
+        "pattern": pattern,
         "most": _LINES,
         "streams": _STREAMS,
     }
@@ -57,7 +57,7 @@ def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     if group is None:
         return render(request, "machine/logs.html", context)
     try:
-        context |= {"group": group, "lines": _newest_streams(scope, group, machine, asked)}
+        context |= {"group": group, "lines": _newest_streams(scope, group, machine, pattern)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
@@ -83,8 +83,8 @@ def _newest_streams(
         replace(line, text=veils[line.stream.execution.pk].details(line.text))
         for line in read.newest(group, some, _READ)
     )
-    found = (line for line in lines if matches(line.text))
-    return [_log_page(line) for line in islice(found, _LINES)]
+    matching = (line for line in lines if matches(line.text))
+    return [_log_page(line) for line in islice(matching, _LINES)]
 
 
 def _log_page(line: read.Line) -> LogPage:

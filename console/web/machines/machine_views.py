@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
-    found = lists.list_machines(scope_of(request), search=search, after=after)
-    context = {"here": "machines", "machines": found, "search": search, "after": after}
+    page = lists.list_machines(scope_of(request), search=search, after=after)
+    context = {"here": "machines", "machines": page, "search": search, "after": after}
     return render(request, "machine/list.html", context)
 
 
@@ -42,15 +42,15 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     """Answer ``/machines/<name>/``: its executions."""
     scope = scope_of(request)
     machine = scope.machine(machine_name)
-    lead = saved_view_list.default_view(scope, request, machine)
-    if lead:
-        return redirect(lead)
-    wanted = ExecutionFilters.of(request.GET)
+    address = saved_view_list.default_view(scope, request, machine)
+    if address:
+        return redirect(address)
+    filters = ExecutionFilters.of(request.GET)
     context = machine_context(machine) | {
         "tab": "executions",
-        "executions": scan.find_executions(scope, machine, wanted),
+        "executions": scan.find_executions(scope, machine, filters),
         "saved": saved_view_list.saved_view_list(
-            scope, machine, wanted, request.GET.get("view", "")
+            scope, machine, filters, request.GET.get("view", "")
         ),
         "news_url": reverse("machine-news", args=[machine.name]),
         "input": suggested_input(machine.name),
@@ -74,8 +74,8 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     text = definition_source.readable_text(machine.definition.text)
     picture = context["picture"]
     ids = {box.node.name: box.node.id for box in picture.boxes} if picture else {}
-    asked = request.GET.get("page", "")
-    number = int(asked) if re.fullmatch(r"\d{1,6}", asked, re.ASCII) else 1
+    asked_page = request.GET.get("page", "")
+    number = int(asked_page) if re.fullmatch(r"\d{1,6}", asked_page, re.ASCII) else 1
     page = definition_source.text_page(text, ids, number, request.GET.get("state", ""))
     context |= {
         "text": page,

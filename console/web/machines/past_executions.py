@@ -80,23 +80,25 @@ def last_executions(
 
     ``of_now``: only those that have the definition which the machine has now.
     """
-    found = Execution.objects.filter(state_machine=machine, map_run=None)
+    executions = Execution.objects.filter(state_machine=machine, map_run=None)
     if of_now:  # no index has the definition: a new one would be looked for among all there are
-        recent = found.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
-        found = found.filter(definition_id=machine.definition_id, pk__in=recent)
-    return _folded(_chosen_rows(found.order_by("-start_ms", "-pk"), most))
+        recent = executions.order_by("-start_ms", "-pk").values("pk")[:LOOKED_AT]
+        executions = executions.filter(definition_id=machine.definition_id, pk__in=recent)
+    return _folded(_chosen_rows(executions.order_by("-start_ms", "-pk"), most))
 
 
-def child_executions(found: Sequence[PastExecution]) -> list[PastExecution]:
+def child_executions(executions: Sequence[PastExecution]) -> list[PastExecution]:
     """Return the last executions that distributed Maps of some executions have started."""
-    parents = [run.execution.pk for run in found]
+    parents = [run.execution.pk for run in executions]
     rows = Execution.objects.filter(map_run__parent__in=parents)
     return _folded(_chosen_rows(rows.order_by("-pk"), _MOST_CHILDREN)) if parents else []
 
 
-def _chosen_rows(found: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
+def _chosen_rows(executions: QuerySet[Execution], most: int) -> list[tuple[Execution, int]]:
     """Return executions and the lengths of their histories, as many as a page may read."""
-    rows = found.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
+    rows = (
+        executions.select_related("definition").defer(*_BARE).annotate(next=F("runrow__next_event"))
+    )
     chosen: list[tuple[Execution, int]] = []
     total = 0
     for row in rows[:most]:

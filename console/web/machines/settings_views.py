@@ -70,13 +70,13 @@ def _set_logging(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     level, name = form.get("level", ""), form.get("group", "").strip()
     if level not in LEVELS:
         raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
-    wanted: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
+    logging: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
     if name and level != "OFF":
         arn = f"arn:aws:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
-        wanted["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
-    log_groups.check(scope.project, scope.region, wanted)
-    plain = wanted == {"level": "OFF", "includeExecutionData": False}
-    text = "" if plain else json.dumps(wanted, sort_keys=True)
+        logging["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
+    log_groups.check(scope.project, scope.region, logging)
+    plain = logging == {"level": "OFF", "includeExecutionData": False}
+    text = "" if plain else json.dumps(logging, sort_keys=True)
     machines.update(machine, logging=text, actor=actor_of(scope))
     return "Executions that start from now on log so."
 

@@ -59,12 +59,12 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
             messages.success(request, f"{machine.name} behaves so from now on.")
             return redirect(request.get_full_path())
     try:
-        found = calls.calls_of_machine(machine)
+        task_calls = calls.calls_of_machine(machine)
     except engine.DefinitionError:  # stored by a version that checked less
-        found = None
+        task_calls = None
     context = machine_context(machine) | {
         "tab": "calls",
-        "calls": found,
+        "calls": task_calls,
         "nothing": formatting.StatusLabel("caught", "Nothing"),
         "switches": [
             (key, _LABELS[key], value, machine_options.VALUES[key])

@@ -172,10 +172,10 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
 def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:
     if key.isdecimal():
         rows = Version.objects.select_related("definition").filter(state_machine=machine)
-        found = rows.filter(number=int(key[:9])).first()
-        if found is None:
+        version = rows.filter(number=int(key[:9])).first()
+        if version is None:
             raise Http404(f"“{machine.name}” has no version {key}.")
-        return DiffSide(key, f"Version {key}", found.definition.text, found.role_arn)
+        return DiffSide(key, f"Version {key}", version.definition.text, version.role_arn)
     if key.startswith("run:"):
         name = key.removeprefix("run:")
         run = scope.execution(machine.name, name)

@@ -61,11 +61,11 @@ def find_map_run(scope: Scope, machine: str, execution: str, task: int) -> MapRu
 def map_run_address(scope: Scope, arn: str) -> str:
     """Return the address of the page of a Map Run of this project; raise ``Http404``."""
     rows = MapRun.objects.filter(arn=arn, parent__project=scope.project)
-    found = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
-    if found is None:
+    parent = rows.values_list("parent__state_machine_arn", "parent__name", "task").first()
+    if parent is None:
         raise Http404(f"There is no Map Run “{arn}”.")
-    machine = found[0].rpartition(":")[2].replace("/", "~")
-    return f"{reverse('map-run', args=[machine, *found[1:]])}?region={arn.split(':')[3]}"
+    machine = parent[0].rpartition(":")[2].replace("/", "~")
+    return f"{reverse('map-run', args=[machine, *parent[1:]])}?region={arn.split(':')[3]}"
 
 
 def state_name(run: MapRun) -> str:
@@ -145,16 +145,16 @@ class ChildPage:
 
 def list_children(scope: Scope, run: MapRun, query: QueryDict) -> ChildPage:
     """Return those the query string asks for: ``status``, and ``after`` which index."""
-    asked = query.get("status", "")
-    status = asked if asked in STATUSES else ""
-    found = Execution.objects.filter(map_run=run)
+    asked_status = query.get("status", "")
+    status = asked_status if asked_status in STATUSES else ""
+    executions = Execution.objects.filter(map_run=run)
     if status:
-        found = found.filter(status=status)
+        executions = executions.filter(status=status)
     begun = re.fullmatch(r"\d{1,9}", query.get("after", ""), re.ASCII)
     if begun:
-        found = found.filter(item_index__gt=int(begun[0]))
+        executions = executions.filter(item_index__gt=int(begun[0]))
     unread = [name for name in BARE if name != "error"]
-    rows = list(found.order_by("item_index").defer(*unread)[: PAGE + 1])
+    rows = list(executions.order_by("item_index").defer(*unread)[: PAGE + 1])
     shown = rows[:PAGE]
     errors = _error_texts(scope, shown)
     return ChildPage(

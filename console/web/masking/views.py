@@ -31,13 +31,13 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
         over = request.POST.get("over") or revision
         try:
-            kept = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
+            paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
             conflict, status = conflicts.paths_conflict(scope.project), 409
         except ServiceError as refused:
             problem, status = refused.message, 422
         else:
-            messages.success(request, _success_message(len(kept)))
+            messages.success(request, _success_message(len(paths)))
             return redirect("project-settings")
     context = {
         "here": "settings",
@@ -62,16 +62,16 @@ def reveal_execution(request: HttpRequest, machine_name: str, execution_name: st
     scope = scope_of(request)
     require(scope, "RevealPayloads")
     execution = scope.execution(machine_name, execution_name)
-    told = {
+    revealed = {
         number: until
         for number, until in _revealed_until(request).items()
         if until > clock.now_ms()
     }
-    told.pop(str(execution.pk), None)
+    revealed.pop(str(execution.pk), None)
     if request.POST.get("act") != "hide":
         store.reveal(execution, request.POST.get("reason", "").strip(), actor_of(scope))
-        told[str(execution.pk)] = clock.now_ms() + store.FOR_MS
-    request.session[REVEALED] = told
+        revealed[str(execution.pk)] = clock.now_ms() + store.FOR_MS
+    request.session[REVEALED] = revealed
     own = reverse("execution", args=[machine_name, execution.name])
     return redirect(local_address(request, request.POST.get("next", ""), own))
 

@@ -53,8 +53,8 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
     """Answer the poll: the charts that changed, nothing while none did."""
     scope = scope_of(request)
     context = charts.charts_context(scope, request.GET, _asked_machine(scope, request))
-    seen = set(request.GET.get("seen", "").split(","))
-    changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in seen]
+    marks = set(request.GET.get("seen", "").split(","))
+    changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in marks]
     if not changed:
         return HttpResponse(status=204)
     return render(request, "metrics/_delta.html", context | {"charts": changed})
@@ -93,13 +93,15 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
     if metric is None or metric.group != "executions" or since is None or until is None:
         raise Http404("No executions belong to this address: it needs a metric, from and to.")
     machine = _asked_machine(scope, request)
-    column, found = _found_executions(scope, metric, since, until, machine)
-    total = found.count()
+    column, executions = _found_executions(scope, metric, since, until, machine)
+    total = executions.count()
     page = re.fullmatch(r"(\d{1,15})-(\d{1,15})", query.get("after", ""))
     if page is not None:
         at_ms, number = int(page[1]), int(page[2])
-        found = found.filter(Q(**{f"{column}__lt": at_ms}) | Q(**{column: at_ms}, pk__lt=number))
-    rows = list(found.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
+        executions = executions.filter(
+            Q(**{f"{column}__lt": at_ms}) | Q(**{column: at_ms}, pk__lt=number)
+        )
+    rows = list(executions.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
     last = rows[_PAGE - 1] if len(rows) > _PAGE else None
     context = {
         "here": "charts",

@@ -118,14 +118,14 @@ def _read_samples(
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
     times = frozenset(metric.name for metric in metrics if metric.unit != "Count")
-    asked = read.Asked(
+    question = read.Asked(
         *(scope.project.pk, scope.region, tuple(metric.name for metric in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
         spread=times if tally.is_percentile(span.statistic) else frozenset(),
     )
-    found = read.buckets(asked)
-    return [(metric, found[metric.name]) for metric in metrics]
+    buckets = read.buckets(question)
+    return [(metric, buckets[metric.name]) for metric in metrics]
 
 
 def _chart(
@@ -192,15 +192,15 @@ def charts_context(
     groups = _GROUPS if machine is None else OF_MACHINES
     span = ChartSpan.of(query, groups)
     charts = draw_charts(scope, span, machine)
-    kept = {name: query[name] for name in _SHOWN if name in query}
+    parameters = {name: query[name] for name in _SHOWN if name in query}
     if machine is not None:
-        kept["machine"] = machine.name
-    seen = ",".join(f"{chart.name}:{chart.mark}" for chart in charts)
+        parameters["machine"] = machine.name
+    marks = ",".join(f"{chart.name}:{chart.mark}" for chart in charts)
     return {
         "span": span,
         "charts": charts,
-        "csv_url": f"{reverse('charts-csv')}?{urlencode(kept)}",
-        "delta_url": f"{reverse('charts-delta')}?{urlencode(kept | {'seen': seen})}",
+        "csv_url": f"{reverse('charts-csv')}?{urlencode(parameters)}",
+        "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | {'seen': marks})}",
         "choices": {
             "ranges": [(key, word) for key, (word, _) in RANGES.items()],
             "periods": [("", "Fitting"), *((key, word) for key, (word, _) in PERIODS.items())],

@@ -64,8 +64,8 @@ class ChartSpan:
         if key == "own":
             since, until = _moment(query.get("from", ""), since), _moment(query.get("to", ""), now)
             until = min(max(until, since + MINUTE), since + _LONGEST)
-        asked = query.get("period", "")
-        known = PERIODS.get(asked)
+        asked_period = query.get("period", "")
+        known = PERIODS.get(asked_period)
         fits = known is not None and (until - since) / known[1] <= _MOST_BARS
         period = known[1] if known is not None and fits else _period(until - since)
         statistic = query.get("statistic", "")
@@ -75,7 +75,7 @@ class ChartSpan:
             key,
             end - -(-(until - since) // period) * period,
             end,
-            asked if fits else "",
+            asked_period if fits else "",
             period,
             known is not None and not fits,
             statistic if statistic in STATISTICS else STATISTICS[0],
@@ -124,5 +124,5 @@ def minute_text(at_ms: int) -> str:
 
 def minute_of(text: str) -> int | None:
     """Return the minute that an address names, None if it names none."""
-    found = _moment(text, -1)
-    return None if found < 0 else read.floor(found)
+    at_ms = _moment(text, -1)
+    return None if at_ms < 0 else read.floor(at_ms)

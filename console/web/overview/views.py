@@ -75,10 +75,10 @@ def redirect_arn(request: HttpRequest, arn: str) -> HttpResponse:
     """Lead from an ARN to its page."""
     if ":mapRun:" in arn:
         return redirect(map_run_display.map_run_address(scope_of(request), arn))
-    found = _ARN.fullmatch(arn)
-    if found is None:
+    match = _ARN.fullmatch(arn)
+    if match is None:
         raise Http404(f"No page belongs to “{arn}”.")
-    region, kind, machine, execution = found.groups()
+    region, kind, machine, execution = match.groups()
     if kind == "activity" and execution is None:
         return redirect(f"{reverse('activity', args=[machine])}?region={region}")
     if (kind == "stateMachine") == (execution is not None):

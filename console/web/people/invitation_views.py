@@ -30,34 +30,37 @@ if TYPE_CHECKING:
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
     """Answer ``/invitation/TOKEN/``. Opening it uses nothing up."""
     try:
-        found = invitations.find(token)
+        invitation = invitations.find(token)
         form = None
-        if not invitations.has_account(found):
-            form = SetPasswordForm(invitations.unsaved_user(found), request.POST or None)
+        if not invitations.has_account(invitation):
+            form = SetPasswordForm(invitations.unsaved_user(invitation), request.POST or None)
         if request.method != "POST":
-            return _render_page(request, found, form)
+            return _render_page(request, invitation, form)
         if form is not None and not form.is_valid():
-            return _render_page(request, found, form, 422)
+            return _render_page(request, invitation, form, 422)
         encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
         user = invitations.accept(token, encoded, _reader(request), logging_setup.request_id())
     except invitations.Closed:
         return render(request, "login/closed.html", status=410)
     except invitations.OtherAccount:
-        return _render_page(request, found, None, 403)
-    messages.success(request, f"Welcome. You are {found.role} of {found.project.name}.")
+        return _render_page(request, invitation, None, 403)
+    messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
     return start_session(request, user)
 
 
 def _render_page(
-    request: HttpRequest, found: Invitation, form: SetPasswordForm[User] | None, status: int = 200
+    request: HttpRequest,
+    invitation: Invitation,
+    form: SetPasswordForm[User] | None,
+    status: int = 200,
 ) -> HttpResponse:
     reader = _reader(request)
     name = None if reader is None else reader.get_username()
     context = {
-        "invitation": found,
+        "invitation": invitation,
         "form": form,
         "reader_name": name,
-        "is_reader": name == found.name,
+        "is_reader": name == invitation.name,
         "next": request.path,
     }
     return render(request, "login/invitation.html", context, status=status)

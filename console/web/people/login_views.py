@@ -45,14 +45,14 @@ def login_page(request: HttpRequest) -> HttpResponse:
         attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
     except login_attempts.TooManyAttempts as locked:
         return too_many_attempts(request, "login/page.html", context, locked)
-    asked = AuthenticationForm(request, request.POST)
-    if not asked.is_valid():
+    login_form = AuthenticationForm(request, request.POST)
+    if not login_form.is_valid():
         attempt.failed()
         return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     return start_session(
-        request, asked.get_user(), after if mine and after.startswith("/") else "overview"
+        request, login_form.get_user(), after if mine and after.startswith("/") else "overview"
     )
 
 

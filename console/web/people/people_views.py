@@ -62,13 +62,13 @@ def invite_member(request: HttpRequest) -> HttpResponse:
         return redirect("team")
     name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
     hours = next((choice for choice in _HOURS if str(choice) == request.POST.get("hours")), 24)
-    asked = {"invited": {"name": name, "role": role, "hours": hours}}
+    invited = {"invited": {"name": name, "role": role, "hours": hours}}
     try:
         made, token = invitations.make(
             scope.project, name, role, hours, actor_of(scope), scope.principal.user
         )
     except ServiceError as refused:
-        return _render_team(request, scope, 422, refused=refused.message, **asked)
+        return _render_team(request, scope, 422, refused=refused.message, **invited)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
     return _render_team(request, scope, made=made, link=link, lasts=_HOURS[hours])
 
@@ -79,19 +79,21 @@ def revoke_invitation(request: HttpRequest, number: int) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "RevokeInvitation")
     try:
-        found = invitations.revoke(scope.project, number, actor_of(scope), scope.principal.user)
+        invitation = invitations.revoke(
+            scope.project, number, actor_of(scope), scope.principal.user
+        )
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The invitation of {found.name} is revoked.")
+        messages.success(request, f"The invitation of {invitation.name} is revoked.")
     return redirect("team")
 
 
 def _member_rows(scope: Scope) -> list[Any]:
     keys = Q(user__accesskey__project=scope.project)
-    found = Membership.objects.filter(project=scope.project).select_related("user")
+    members = Membership.objects.filter(project=scope.project).select_related("user")
     return list(
-        found.annotate(
+        members.annotate(
             keys=Count("user__accesskey", filter=keys & Q(user__accesskey__disabled_ms=None)),
             used_ms=Max("user__accesskey__last_used_ms", filter=keys),
         ).order_by("user__username")
@@ -125,12 +127,12 @@ def keys_page(request: HttpRequest) -> HttpResponse:
             made = {"id": key.key_id, "secret": secret}
         except ServiceError as refused:
             problem = refused.message
-    found = AccessKey.objects.filter(project=scope.project).select_related("user")
+    rows = AccessKey.objects.filter(project=scope.project).select_related("user")
     if not scope.may("PutMember"):
-        found = found.filter(user=scope.principal.user)
+        rows = rows.filter(user=scope.principal.user)
     context = {
         "here": "keys",
-        "keys": found.order_by("user__username", "-created_ms"),
+        "keys": rows.order_by("user__username", "-created_ms"),
         "made": made,
         "problem": problem,
         "address": request.build_absolute_uri("/").rstrip("/"),
@@ -143,8 +145,8 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
     """Disable, enable or delete a key."""
     scope = scope_of(request)
     try:
-        found = store.get_key(scope.project, key)
-        if found.user_id != scope.principal.user.pk:
+        access_key = store.get_key(scope.project, key)
+        if access_key.user_id != scope.principal.user.pk:
             require(scope, "PutMember")
         if request.POST.get("act") == "delete":
             store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
@@ -163,22 +165,22 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
 def audit_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/audit/``: who did what to what, newest first."""
     scope = scope_of(request)
-    asked = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
-    found = AuditEntry.objects.filter(project=scope.project)
-    if asked["who"]:
-        found = found.filter(actor=asked["who"])
-    if asked["act"]:
-        found = found.filter(action=asked["act"])
-    if asked["what"]:
-        found = found.filter(target__contains=asked["what"])
+    filters = {name: request.GET.get(name, "").strip()[:200] for name in ("who", "act", "what")}
+    entries = AuditEntry.objects.filter(project=scope.project)
+    if filters["who"]:
+        entries = entries.filter(actor=filters["who"])
+    if filters["act"]:
+        entries = entries.filter(action=filters["act"])
+    if filters["what"]:
+        entries = entries.filter(target__contains=filters["what"])
     if after := whole_number(request.GET.get("after", "")):
-        found = found.filter(pk__lt=after)
-    rows = list(found.order_by("-pk")[: _ROWS + 1])
+        entries = entries.filter(pk__lt=after)
+    rows = list(entries.order_by("-pk")[: _ROWS + 1])
     everything = AuditEntry.objects.filter(project=scope.project).order_by()
     context = {
         "here": "audit",
         "entries": rows[:_ROWS],
-        "asked": asked,
+        "asked": filters,
         "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,
         "newer": "after" in request.GET,
         "actions": everything.values_list("action", flat=True).distinct(),

@@ -113,9 +113,9 @@ def _pattern_texts(values: Any) -> bool:
 
 def rule_rows(scope: Scope, *, scheduled: bool, after: str = "") -> tuple[list[RuleRow], str]:
     """Return a page of rules by name, and the key of the next page, "" at the end."""
-    found = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
-    found = found.exclude(schedule="") if scheduled else found.exclude(pattern="")
-    some = list(found.prefetch_related("targets").order_by("name")[: PAGE + 1])
+    rules = EventRule.objects.filter(project=scope.project, region=scope.region, name__gt=after)
+    rules = rules.exclude(schedule="") if scheduled else rules.exclude(pattern="")
+    some = list(rules.prefetch_related("targets").order_by("name")[: PAGE + 1])
     made = {
         rule.pk: RuleRow(rule, pattern_meaning(rule.pattern), sent_targets(rule))
         for rule in some[:PAGE]
@@ -145,20 +145,24 @@ def _sent_target(target: EventTarget) -> str:
 
 def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
-    found = Delivery.objects.filter(
+    deliveries = Delivery.objects.filter(
         project=scope.project, status="dead", target__rule__region=scope.region
     )
     if before is not None:
-        found = found.filter(pk__lt=before)
-    told = found.select_related("target__rule", "event").defer("event__body").order_by("-pk")
-    some = list(told[: PAGE + 1])
+        deliveries = deliveries.filter(pk__lt=before)
+    letters = (
+        deliveries.select_related("target__rule", "event").defer("event__body").order_by("-pk")
+    )
+    some = list(letters[: PAGE + 1])
     return some[:PAGE], some[PAGE - 1].pk if len(some) > PAGE else None
 
 
 def machine_names(scope: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
-    found = StateMachine.objects.filter(project=scope.project, region=scope.region, status="ACTIVE")
-    return list(found.only("name", "arn").order_by("name")[:_MACHINES])
+    machines = StateMachine.objects.filter(
+        project=scope.project, region=scope.region, status="ACTIVE"
+    )
+    return list(machines.only("name", "arn").order_by("name")[:_MACHINES])
 
 
 def target_address(typed: str) -> str:

@@ -45,14 +45,12 @@ def _pattern_field(form: QueryDict) -> dict[str, str]:
 
 def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
-    found, after = rule_display.rule_rows(
-        scope, scheduled=False, after=request.GET.get("after", "")
-    )
+    rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
     letters, older = rule_display.dead_letters(scope, before)
     typed = request.POST
     context = _form_context(scope, problem) | {
         "here": "notifications",
-        "rows": found,
+        "rows": rows,
         "after": after,
         "letters": letters,
         "older": older,
@@ -79,10 +77,10 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         problem = _save_rule(scope, request, timed, form.get("machine", ""))
         if not problem:
             return _redirect_to(scope, "schedules")
-    found, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
+    rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
     context = _form_context(scope, problem) | {
         "here": "schedules",
-        "rows": found,
+        "rows": rows,
         "after": after,
         "typed": request.POST,
         "zones": sorted(available_timezones()),

@@ -65,11 +65,17 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
 
 
 def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, typed: dict[str, str]) -> str:
-    kept = {"state": rule.state, "role_arn": rule.role_arn}
-    kept["revision"] = request.POST.get("over") or request.POST.get("revision", "")
+    unchanged = {"state": rule.state, "role_arn": rule.role_arn}
+    unchanged["revision"] = request.POST.get("over") or request.POST.get("revision", "")
     try:
         store.save(
-            scope.project, scope.region, rule.name, None, actor=actor_of(scope), **kept, **typed
+            scope.project,
+            scope.region,
+            rule.name,
+            None,
+            actor=actor_of(scope),
+            **unchanged,
+            **typed,
         )
     except ConflictException:
         raise
@@ -127,12 +133,12 @@ def _due_moments(rule: EventRule) -> list[int]:
     if not rule.schedule or rule.state != "ENABLED":
         return []
     schedule = schedules.parse(rule.schedule, rule.timezone)
-    found: list[int] = []
+    moments: list[int] = []
     at: int | None = clock.now_ms()
-    while at is not None and len(found) < _MOMENTS:
+    while at is not None and len(moments) < _MOMENTS:
         at = schedule.next(at, rule.created_ms)
-        found += [] if at is None else [at]
-    return found
+        moments += [] if at is None else [at]
+    return moments
 
 
 @require_POST

@@ -89,7 +89,7 @@ def _wait_for_end(execution: Execution) -> HttpResponse:
 
 
 def _outcome_body(row: Execution) -> dict[str, Any]:
-    told = {
+    body = {
         "executionArn": row.arn,
         "stateMachineArn": row.state_machine_arn,
         "name": row.name,
@@ -100,7 +100,7 @@ def _outcome_body(row: Execution) -> dict[str, Any]:
         "error": row.error,
         "cause": row.cause,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _json_response(body: dict[str, Any], status: int) -> HttpResponse:

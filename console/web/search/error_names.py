@@ -34,14 +34,14 @@ SELECT name FROM found WHERE name IS NOT NULL LIMIT %s
 """
 
 
-def may_have_error(project: Project, wanted: ExecutionFilters) -> bool:
+def may_have_error(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether there may be one, which is not known of children and of what is hidden."""
-    if not wanted.error or wanted.children or verify.reads_masked(project, wanted):
+    if not filters.error or filters.children or verify.reads_masked(project, filters):
         return True
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, [project.pk, project.pk, MOST + 1])
         names = [name for (name,) in cursor.fetchall()]
-    return len(names) > MOST or any(_may_hold(name, wanted.error) for name in names)
+    return len(names) > MOST or any(_may_hold(name, filters.error) for name in names)
 
 
 def _may_hold(name: str, text: str) -> bool:

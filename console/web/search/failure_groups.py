@@ -130,10 +130,10 @@ def list_failures(project: Project, numbers: Sequence[int]) -> list[Failure]:
     ]
 
 
-def group_failures(found: Iterable[Failure]) -> list[FailureGroup]:
+def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Put what is the same together, the most frequent first."""
     kinds: dict[str, list[Failure]] = {}
-    for failure in found:
+    for failure in failures:
         kinds.setdefault(failure.key, []).append(failure)
     return sorted(
         (FailureGroup(tuple(every)) for every in kinds.values()),
@@ -146,11 +146,11 @@ def normalized_text(text: str | None) -> str:
     cause = cause_of(text)
     if cause is None:
         return ""
-    said = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
-    said = (said or cause.raw)[: 4 * _LONGEST]
+    message = f"{cause.kind}: {cause.message}" if cause.message and cause.kind else cause.message
+    message = (message or cause.raw)[: 4 * _LONGEST]
     for pattern, word in _NOISE:
-        said = pattern.sub(word, said)
-    return said.strip()[:_LONGEST]
+        message = pattern.sub(word, message)
+    return message.strip()[:_LONGEST]
 
 
 def _states(numbers: Sequence[int]) -> dict[int, str]:

@@ -29,16 +29,16 @@ def failures_page(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("span", "")
     chosen = chosen if chosen in SPANS else "24h"
     since = clock.now_ms() - SPANS[chosen][1]
-    wanted = ExecutionFilters(statuses=store.STATUSES, since=since)
-    part = scan.find_keys(scope, machine, wanted, None, store.MOST + 1)
-    found = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
-    groups = store.group_failures(found)
+    filters = ExecutionFilters(statuses=store.STATUSES, since=since)
+    part = scan.find_keys(scope, machine, filters, None, store.MOST + 1)
+    failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
+    groups = store.group_failures(failures)
     context = {
         "here": "executions",
         "machine": machine,
         "spans": [(key, word) for key, (word, _) in SPANS.items()],
         "chosen": chosen,
-        "total": len(found),
+        "total": len(failures),
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
         "groups": [(group, group_address(group)) for group in groups],
     }

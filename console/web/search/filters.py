@@ -89,7 +89,7 @@ class ExecutionFilters:
         for name, choices in _CHOICES.items():
             if typed[name] and typed[name] not in choices:
                 problems[name] = f"Got {_quoted(typed[name])}, wanted {' or '.join(choices)}."
-        found = cls(
+        filters = cls(
             statuses=statuses,
             search=typed["q"],
             machine=typed["machine"],
@@ -108,8 +108,8 @@ class ExecutionFilters:
             typed=typed,
             problems=problems,
         )
-        problems |= _contradictions(found)
-        return found
+        problems |= _contradictions(filters)
+        return filters
 
     @property
     def active(self) -> bool:
@@ -149,11 +149,11 @@ def parse_moment(text: str) -> int:
 
 def parse_span(text: str) -> int:
     """Return a span of time in milliseconds; a bare number means seconds."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|min|m|h|d|)", text.lower())
+    if match is None:
         msg = f"Got {_quoted(text)}, wanted a span such as 250 ms, 1.5 s, 3 min, 2 h or 1 d."
         raise ValueError(msg)
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def _failure(text: str) -> str:
@@ -163,15 +163,15 @@ def _failure(text: str) -> str:
     return text
 
 
-def _contradictions(wanted: ExecutionFilters) -> dict[str, str]:
+def _contradictions(filters: ExecutionFilters) -> dict[str, str]:
     """Return what is wrong with fields that belong together."""
     problems = {}
-    if wanted.since is not None and wanted.until is not None and wanted.since > wanted.until:
+    if filters.since is not None and filters.until is not None and filters.since > filters.until:
         problems["to"] = "This is before the time from which to look."
     if (
-        wanted.shortest is not None
-        and wanted.longest is not None
-        and wanted.shortest > wanted.longest
+        filters.shortest is not None
+        and filters.longest is not None
+        and filters.shortest > filters.longest
     ):
         problems["max"] = "This is shorter than the shortest wanted."
     return problems

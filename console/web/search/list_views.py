@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 def execution_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/``: those of all machines."""
     scope = scope_of(request)
-    lead = saved_view_list.default_view(scope, request, None)
-    if lead:
-        return redirect(lead)
-    found = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
+    address = saved_view_list.default_view(scope, request, None)
+    if address:
+        return redirect(address)
+    page = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
     context = {
         "here": "executions",
-        "executions": found,
+        "executions": page,
         "saved": saved_view_list.saved_view_list(
-            scope, None, found.wanted, request.GET.get("view", "")
+            scope, None, page.wanted, request.GET.get("view", "")
         ),
         "news_url": reverse("executions-news"),
         "with_machine": True,
@@ -45,15 +45,15 @@ def render_execution_list(
     request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
     """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
-    wanted: ExecutionFilters = context["executions"].wanted
-    response = render(request, template, context, status=422 if wanted.problems else 200)
+    filters: ExecutionFilters = context["executions"].wanted
+    response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):
         region = scope_of(request).region if scope_of(request).elsewhere else ""
         # a machine's page without an address would begin with its default view
-        own = "" if wanted.address or not context["saved"].default else "view="
-        parts = (wanted.address, own, region and f"region={region}")
-        said = "&".join(part for part in parts if part)
-        response["HX-Push-Url"] = f"{request.path}?{said}" if said else request.path
+        own = "" if filters.address or not context["saved"].default else "view="
+        parts = (filters.address, own, region and f"region={region}")
+        query = "&".join(part for part in parts if part)
+        response["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
     return response
 
 
@@ -67,12 +67,12 @@ def render_list_changes(
     request: HttpRequest, scope: Scope, machine: StateMachine | None
 ) -> HttpResponse:
     """Answer the poll of a list: rows that changed, and how many executions are newer."""
-    wanted = ExecutionFilters.of(request.GET)
-    count = scan.count_newer(scope, machine, wanted, _number(request.GET.get("newest", "")))
+    filters = ExecutionFilters.of(request.GET)
+    count = scan.count_newer(scope, machine, filters, _number(request.GET.get("newest", "")))
     running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
     pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
-    told = {int(number): stamp for number, stamp in pairs}
-    done = lists.changed_executions(scope, running, told) if running or told else []
+    stamps = {int(number): stamp for number, stamp in pairs}
+    done = lists.changed_executions(scope, running, stamps) if running or stamps else []
     if not done and str(count) == request.GET.get("count", "0"):
         return HttpResponse(status=204)
     context = {

@@ -54,10 +54,10 @@ def list_machines(
 ) -> MachinePage:
     """Return machines by name. ``search``: a part of the name."""
     every = StateMachine.objects.filter(project=scope.project, region=scope.region)
-    found = every.filter(name__icontains=search) if search else every
+    matching = every.filter(name__icontains=search) if search else every
     newest = Execution.objects.filter(state_machine=OuterRef("pk")).order_by("-start_ms", "-id")
     rows = list(
-        found.filter(name__gt=after)
+        matching.filter(name__gt=after)
         .defer("definition", "logging", "tracing", "encryption")
         .annotate(
             last=Subquery(newest.values("status")[:1]),
@@ -72,7 +72,7 @@ def list_machines(
         MachineRow(row, running.get(row.pk, 0), failed.get(row.pk, 0), row.last, row.last_ms)
         for row in rows[:most]
     )
-    total = rows[0].total if rows and not after else found.count()
+    total = rows[0].total if rows and not after else matching.count()
     return MachinePage(shown, total, shown[-1].machine.name if len(rows) > most else "")
 
 
@@ -93,21 +93,21 @@ def _counts(rows: Sequence[StateMachine], which: Q) -> dict[int, int]:
 
 
 def changed_executions(
-    scope: Scope, running: Sequence[int], told: Mapping[int, str]
+    scope: Scope, running: Sequence[int], stamps: Mapping[int, str]
 ) -> list[Execution]:
     """Return those rows of a list that no longer show what is.
 
     ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
     """
-    asked = [*running[:PAGE], *list(told)[:PAGE]]
-    rows = Execution.objects.filter(project=scope.project, pk__in=asked)
-    found = rows.select_related("remark").defer(*BARE)
+    numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
+    rows = Execution.objects.filter(project=scope.project, pk__in=numbers)
+    executions = rows.select_related("remark").defer(*BARE)
     ended = set(running)
     return [
         execution
-        for execution in found
+        for execution in executions
         if (execution.pk in ended and execution.status != "RUNNING")
-        or (execution.pk in told and note_stamp(execution) != told[execution.pk])
+        or (execution.pk in stamps and note_stamp(execution) != stamps[execution.pk])
     ]
 
 

@@ -68,10 +68,10 @@ class SearchCondition:
             parsed = json.loads(text or "")
             if self.field == "state":
                 return any(frame["state"] == self.value for frame in parsed["frames"])
-            found = _value_at(parsed, self.path)
+            value = _value_at(parsed, self.path)
         except (ValueError, LookupError, TypeError, RecursionError):
             return False
-        return _is_same(found, self.value) or (self.or_text is not None and found == self.or_text)
+        return _is_same(value, self.value) or (self.or_text is not None and value == self.or_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,15 @@ class PayloadSearch:
     @property
     def sieve(self) -> Q:
         """Return what the database can tell; for words that is all."""
-        found = Q()
+        all_hold = Q()
         for condition in self.conditions:
-            found &= condition.sieve
+            all_hold &= condition.sieve
         for word in self.words:
             anywhere = Q()
             for field in ANYWHERE:
                 anywhere |= Q(**{f"{field}__icontains": word})
-            found &= anywhere
-        return found
+            all_hold &= anywhere
+        return all_hold
 
     @property
     def inner(self) -> tuple[SearchCondition, ...]:
@@ -201,6 +201,6 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _is_same(found: Any, wanted: Any) -> bool:
+def _is_same(value: Any, expected: Any) -> bool:
     """Compare as JSON does: a number is no boolean."""
-    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+    return isinstance(value, bool) == isinstance(expected, bool) and bool(value == expected)

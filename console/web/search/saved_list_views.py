@@ -49,15 +49,15 @@ def change_saved_view(request: HttpRequest) -> HttpResponse:
 def _save_view(request: HttpRequest, scope: Scope) -> str:
     """Save the view of a form; return its name."""
     form = request.POST
-    wanted = ExecutionFilters.of(QueryDict(form.get("query", "")))
-    if wanted.problems:
+    filters = ExecutionFilters.of(QueryDict(form.get("query", "")))
+    if filters.problems:
         raise ValidationException("A filter that is not understood cannot be saved.")
     machine = form.get("machine", "")
     default = machine if "default" in form else ""
     view = store.put_view(
         scope.project,
         form.get("name", ""),
-        wanted.address,
+        filters.address,
         default if machine else None,
         actor_of(scope),
     )

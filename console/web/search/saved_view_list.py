@@ -54,25 +54,25 @@ class SavedViewList:
 
 def default_view(scope: Scope, request: HttpRequest, machine: StateMachine | None) -> str:
     """Return where ``?view=name``, or a machine with a default view, leads to; "" to stay."""
-    asked = request.GET
-    if any(asked.get(name) for name in (*FIELDS, "before")):
+    query = request.GET
+    if any(query.get(name) for name in (*FIELDS, "before")):
         return ""
     views = SavedView.objects.filter(project=scope.project)
-    name = asked.get("view", "")
-    if not name and (machine is None or "view" in asked):
+    name = query.get("view", "")
+    if not name and (machine is None or "view" in query):
         return ""
     view = views.filter(**({"name": name} if name else {"default_of": machine and machine.name}))
-    found = view.first()
-    if found is None and name:
+    saved = view.first()
+    if saved is None and name:
         raise Http404(f"There is no view “{name[:80]}”: it may have been deleted or renamed.")
-    if found is None or not (pairs := _address_pairs(found, machine)):
+    if saved is None or not (pairs := _address_pairs(saved, machine)):
         return ""
     region = [("region", scope.region)] if scope.elsewhere else []
-    return f"{request.path}?{urlencode([*pairs, ('view', found.name), *region])}"
+    return f"{request.path}?{urlencode([*pairs, ('view', saved.name), *region])}"
 
 
 def saved_view_list(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, name: str
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, name: str
 ) -> SavedViewList:
     """Return the views that a list offers, counted in a few queries however many they are."""
     every = SavedView.objects.filter(project=scope.project).order_by("name")
@@ -84,7 +84,7 @@ def saved_view_list(
     )
     named = next((view for view in offered if view.current), None)
     general = named is not None and not named.machine
-    query = _saved_query(None if general else machine, wanted)
+    query = _saved_query(None if general else machine, filters)
     changed = named is not None and sorted(parse_qsl(query)) != sorted(parse_qsl(named.view.query))
     default = machine is not None and any(view.default_of == machine.name for view in views)
     return SavedViewList(offered, named, query, changed, default)
@@ -92,10 +92,10 @@ def saved_view_list(
 
 def count_view(scope: Scope, view: SavedView) -> str:
     """Return the count of a view that must be looked into."""
-    wanted = scan.check_machine_name(scope, None, ExecutionFilters.of(QueryDict(view.query)))
-    if wanted.problems:
+    filters = scan.check_machine_name(scope, None, ExecutionFilters.of(QueryDict(view.query)))
+    if filters.problems:
         return "0"
-    part = scan.find_keys(scope, None, wanted, None, scan.MOST_COUNTED + 1)
+    part = scan.find_keys(scope, None, filters, None, scan.MOST_COUNTED + 1)
     return _count_text(min(len(part.keys), scan.MOST_COUNTED), more=part.floor is not None)
 
 
@@ -111,22 +111,22 @@ def _count_texts(scope: Scope, machine: StateMachine | None, views: list[SavedVi
         arns = [scope.arn("stateMachine", name) for name in names]
         rows = StateMachine.objects.filter(project=scope.project, arn__in=arns)
         known |= {row.name: row for row in rows.defer("definition")}
-    asked = [
+    lists = [
         (machine or known.get(machine_of(view)), ExecutionFilters.of(QueryDict(view.query)))
         for view in views
     ]
     sound = [
         place
-        for place, (of, wanted) in enumerate(asked)
-        if not wanted.problems and (of is not None or not wanted.machine)
+        for place, (of, filters) in enumerate(lists)
+        if not filters.problems and (of is not None or not filters.machine)
     ]
-    counts = scan.count_lists(scope, [asked[place] for place in sound])
-    found = {place: counts.get(at) for at, place in enumerate(sound)}
+    counts = scan.count_lists(scope, [lists[place] for place in sound])
+    count_of = {place: counts.get(at) for at, place in enumerate(sound)}
     return [
         "0"
-        if place not in found
+        if place not in count_of
         else ""
-        if (count := found[place]) is None
+        if (count := count_of[place]) is None
         else _count_text(*count)
         for place in range(len(views))
     ]
@@ -142,9 +142,9 @@ def _address_pairs(view: SavedView, machine: StateMachine | None) -> list[tuple[
     return pairs if machine is None else [pair for pair in pairs if pair[0] != "machine"]
 
 
-def _saved_query(machine: StateMachine | None, wanted: ExecutionFilters) -> str:
+def _saved_query(machine: StateMachine | None, filters: ExecutionFilters) -> str:
     """Return a list as it would be saved: of a machine's page with its name."""
-    pairs = [pair for pair in wanted.pairs if machine is None or pair[0] != "machine"]
+    pairs = [pair for pair in filters.pairs if machine is None or pair[0] != "machine"]
     return urlencode(pairs + ([("machine", machine.name)] if machine else []))
 
 

@@ -70,44 +70,46 @@ class ExecutionPage:
 
 
 def find_executions(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionPage:
     """Return a page of the executions of one machine, or of all."""
     newest = Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    wanted = check_machine_name(scope, machine, wanted)
-    if wanted.problems:
-        return ExecutionPage((), wanted, "", None, newest)
-    part = find_keys(scope, machine, wanted, _key(wanted.before), PAGE + 1)
+    filters = check_machine_name(scope, machine, filters)
+    if filters.problems:
+        return ExecutionPage((), filters, "", None, newest)
+    part = find_keys(scope, machine, filters, _key(filters.before), PAGE + 1)
     shown = part.keys[:PAGE]
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
     looked = part.floor[0] if part.floor and not full else None
-    found = Execution.objects.filter(pk__in=[number for _, number in shown])
-    found = found.select_related("remark").defer(*BARE)
-    rows = sorted(found, key=lambda execution: (execution.start_ms, execution.pk), reverse=True)
+    executions = Execution.objects.filter(pk__in=[number for _, number in shown])
+    executions = executions.select_related("remark").defer(*BARE)
+    rows = sorted(
+        executions, key=lambda execution: (execution.start_ms, execution.pk), reverse=True
+    )
     address = f"{before[0]}-{before[1]}" if before else ""
-    return ExecutionPage(tuple(rows), wanted, address, looked, newest)
+    return ExecutionPage(tuple(rows), filters, address, looked, newest)
 
 
 def check_machine_name(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> ExecutionFilters:
     """Check the machine's name, which only the database knows."""
-    if machine is not None or not wanted.machine or _find_machine(scope, wanted.machine):
-        return wanted
-    problem = f"There is no state machine “{wanted.machine}” in {scope.region}."
-    return replace(wanted, problems={**wanted.problems, "machine": problem})
+    if machine is not None or not filters.machine or _find_machine(scope, filters.machine):
+        return filters
+    problem = f"There is no state machine “{filters.machine}” in {scope.region}."
+    return replace(filters, problems={**filters.problems, "machine": problem})
 
 
 def all_keys(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, most: int
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, most: int
 ) -> tuple[list[Key], bool]:
     """Return the keys of all that match, up to ``most``, and whether there may be more."""
     keys: list[Key] = []
     before: Key | None = None
     until = time.monotonic() + EVERY_S
     while True:
-        part = find_keys(scope, machine, wanted, before, most + 1 - len(keys))
+        part = find_keys(scope, machine, filters, before, most + 1 - len(keys))
         keys += part.keys
         if len(keys) > most or time.monotonic() > until:
             return keys[:most], True
@@ -117,23 +119,23 @@ def all_keys(
 
 
 def count_newer(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters, than: int
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters, than: int
 ) -> int:
     """Count the executions that match, as far as the database can tell, and are newer."""
-    conditions = _conditions_beside_index(scope, machine, wanted)
-    found = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, wanted)]
-    if verify.reads_masked(scope.project, wanted):
-        keys = _keys([_newest_first(stream)[:MOST_NEW] for stream in found]) if found else []
+    conditions = _conditions_beside_index(scope, machine, filters)
+    newer = [stream.filter(conditions, pk__gt=than) for stream in _streams(scope, machine, filters)]
+    if verify.reads_masked(scope.project, filters):
+        keys = _keys([_newest_first(stream)[:MOST_NEW] for stream in newer]) if newer else []
         return len(
-            verify.verify_matches(scope.project, wanted, sorted(keys, reverse=True), MOST_NEW)[0]
+            verify.verify_matches(scope.project, filters, sorted(keys, reverse=True), MOST_NEW)[0]
         )
-    return sum(stream.count() for stream in found)
+    return sum(stream.count() for stream in newer)
 
 
 def find_keys(
     scope: Scope,
     machine: StateMachine | None,
-    wanted: ExecutionFilters,
+    filters: ExecutionFilters,
     before: Key | None,
     most: int,
 ) -> FoundPart:
@@ -141,15 +143,15 @@ def find_keys(
 
     Most often a small one has enough of them, and less is read.
     """
-    streams = [_after_key(stream, before) for stream in _streams(scope, machine, wanted)]
-    if not streams or not error_names.may_have_error(scope.project, wanted):
+    streams = [_after_key(stream, before) for stream in _streams(scope, machine, filters)]
+    if not streams or not error_names.may_have_error(scope.project, filters):
         return FoundPart((), None)
-    sifted = verify.needs_verifying(scope.project, wanted)
-    if not sifted and _conditions_beside_index(scope, machine, wanted) == _OWN:
+    sifted = verify.needs_verifying(scope.project, filters)
+    if not sifted and _conditions_beside_index(scope, machine, filters) == _OWN:
         return _first_matches(streams, _OWN, None, most)
-    full = FIND_WINDOW if wanted.find or wanted.failure else WINDOW
+    full = FIND_WINDOW if filters.find or filters.failure else WINDOW
     for window in (full,) if sifted else (min(4 * most, full), full):
-        part = _look_through(scope, machine, wanted, streams, window, most)
+        part = _look_through(scope, machine, filters, streams, window, most)
         if len(part.keys) >= most or part.floor is None:
             break
     return part
@@ -158,7 +160,7 @@ def find_keys(
 def _look_through(
     scope: Scope,
     machine: StateMachine | None,
-    wanted: ExecutionFilters,
+    filters: ExecutionFilters,
     streams: Sequence[QuerySet[Execution]],
     window: int,
     most: int,
@@ -166,12 +168,12 @@ def _look_through(
     """Look through a window of each stream, down to where the first of them ends."""
     floors = _keys([_newest_first(stream)[window : window + 1] for stream in streams])
     floor = max(floors) if floors else None
-    conditions = _conditions_beside_index(scope, machine, wanted)
-    if not verify.needs_verifying(scope.project, wanted):
+    conditions = _conditions_beside_index(scope, machine, filters)
+    if not verify.needs_verifying(scope.project, filters):
         return _first_matches(streams, conditions, floor, most)
-    found = [_newest_first(_down_to(stream, floor).filter(conditions)) for stream in streams]
-    every = sorted(_keys(found), reverse=True)
-    passed, looked = verify.verify_matches(scope.project, wanted, every, most)
+    matching = [_newest_first(_down_to(stream, floor).filter(conditions)) for stream in streams]
+    every = sorted(_keys(matching), reverse=True)
+    passed, looked = verify.verify_matches(scope.project, filters, every, most)
     return FoundPart(tuple(passed), looked or floor)
 
 
@@ -186,7 +188,7 @@ def _first_matches(
 
 
 def count_lists(
-    scope: Scope, asked: Sequence[tuple[StateMachine | None, ExecutionFilters]]
+    scope: Scope, lists: Sequence[tuple[StateMachine | None, ExecutionFilters]]
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
@@ -194,21 +196,21 @@ def count_lists(
     """
     streams = [
         (place, rows)
-        for place, (machine, wanted) in enumerate(asked)
-        if not verify.needs_verifying(scope.project, wanted)
-        for rows in _streams(scope, machine, wanted)
+        for place, (machine, filters) in enumerate(lists)
+        if not verify.needs_verifying(scope.project, filters)
+        for rows in _streams(scope, machine, filters)
     ]
     ends = [(place, _newest_first(rows)[COUNTED : COUNTED + 1]) for place, rows in streams]
     floors: dict[int, Key] = {}
     for place, start, number in _run_labelled(ends) if ends else ():
         floors[place] = max((start, number), floors.get(place, (0, 0)))
-    found = []
+    counted = []
     for place, rows in streams:
-        machine, wanted = asked[place]
-        conditions = _conditions_beside_index(scope, machine, wanted)
+        machine, filters = lists[place]
+        conditions = _conditions_beside_index(scope, machine, filters)
         some = _down_to(rows, floors.get(place)).filter(conditions)
-        found.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
-    matches = Counter(place for place, *_ in _run_labelled(found)) if found else Counter()
+        counted.append((place, _newest_first(some)[: MOST_COUNTED + 1]))
+    matches = Counter(place for place, *_ in _run_labelled(counted)) if counted else Counter()
     return {
         place: (min(matches[place], MOST_COUNTED), place in floors or matches[place] > MOST_COUNTED)
         for place in {place for place, _ in streams}
@@ -216,16 +218,16 @@ def count_lists(
 
 
 def _streams(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> list[QuerySet[Execution]]:
     """Return sets that an index has in order; together, what the index can narrow.
 
     What was imported is still in them, which no index of theirs knows.
     """
     rows = Execution.stored.filter(project=scope.project)
-    narrowed = machine or (_find_machine(scope, wanted.machine) if wanted.machine else None)
-    if wanted.children:
-        rows = rows.filter(map_run__isnull=False) if wanted.children == "only" else rows
+    narrowed = machine or (_find_machine(scope, filters.machine) if filters.machine else None)
+    if filters.children:
+        rows = rows.filter(map_run__isnull=False) if filters.children == "only" else rows
         if narrowed is not None:
             rows = rows.filter(
                 Q(state_machine=narrowed) | Q(state_machine_arn__startswith=narrowed.arn + "/")
@@ -234,64 +236,64 @@ def _streams(
         rows = Execution.stored.filter(state_machine=narrowed, map_run=None)
     else:
         rows = rows.filter(map_run=None)
-    if wanted.since is not None:
-        rows = rows.filter(start_ms__gte=wanted.since)
-    if wanted.until is not None:
-        rows = rows.filter(start_ms__lte=wanted.until)
-    statuses = _statuses(wanted)
+    if filters.since is not None:
+        rows = rows.filter(start_ms__gte=filters.since)
+    if filters.until is not None:
+        rows = rows.filter(start_ms__lte=filters.until)
+    statuses = _statuses(filters)
     return [rows] if statuses == STATUSES else [rows.filter(status=status) for status in statuses]
 
 
-def _statuses(wanted: ExecutionFilters) -> tuple[str, ...]:
+def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     """Return the statuses that can match.
 
     Only what ended badly has an error, and only what runs is in a state.
     """
-    possible = wanted.statuses or STATUSES
-    if wanted.failure:
+    possible = filters.statuses or STATUSES
+    if filters.failure:
         possible = tuple(status for status in possible if status in failure_groups.STATUSES)
-    if wanted.error or wanted.find.asks("error") or wanted.find.asks("cause"):
+    if filters.error or filters.find.asks("error") or filters.find.asks("cause"):
         possible = tuple(status for status in possible if status in BAD_ENDS)
-    if wanted.find.asks("state"):
+    if filters.find.asks("state"):
         possible = tuple(status for status in possible if status == "RUNNING")
     return possible
 
 
 def _conditions_beside_index(
-    scope: Scope, machine: StateMachine | None, wanted: ExecutionFilters
+    scope: Scope, machine: StateMachine | None, filters: ExecutionFilters
 ) -> Q:
     """Return what no index knows; a machine's executions are where it is."""
-    if machine or wanted.machine:
-        return _conditions(wanted)
-    return _conditions(wanted) & Q(arn__startswith=scope.arn("execution", ""))
+    if machine or filters.machine:
+        return _conditions(filters)
+    return _conditions(filters) & Q(arn__startswith=scope.arn("execution", ""))
 
 
-def _conditions(wanted: ExecutionFilters) -> Q:
-    found = _OWN
-    if wanted.search:
-        found &= Q(name__icontains=wanted.search)
-    if wanted.error:
-        found &= Q(error__icontains=wanted.error)
-    if wanted.started_by:
-        found &= Q(started_by=wanted.started_by)
-    if wanted.redriven is not None:
-        found &= Q(redrive_count__gt=0) if wanted.redriven else Q(redrive_count=0)
-    if wanted.version:
-        found &= Q(version_arn__endswith=f":{wanted.version}") | Q(
-            alias_arn__endswith=f":{wanted.version}"
+def _conditions(filters: ExecutionFilters) -> Q:
+    condition = _OWN
+    if filters.search:
+        condition &= Q(name__icontains=filters.search)
+    if filters.error:
+        condition &= Q(error__icontains=filters.error)
+    if filters.started_by:
+        condition &= Q(started_by=filters.started_by)
+    if filters.redriven is not None:
+        condition &= Q(redrive_count__gt=0) if filters.redriven else Q(redrive_count=0)
+    if filters.version:
+        condition &= Q(version_arn__endswith=f":{filters.version}") | Q(
+            alias_arn__endswith=f":{filters.version}"
         )
-    return found & _duration_conditions(wanted) & wanted.find.sieve
+    return condition & _duration_conditions(filters) & filters.find.sieve
 
 
-def _duration_conditions(wanted: ExecutionFilters) -> Q:
+def _duration_conditions(filters: ExecutionFilters) -> Q:
     """Compare how long executions took, or have been running up to now."""
-    found = Q()
+    condition = Q()
     until = Coalesce("stop_ms", Value(clock.now_ms(), BigIntegerField()))
-    if wanted.shortest is not None:
-        found &= Q(start_ms__lte=until - wanted.shortest)
-    if wanted.longest is not None:
-        found &= Q(start_ms__gte=until - wanted.longest)
-    return found
+    if filters.shortest is not None:
+        condition &= Q(start_ms__lte=until - filters.shortest)
+    if filters.longest is not None:
+        condition &= Q(start_ms__gte=until - filters.longest)
+    return condition
 
 
 # -- keys ------------------------------------------------------------------------------------------
@@ -321,8 +323,8 @@ def _newest_first(rows: QuerySet[Execution]) -> QuerySet[Execution, Key]:
 
 def _keys(queries: Sequence[QuerySet[Execution, Key]]) -> list[Key]:
     """Run queries that are each cut to a length as one."""
-    found = _run_labelled([(0, query) for query in queries])
-    return [(start, number) for _, start, number in found]
+    rows = _run_labelled([(0, query) for query in queries])
+    return [(start, number) for _, start, number in rows]
 
 
 def _run_labelled(

@@ -29,29 +29,29 @@ Key: TypeAlias = tuple[int, int]
 """Start (epoch ms) and number: the place of an execution in every list."""
 
 
-def needs_verifying(project: Project, wanted: ExecutionFilters) -> bool:
+def needs_verifying(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether the database alone cannot decide."""
-    return bool(wanted.find.inner or wanted.failure or reads_masked(project, wanted))
+    return bool(filters.find.inner or filters.failure or reads_masked(project, filters))
 
 
-def reads_masked(project: Project, wanted: ExecutionFilters) -> bool:
+def reads_masked(project: Project, filters: ExecutionFilters) -> bool:
     """Tell whether a match could be with something that is hidden."""
-    return bool(project.masked and (wanted.find or wanted.error))
+    return bool(project.masked and (filters.find or filters.error))
 
 
 def verify_matches(
-    project: Project, wanted: ExecutionFilters, keys: Sequence[Key], most: int
+    project: Project, filters: ExecutionFilters, keys: Sequence[Key], most: int
 ) -> tuple[list[Key], Key | None]:
     """Return the keys that match, and how far was looked; None: at all of them."""
     passed: list[Key] = []
     until = time.monotonic() + VERIFY_S
-    chunk = _MASKED_AT_ONCE if reads_masked(project, wanted) else _AT_ONCE
+    chunk = _MASKED_AT_ONCE if reads_masked(project, filters) else _AT_ONCE
     for at in range(0, len(keys), chunk):
         numbers = [number for _, number in keys[at : at + chunk]]
-        if wanted.failure:
+        if filters.failure:
             alike = failure_groups.list_failures(project, numbers)
-            numbers = [failure.number for failure in alike if failure.key == wanted.failure]
-        for key, holds in _load_texts(project, wanted, numbers):
+            numbers = [failure.number for failure in alike if failure.key == filters.failure]
+        for key, holds in _load_texts(project, filters, numbers):
             if holds:
                 passed.append(key)
             if len(passed) == most or time.monotonic() > until:
@@ -60,37 +60,37 @@ def verify_matches(
 
 
 def _load_texts(
-    project: Project, wanted: ExecutionFilters, numbers: Sequence[int]
+    project: Project, filters: ExecutionFilters, numbers: Sequence[int]
 ) -> Iterator[tuple[Key, bool]]:
     """Yield each with whether it matches, newest first."""
     rows = Execution.objects.filter(pk__in=numbers).order_by("-start_ms", "-pk")
-    if not reads_masked(project, wanted):
-        holds = wanted.find.checker()
-        read = rows.values_list("start_ms", "pk", *wanted.find.columns)
+    if not reads_masked(project, filters):
+        holds = filters.find.checker()
+        read = rows.values_list("start_ms", "pk", *filters.find.columns)
         for start, number, *texts in read.iterator(chunk_size=100):
             yield (start, number), holds(texts)
         return
     veils = masked_execution.veils_of(project, numbers)
-    names = (*ANYWHERE, *(COLUMNS["state"],) * wanted.find.asks("state"))
-    told = rows.values_list("start_ms", "pk", *names)
-    for start, number, *texts in told.iterator(chunk_size=100):
+    names = (*ANYWHERE, *(COLUMNS["state"],) * filters.find.asks("state"))
+    rows_read = rows.values_list("start_ms", "pk", *names)
+    for start, number, *texts in rows_read.iterator(chunk_size=100):
         row = _masked_texts(dict(zip(names, texts, strict=True)), veils[number])
-        yield (start, number), _holds(wanted, row)
+        yield (start, number), _holds(filters, row)
 
 
-def _masked_texts(row: Mapping[str, str | None], veil: Mask) -> dict[str, str | None]:
+def _masked_texts(row: Mapping[str, str | None], mask: Mask) -> dict[str, str | None]:
     """Return the texts of an execution as they may be read; its name is in its address anyway."""
     return {
         name: text
         if text is None or name not in (*PAYLOADS, "error", "cause")
-        else veil.words(text)
+        else mask.words(text)
         if name == "error"
-        else veil.payload(text)
+        else mask.payload(text)
         for name, text in row.items()
     }
 
 
-def _holds(wanted: ExecutionFilters, row: Mapping[str, str | None]) -> bool:
-    if wanted.error.lower() not in (row["error"] or "").lower():
+def _holds(filters: ExecutionFilters, row: Mapping[str, str | None]) -> bool:
+    if filters.error.lower() not in (row["error"] or "").lower():
         return False
-    return wanted.find.holds(row)
+    return filters.find.holds(row)

@@ -80,11 +80,11 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         else:
             messages.success(request, "Tasks from now on have these timeouts.")
             return redirect(request.get_full_path())
-    wanted = waiting.TaskFilters.of(request.GET, work.activity.name)
+    filters = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
         "here": "tasks",
         "one": work,
-        "tasks": waiting.list_open_tasks(scope, wanted),
+        "tasks": waiting.list_open_tasks(scope, filters),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }

@@ -69,21 +69,21 @@ class ActivityPage:
 
 def list_activities(scope: Scope, *, search: str = "", after: str = "") -> ActivityPage:
     """Return activities by name. ``search``: a part of the name."""
-    found = Activity.objects.select_related("project")
-    found = found.filter(project=scope.project, region=scope.region)
+    activities = Activity.objects.select_related("project")
+    activities = activities.filter(project=scope.project, region=scope.region)
     if search:
-        found = found.filter(name__icontains=search)
-    rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
+        activities = activities.filter(name__icontains=search)
+    rows = list(activities.filter(name__gt=after).order_by("name")[: PAGE + 1])
     shown = _with_work(rows[:PAGE])
-    return ActivityPage(shown, found.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
+    return ActivityPage(shown, activities.count(), rows[PAGE - 1].name if len(rows) > PAGE else "")
 
 
 def find_activity(scope: Scope, name: str) -> ActivityWork | None:
     """Return one activity, None if there is none of this name."""
-    found = Activity.objects.select_related("project").filter(
+    activities = Activity.objects.select_related("project").filter(
         project=scope.project, arn=scope.arn("activity", name)
     )
-    return next(iter(_with_work(list(found))), None)
+    return next(iter(_with_work(list(activities))), None)
 
 
 def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
@@ -105,9 +105,9 @@ def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
 def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     queued = Q(status="scheduled")
     rows = TaskRow.objects.filter(resource__in=arns, kind="activity", status__in=_OPEN)
-    found = rows.order_by().values("resource")
+    tasks = rows.order_by().values("resource")
     return list(
-        found.annotate(
+        tasks.annotate(
             queued=Count("task", filter=queued),
             taken=Count("task", filter=~queued),
             oldest=Min("scheduled_ms", filter=queued),

@@ -34,11 +34,11 @@ _ACTIONS = {
 @require_safe
 def task_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
-    wanted = waiting.TaskFilters.of(request.GET)
+    filters = waiting.TaskFilters.of(request.GET)
     context = {
         "here": "tasks",
         "tab": "tasks",
-        "tasks": waiting.list_open_tasks(scope_of(request), wanted),
+        "tasks": waiting.list_open_tasks(scope_of(request), filters),
     }
     return render(request, "task/list.html", context)
 

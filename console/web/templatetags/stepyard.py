@@ -36,8 +36,8 @@ def href(context: Context, view: str, *names: str, **query: Any) -> str:
     region = context.get("region")
     if region and region != settings.STEPYARD_REGION:
         query["region"] = region
-    asked = {key: value for key, value in query.items() if value not in (None, "", 0)}
-    return reverse(view, args=names) + (f"?{urlencode(asked)}" if asked else "")
+    parameters = {key: value for key, value in query.items() if value not in (None, "", 0)}
+    return reverse(view, args=names) + (f"?{urlencode(parameters)}" if parameters else "")
 
 
 _PASSING = frozenset(
@@ -54,43 +54,43 @@ def query(context: Context, **changes: Any) -> str:
 
     What only polls say of themselves is left out, so fragments hold the page's own links.
     """
-    asked = {
+    parameters = {
         key: [value for value in values if value or key == "view"]  # "": not the default one
         for key, values in context["request"].GET.lists()
         if key not in _PASSING
     } | changes
-    kept = {key: value for key, value in asked.items() if value is not None}
-    return f"?{urlencode(kept, doseq=True)}"
+    present = {key: value for key, value in parameters.items() if value is not None}
+    return f"?{urlencode(present, doseq=True)}"
 
 
 @register.inclusion_tag("parts/commands.html", takes_context=True)
-def cli(context: Context, what: StateMachine | Execution) -> dict[str, Any]:
+def cli(context: Context, subject: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
     scope = scope_of(request)
-    if isinstance(what, StateMachine):
+    if isinstance(subject, StateMachine):
         given = context.get("input")
         text = given if isinstance(given, str) else "{}"
-        return {"commands": cli_commands.machine_commands(request, scope, what, text)}
-    export = href(context, "execution-export", machine_name(what), what.name)
+        return {"commands": cli_commands.machine_commands(request, scope, subject, text)}
+    export = href(context, "execution-export", machine_name(subject), subject.name)
     scenario, share = (
-        href(context, view, machine_name(what), what.name)
+        href(context, view, machine_name(subject), subject.name)
         for view in ("execution-scenario", "share")
     )
     return {
-        "commands": cli_commands.execution_commands(request, scope, what),
+        "commands": cli_commands.execution_commands(request, scope, subject),
         "export": export,
         "scenario": scenario,
-        "share": share if scope.may("SharePicture") and what.imported_ms is None else "",
-        "name": what.name,
+        "share": share if scope.may("SharePicture") and subject.imported_ms is None else "",
+        "name": subject.name,
     }
 
 
 @register.simple_tag(takes_context=True)
 def column_words(context: Context, table: str) -> list[tuple[str, str, bool]]:
     """Return key and word of a table's columns, and whether its reader sees them."""
-    seen = context["columns"][table]
-    return [(key, word, key in seen) for key, word in columns.TABLES[table].words.items()]
+    shown = context["columns"][table]
+    return [(key, word, key in shown) for key, word in columns.TABLES[table].words.items()]
 
 
 @register.filter

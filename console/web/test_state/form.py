@@ -60,8 +60,8 @@ _WIRE = (
 class FieldMistake(Exception):
     """A field that cannot be sent, and why."""
 
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(message)
         self.field = where
 
 
@@ -94,7 +94,7 @@ class TestRequest:
     def params(self, definition: str, role: str) -> dict[str, Any]:
         """Return what TestState is asked; raise ``Mistake``."""
         self._check()
-        asked: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "definition": definition,
             "stateName": self.state,
             "roleArn": role,
@@ -106,7 +106,7 @@ class TestRequest:
             "stateConfiguration": self._configuration(),
             "revealSecrets": self.reveal,
         }
-        return {name: value for name, value in asked.items() if value}
+        return {name: value for name, value in parameters.items() if value}
 
     def _check(self) -> None:
         for name in _JSON:
@@ -123,17 +123,17 @@ class TestRequest:
             mode = self.mode if self.mode in MODES else "STRICT"
             return {"result": self.result.strip() or "{}", "fieldValidationMode": mode}
         if self.mock == "error":
-            told = {"error": self.error.strip(), "cause": self.cause}
-            return {"errorOutput": {name: text for name, text in told.items() if text}}
+            error_output = {"error": self.error.strip(), "cause": self.cause}
+            return {"errorOutput": {name: text for name, text in error_output.items() if text}}
         return None
 
     def _configuration(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        counts: dict[str, Any] = {
             "retrierRetryCount": _count("retries", self.retries),
             "mapIterationFailureCount": _count("failures", self.failures),
             "mapItemReaderData": self.data or None,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in counts.items() if value is not None}
 
 
 def _check_json(name: str, text: str) -> None:
@@ -142,8 +142,8 @@ def _check_json(name: str, text: str) -> None:
         value = engine.loads(text)
     except engine.JsonTextError as error:
         place = f" at line {error.line}, column {error.column}" if error.line else ""
-        said = str(error).removesuffix(place)
-        raise FieldMistake(name, f"This is not JSON: {said}{place}.") from None
+        reason = str(error).removesuffix(place)
+        raise FieldMistake(name, f"This is not JSON: {reason}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
         raise FieldMistake(name, "This is JSON, but no object.")
 
@@ -178,14 +178,14 @@ class TestOutcome:
     wires: tuple[HttpMessage, ...]
 
 
-def run_test(scope: Scope, params: dict[str, Any], node: Node, veil: Mask) -> TestOutcome:
+def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
     """Try a state as the API does and return what came of it; raise ``ServiceError``."""
     try:
         answer = test_state.try_state(scope.principal, scope.region, params)
     except ServiceError as error:
-        error.message = _with_masked_values(veil, params).words(error.message)
+        error.message = _with_masked_values(mask, params).words(error.message)
         raise
-    return _test_outcome(_masked_answer(answer, _with_masked_values(veil, params, answer)), node)
+    return _test_outcome(_masked_answer(answer, _with_masked_values(mask, params, answer)), node)
 
 
 def mask_of(project: Project, origin: Execution | None) -> Mask:
@@ -195,34 +195,34 @@ def mask_of(project: Project, origin: Execution | None) -> Mask:
     return Mask(masked_execution.places_of(project.masked)) if project.masked else OPEN
 
 
-def _with_masked_values(veil: Mask, *told: dict[str, Any]) -> Mask:
-    """Return a veil that also hides what stands at hidden places of what is sent or comes back."""
-    if not veil.places:
-        return veil
-    found: set[str] = set()
-    for payloads in told:
+def _with_masked_values(mask: Mask, *sources: dict[str, Any]) -> Mask:
+    """Return a mask that also hides what stands at hidden places of what is sent or comes back."""
+    if not mask.places:
+        return mask
+    values: set[str] = set()
+    for payloads in sources:
         for text in _payload_texts(payloads):
-            veil.payload(text, found)
-    return replace(veil, values=veil.values | found)
+            mask.payload(text, values)
+    return replace(mask, values=mask.values | values)
 
 
 def _payload_texts(value: dict[str, Any]) -> list[str]:
     """Return the texts in parameters or in an answer, but the definition."""
     texts = [text for name, text in value.items() if isinstance(text, str) and name != "definition"]
-    inner = (inner for inner in value.values() if isinstance(inner, dict))
-    return texts + [text for condition in inner for text in _payload_texts(condition)]
+    objects = (member for member in value.values() if isinstance(member, dict))
+    return texts + [text for member in objects for text in _payload_texts(member)]
 
 
-def _masked_answer(answer: dict[str, Any], veil: Mask) -> dict[str, Any]:
+def _masked_answer(answer: dict[str, Any], mask: Mask) -> dict[str, Any]:
     """Return an answer without what is hidden."""
 
-    def cover(name: str, value: Any) -> Any:
+    def masked_value(name: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {inner: cover(inner, member) for inner, member in value.items()}
+            return {inner: masked_value(inner, member) for inner, member in value.items()}
         named = name in ("status", "nextState")
-        return veil.payload(value) if isinstance(value, str) and not named else value
+        return mask.payload(value) if isinstance(value, str) and not named else value
 
-    return {name: cover(name, value) for name, value in answer.items()}
+    return {name: masked_value(name, value) for name, value in answer.items()}
 
 
 def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
@@ -245,11 +245,11 @@ def _test_outcome(answer: dict[str, Any], node: Node) -> TestOutcome:
     )
 
 
-def _http_message(name: str, told: dict[str, str]) -> HttpMessage:
-    body = told.get("body")
+def _http_message(name: str, exchange: dict[str, str]) -> HttpMessage:
+    body = exchange.get("body")
     return HttpMessage(
         f"HTTP {name}",
-        tuple((word, told[key]) for key, word in _WIRE if key in told),
+        tuple((word, exchange[key]) for key, word in _WIRE if key in exchange),
         None if body is None else json_view.payload_view(body),
     )
 
@@ -267,11 +267,11 @@ class StateChoices:
 
 def state_choices(graph: Graph) -> list[StateChoices]:
     """Return all states, those within a Parallel or Map after those around it."""
-    found = []
+    choices = []
     for group in graph.groups:
         nodes = tuple(node for node in graph.nodes if node.group == group.id)
-        found.append(StateChoices(_label(graph, group), nodes))
-    return sorted(found, key=lambda group: bool(group.label))
+        choices.append(StateChoices(_label(graph, group), nodes))
+    return sorted(choices, key=lambda group: bool(group.label))
 
 
 def _label(graph: Graph, group: engine.Group) -> str:

@@ -27,27 +27,27 @@ def parameters_of(
 
     ``attempts``: visit, how many were before in it, and the response as in a mock configuration.
     """
-    told: Counter[str] = Counter()
-    wanted: list[tuple[Visit, int, dict[str, Any] | None]] = []
-    for visit, tries, response in attempts:
-        told[visit.node] += 1
-        if told[visit.node] <= MOST:
-            wanted.append((visit, tries, _mock_of_response(response)))
+    counts: Counter[str] = Counter()
+    chosen: list[tuple[Visit, int, dict[str, Any] | None]] = []
+    for visit, retries, response in attempts:
+        counts[visit.node] += 1
+        if counts[visit.node] <= MOST:
+            chosen.append((visit, retries, _mock_of_response(response)))
     for node in (node for node in trace.graph.nodes if node.type in ("Parallel", "Map")):
-        if not told[node.id]:
+        if not counts[node.id]:
             visits = trace.visits.get(node.id, [])[:MOST]
-            wanted += [(visit, visit.attempts - 1, None) for visit in visits]
-    wanted.sort(key=lambda pair: (pair[0].events[0], pair[1]))
-    entered = _entry_inputs(execution, [visit.number for visit, _, _ in wanted])
-    for visit, tries, mock in wanted:
-        yield from _attempt_parameters(execution, trace, visit, tries, mock, entered)
+            chosen += [(visit, visit.attempts - 1, None) for visit in visits]
+    chosen.sort(key=lambda pair: (pair[0].events[0], pair[1]))
+    entered = _entry_inputs(execution, [visit.number for visit, _, _ in chosen])
+    for visit, retries, mock in chosen:
+        yield from _attempt_parameters(execution, trace, visit, retries, mock, entered)
 
 
 def _attempt_parameters(
     execution: Execution,
     trace: Trace,
     visit: Visit,
-    tries: int,
+    retries: int,
     mock: dict[str, Any] | None,
     entered: dict[int, str],
 ) -> Iterator[dict[str, Any]]:
@@ -64,8 +64,8 @@ def _attempt_parameters(
         context = data_flow.context_of(execution, node, visit, trace)
         context.pop("Map", None)  # TestState takes none
         params["context"] = json.dumps(context, ensure_ascii=False)
-    if tries:
-        params["stateConfiguration"] = {"retrierRetryCount": tries}
+    if retries:
+        params["stateConfiguration"] = {"retrierRetryCount": retries}
     yield params
 
 
@@ -74,10 +74,12 @@ def _mock_of_group(execution: Execution, trace: Trace, visit: Visit) -> dict[str
     if visit.status != "succeeded":
         return None
     try:
-        found = data_flow.output_of_children(execution, trace, trace.graph.by_id[visit.node], visit)
+        output = data_flow.output_of_children(
+            execution, trace, trace.graph.by_id[visit.node], visit
+        )
     except data_flow.UnknownStage:
         return None
-    return None if found is None else {"result": found, "fieldValidationMode": "NONE"}
+    return None if output is None else {"result": output, "fieldValidationMode": "NONE"}
 
 
 def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
@@ -86,8 +88,10 @@ def _mock_of_response(response: dict[str, Any]) -> dict[str, Any]:
         # what was answered once is an answer, whatever the service's model says
         return {"result": engine.dumps(response["Return"]), "fieldValidationMode": "NONE"}
     thrown = response["Throw"]
-    told = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
-    return {"errorOutput": {name: value for name, value in told.items() if value is not None}}
+    error_output = {"error": thrown.get("Error"), "cause": thrown.get("Cause")}
+    return {
+        "errorOutput": {name: value for name, value in error_output.items() if value is not None}
+    }
 
 
 def _entry_inputs(execution: Execution, events: list[int]) -> dict[int, str]:

@@ -113,7 +113,7 @@ def _scenario_calls(
     """Yield each call, in the order in which they were made."""
     made: list[_ScenarioCall] = []
     last: dict[int, _ScenarioCall] = {}  # by the first event of its visit
-    tries: Counter[int] = Counter()
+    attempts: Counter[int] = Counter()
     late = _heartbeats(execution)
     for event in events:
         visit = owners.get(event.id)
@@ -121,8 +121,8 @@ def _scenario_calls(
             continue
         key = visit.number
         if event.type in _BEGINS:
-            last[key] = _ScenarioCall(visit, event.id, event.at_ms, tries[key])
-            tries[key] += 1
+            last[key] = _ScenarioCall(visit, event.id, event.at_ms, attempts[key])
+            attempts[key] += 1
             made.append(last[key])
         elif event.type in _OUTCOMES and key in last and last[key].response is None:
             call = last[key]
@@ -155,12 +155,12 @@ def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str 
     """Return what a distributed Map yielded: from its children, or from what the state left."""
     node = trace.graph.by_id[call.visit.node]
     if not any(name in json.loads(node.text) for name in _SHAPING):
-        found = visit_events.payload_of(
+        payload = visit_events.payload_of(
             visit_events.read_events(execution, call.visit.events[-2:]),
             event_types.STATE_EXITS,
             "output",
         )
-        return found and found[1]
+        return payload and payload[1]
     begun = [number for number in call.visit.events if number <= call.event]
     run = MapRun.objects.filter(parent_id=execution.pk, task__in=begun).order_by("-task").first()
     whole = None if run is None else map_runs.outputs_of(run)
@@ -171,10 +171,10 @@ def _of_map_run(execution: Execution, trace: Trace, call: _ScenarioCall) -> str 
 
 def _call_numbers(trace: Trace, calls: Iterable[_ScenarioCall]) -> dict[str, list[_ScenarioCall]]:
     """Return state -> its calls, as a mock configuration counts them: in the order made."""
-    found: dict[str, list[_ScenarioCall]] = {}
+    numbers: dict[str, list[_ScenarioCall]] = {}
     for call in calls:
-        found.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
-    return found
+        numbers.setdefault(trace.graph.by_id[call.visit.node].name, []).append(call)
+    return numbers
 
 
 def _task_entries(
@@ -182,26 +182,28 @@ def _task_entries(
 ) -> list[dict[str, Any]]:
     """Return each call: whose, which response it got, and how long after it was made."""
     places = {id(call): n for made in numbers.values() for n, call in enumerate(made)}
-    found = []
+    entries = []
     for call in calls:
         entry: dict[str, Any] = {"State": trace.graph.by_id[call.visit.node].name}
         if call.visit.iteration:
             entry["Iteration"] = list(call.visit.iteration)
         if call.response is not None:
             entry |= {"Number": places[id(call)], "Milliseconds": call.until_ms - call.at_ms}
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _people_actions(execution: Execution, events: Iterable[VisitEvent]) -> list[dict[str, Any]]:
     """Return what people did meanwhile: stops and redrives."""
-    found = []
+    actions = []
     for event in events:
         if event.type in _ACTIONS:
-            told = {"Error": event.details.get("error"), "Cause": event.details.get("cause")}
+            error = {"Error": event.details.get("error"), "Cause": event.details.get("cause")}
             act = {"Act": _ACTIONS[event.type], "Milliseconds": event.at_ms - execution.start_ms}
-            found.append(act | {name: value for name, value in told.items() if value is not None})
-    return found
+            actions.append(
+                act | {name: value for name, value in error.items() if value is not None}
+            )
+    return actions
 
 
 def _start_section(execution: Execution, arn: str, machine: str) -> dict[str, Any]:
@@ -217,8 +219,8 @@ def _start_section(execution: Execution, arn: str, machine: str) -> dict[str, An
     }
     origin = replay.origin_of(execution)
     if origin is not None:
-        told = masked_execution.masked_execution(execution).variables(origin.variables)
-        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in told.items())
+        variables = masked_execution.masked_execution(execution).variables(origin.variables)
+        texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in variables.items())
         start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
     if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
         # its own limit may be another than its machine's, and it stopped exactly then
@@ -231,10 +233,10 @@ def _end_section(execution: Execution) -> dict[str, Any]:
     ending: dict[str, Any] = {"Status": execution.status}
     if execution.output is not None:
         ending["Output"] = json.loads(execution.output)
-    told = {"Error": execution.error, "Cause": execution.cause}
-    return ending | {name: value for name, value in told.items() if value is not None}
+    error = {"Error": execution.error, "Cause": execution.cause}
+    return ending | {name: value for name, value in error.items() if value is not None}
 
 
 def _call_line(line: engine.Line) -> dict[str, Any]:
-    told: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
-    return told | ({"Aborted": True} if line.aborted else {})
+    entry: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
+    return entry | ({"Aborted": True} if line.aborted else {})

@@ -52,14 +52,16 @@ class _Subject:
     newer: bool = False
     revision: str = ""
 
-    def filled(self, asked: TestRequest) -> TestRequest:
+    def filled(self, test: TestRequest) -> TestRequest:
         """Return a form with the hidden values of its origin where it still shows none."""
-        if self.origin is None or mask.MASK not in asked.input + asked.variables:
-            return asked
+        if self.origin is None or mask.MASK not in test.input + test.variables:
+            return test
         shown, true = recorded_input(self.origin, self.step, self.visit)
-        texts = {name: getattr(asked, name) for name in ("input", "variables")}
-        told = {name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()}
-        return TestRequest(**asdict(asked) | told)
+        texts = {name: getattr(test, name) for name in ("input", "variables")}
+        texts_whole = {
+            name: mask.filled(text, shown[name], true[name]) for name, text in texts.items()
+        }
+        return TestRequest(**asdict(test) | texts_whole)
 
 
 @require_http_methods(["GET", "POST"])
@@ -73,14 +75,14 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     if graph is None or "state" not in request.POST:
         first = _first_request(scope, subject, sent.get("state", ""), graph)
         return _render_form(request, subject, graph, first)
-    asked = TestRequest.of(request.POST)
-    if asked.reveal:
+    test = TestRequest.of(request.POST)
+    if test.reveal:
         require(scope, "RevealSecrets")
-    node = graph.by_id.get(graph.by_name.get(asked.state, ""))
+    node = graph.by_id.get(graph.by_name.get(test.state, ""))
     if node is None:
-        told = {"state_error": "The definition has no such state."}
-        return _render_form(request, subject, graph, asked, status=422, **told)
-    return _run_and_render(request, scope, subject, graph, asked, node)
+        problem = {"state_error": "The definition has no such state."}
+        return _render_form(request, subject, graph, test, status=422, **problem)
+    return _run_and_render(request, scope, subject, graph, test, node)
 
 
 def _run_and_render(  # the arguments are what a test is about
@@ -88,20 +90,20 @@ def _run_and_render(  # the arguments are what a test is about
     scope: Scope,
     subject: _Subject,
     graph: Graph,
-    asked: TestRequest,
+    test: TestRequest,
     node: Node,
 ) -> HttpResponse:
     try:
-        params = subject.filled(asked).params(subject.text, subject.role)
-        hides = form.mask_of(scope.project, subject.origin)
-        found = form.run_test(scope, params, node, hides)
+        params = subject.filled(test).params(subject.text, subject.role)
+        masking = form.mask_of(scope.project, subject.origin)
+        outcome = form.run_test(scope, params, node, masking)
     except form.FieldMistake as mistake:
-        told = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
+        problems = {f"{mistake.field}_error": str(mistake), "refused": str(mistake)}
     except ServiceError as error:
-        told = {f"{_refused_field(error)}_error": error.message, "refused": error.message}
+        problems = {f"{_refused_field(error)}_error": error.message, "refused": error.message}
     else:
-        return _render_form(request, subject, graph, asked, tested=found)
-    return _render_form(request, subject, graph, asked, status=422, **told)
+        return _render_form(request, subject, graph, test, tested=outcome)
+    return _render_form(request, subject, graph, test, status=422, **problems)
 
 
 def _refused_field(error: ServiceError) -> str:
@@ -152,31 +154,31 @@ def _first_request(scope: Scope, subject: _Subject, state: str, graph: Graph | N
     node = graph.by_id[graph.by_name[chosen]]
     mocked = ("Map", "Parallel") if scope.may("TestUnmockedTask") else ("Map", "Parallel", "Task")
     mock = "result" if node.type in mocked else ""
-    told: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
+    fields: dict[str, Any] = {"state": chosen, "mock": mock, "result": form.sample_result(node)}
     if subject.origin is not None:
         shown, _ = recorded_input(subject.origin, subject.step, subject.visit)
-        told |= shown | {"variables": shown["variables"].removeprefix("{}")}
+        fields |= shown | {"variables": shown["variables"].removeprefix("{}")}
     else:
-        told["input"] = suggested_input(subject.machine.name)
-    return TestRequest(**told)
+        fields["input"] = suggested_input(subject.machine.name)
+    return TestRequest(**fields)
 
 
 def _render_form(  # the arguments are what the page is about
     request: HttpRequest,
     subject: _Subject,
     graph: Graph | None,
-    asked: TestRequest,
+    test: TestRequest,
     *,
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
     context = machine_context(subject.machine) | {
         "subject": subject,
-        "asked": asked,
+        "asked": test,
         "choices": form.state_choices(graph) if graph else [],
         "levels": form.LEVELS,
         "modes": form.MODES,
-        "masked": mask.MASK in asked.input + asked.variables and subject.origin is not None,
+        "masked": mask.MASK in test.input + test.variables and subject.origin is not None,
     }
     return render(request, "machine/test.html", context | more, status=status)
 

@@ -177,16 +177,16 @@ def execution_attempts(
         return (
             ExecutionAttempt(1, execution.start_ms, end, formatting.EXECUTION[execution.status]),
         )
-    found = [ExecutionAttempt(1, execution.start_ms, now, running)]
+    attempts = [ExecutionAttempt(1, execution.start_ms, now, running)]
     for at_ms, kind in _turns(execution):
         if at_ms > now:
             break
         if kind == "ExecutionRedriven":
-            found.append(ExecutionAttempt(len(found) + 1, at_ms, now, running))
+            attempts.append(ExecutionAttempt(len(attempts) + 1, at_ms, now, running))
         else:
-            last = found[-1]
-            found[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
-    return tuple(found)
+            last = attempts[-1]
+            attempts[-1] = ExecutionAttempt(last.number, last.since, at_ms, _ENDS[kind])
+    return tuple(attempts)
 
 
 def _turns(execution: Execution) -> Iterable[tuple[int, str]]:

@@ -198,12 +198,12 @@ def _place_piece(piece: _Piece, axis: TimeAxis) -> Iterator[Segment]:
     for attempt, since, until in _clip_piece(piece, axis.attempts):
         if attempt not in axis.shown or (piece.tone == "wait" and since == until):
             continue
-        tone, said = piece.tone, piece.said
+        tone, text = piece.tone, piece.said
         if until < piece.until:  # the execution ended, and was redriven in this state
-            tone, said = attempt.status.tone, attempt.status.word.lower()
+            tone, text = attempt.status.tone, attempt.status.word.lower()
         lane = axis.lane(attempt)
         name = f"{attempt.label}: " if len(axis.attempts) > 1 else ""
-        words_of_it = f"{name}{said}, {formatting.duration_text(until - since)}"
+        words_of_it = f"{name}{text}, {formatting.duration_text(until - since)}"
         yield Segment(*axis.span.place(since, until), tone, words_of_it, lane)
 
 
@@ -220,8 +220,8 @@ def _pieces(visit: Visit, events: list[VisitEvent], now: int) -> Iterator[_Piece
             yield _Piece(before, attempt.at_ms, "wait", "waited")
         before = attempt.until_ms
         until = end if attempt.until_ms is None else attempt.until_ms
-        said = f"attempt {attempt.number} {attempt.outcome.lower()}"
-        yield _Piece(attempt.at_ms, until, attempt.tone, said, retry=True)
+        text = f"attempt {attempt.number} {attempt.outcome.lower()}"
+        yield _Piece(attempt.at_ms, until, attempt.tone, text, retry=True)
     if before is not None and visit.left_ms is None:
         yield _Piece(before, end, "wait", "waiting")
 
@@ -233,27 +233,27 @@ def _retry_events(
     execution: Execution, trace: Trace, rows: list[StepRow]
 ) -> dict[int, list[VisitEvent]]:
     """Return first event -> the events that tell attempts apart, of visits with more than one."""
-    wanted = [
+    retried = [
         visit
         for row in rows
         if len(row.visits_made) <= MOST_VISITS
         for visit in row.visits_made
         if visit.attempts > 1
     ]
-    if not wanted:
+    if not retried:
         return {}
-    owner = {event: visit.number for visit in wanted for event in visit.events}
-    found: dict[int, list[VisitEvent]] = {visit.number: [] for visit in wanted}
-    for one in _segment_text(execution, min(owner), max(owner)):
-        if one.id not in owner:
+    owner = {event: visit.number for visit in retried for event in visit.events}
+    events_of: dict[int, list[VisitEvent]] = {visit.number: [] for visit in retried}
+    for failed in _segment_text(execution, min(owner), max(owner)):
+        if failed.id not in owner:
             continue
-        events = found[owner[one.id]]
-        if events and events[-1].type == one.type and one.type in _FAILED_BEFORE:
+        events = events_of[owner[failed.id]]
+        if events and events[-1].type == failed.type and failed.type in _FAILED_BEFORE:
             # A Parallel or Map that starts again has failed before, at the event it points back at.
-            at_ms = trace.time_of(one.previous)
-            events.append(VisitEvent(one.previous, at_ms, _FAILED_BEFORE[one.type], {}, 0))
-        events.append(one)
-    return found
+            at_ms = trace.time_of(failed.previous)
+            events.append(VisitEvent(failed.previous, at_ms, _FAILED_BEFORE[failed.type], {}, 0))
+        events.append(failed)
+    return events_of
 
 
 def _segment_text(execution: Execution, first: int, last: int) -> Iterator[VisitEvent]:
