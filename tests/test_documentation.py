@@ -18,7 +18,7 @@ _READ = re.compile(r"environ(?:\.get\(|\[|ment\.\w+\()\s*[\"'](\w+)[\"']")
 _BLOCK = re.compile(r"manage\.py (\w+)((?: [^\n`|&;>]*)?)")
 OWN = ("STEPYARD_", "SFN_")
 # only tests and their commands read these
-TESTS_ONLY = {"STEPYARD_REQUIRE_BROWSER", "STEPYARD_REQUIRE_POSTGRES", "STEPYARD_SHARED"}
+TESTS_ONLY = {"STEPYARD_REQUIRE_BROWSER", "STEPYARD_SHARED"}
 
 
 def variables() -> set[str]:

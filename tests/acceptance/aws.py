@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 
-from tests.acceptance.server import free_port
+from tests.acceptance.server import START_S, free_port
 
 KEYS = {"access_key_id": "testing", "secret_access_key": "testing"}
 
@@ -25,9 +25,10 @@ class Moto:
     def start(self) -> Moto:
         """Start it and wait until it answers."""
         command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-p", self.url[17:]]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, **quiet)
-        deadline = time.monotonic() + 60
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             try:
                 with urllib.request.urlopen(f"{self.url}/moto-api/", timeout=2):

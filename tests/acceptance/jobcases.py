@@ -24,8 +24,8 @@ class Case:
     begins: tuple[str, dict[str, Any]]
     first: dict[str, Any]
     looks: tuple[str, dict[str, Any]]
-    told: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
-    shown: tuple[dict[str, Any], dict[str, Any]]
+    told: tuple[dict[str, Any], ...]
+    shown: tuple[dict[str, Any], ...]
     stops: tuple[str, dict[str, Any]] | None
     stopped: Any = None
 
@@ -114,7 +114,7 @@ _DRIVER = {"SparkSubmit": {"EntryPoint": "s3://b/x.py"}}
 _SERVERLESS = {"applicationId": "a", "jobRunId": "r"}
 _CONTAINERS = {"virtualClusterId": "v", "id": "r"}
 _QUERY_GIVEN = {"QueryString": "SELECT 1"}
-_STATUS = tuple(
+_STATUS: tuple[dict[str, Any], ...] = tuple(
     {"QueryExecution": {"QueryExecutionId": "q", "Status": {"State": state}}}
     for state in ("SUCCEEDED", "CANCELLED", "QUEUED")
 )

@@ -136,7 +136,8 @@ def test_metric_data_come_in_pages(up: Server, mixed: str) -> None:
         for metric in ENDS.values()
     ]
     client = up.client("cloudwatch")
-    more, got, pages = {}, Counter[str](), 0
+    more: dict[str, str] = {}
+    got, pages = Counter[str](), 0
     asked = {"MetricDataQueries": queries, "MaxDatapoints": 1, **span()}
     while True:
         answer = client.get_metric_data(**asked, **more)

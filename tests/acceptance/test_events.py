@@ -254,7 +254,7 @@ def test_a_pattern_is_tried(up: Server) -> None:
     """TestEventPattern, without any rule."""
     events = up.client("events")
     event = dict.fromkeys(("id", "account", "time", "region", "detail-type"), "x")
-    event |= {"source": "shop", "resources": []}  # type: ignore[dict-item]
+    event |= {"source": "shop", "resources": []}
     ask = events.test_event_pattern
     assert ask(EventPattern='{"source": ["shop"]}', Event=json.dumps(event))["Result"] is True
     assert ask(EventPattern='{"source": ["x"]}', Event=json.dumps(event))["Result"] is False
@@ -288,9 +288,7 @@ def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
         server.client("events").put_targets(Rule="d", Targets=[lost])
         started = server.client().start_execution(stateMachineArn=arn)["executionArn"]
         for url in urls.values():
-            (message,) = until(
-                lambda url=url: sqs.receive_message(QueueUrl=url).get("Messages")  # type: ignore[misc]
-            )
+            (message,) = until(lambda url=url: sqs.receive_message(QueueUrl=url).get("Messages"))
             assert json.loads(message["Body"])["resources"] == [started]
     finally:
         server.stop()

@@ -62,8 +62,9 @@ def server(aws: Moto, web: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     data.parent.joinpath("mocks.json").write_text(json.dumps(MOCKS), encoding="utf-8")
     mocks = str(data.parent / "mocks.json")
     functions = json.dumps({"AddressFinder": "console.samples.functions:find_address"})
-    told = {"STEPYARD_TARGETS": targets, "STEPYARD_FUNCTIONS": functions, "SFN_MOCK_CONFIG": mocks}
-    running = Server(data, **told).start()
+    running = Server(
+        data, STEPYARD_TARGETS=targets, STEPYARD_FUNCTIONS=functions, SFN_MOCK_CONFIG=mocks
+    ).start()
     yield running
     running.stop()
 

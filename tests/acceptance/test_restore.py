@@ -15,14 +15,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.acceptance.server import wait_for_end
-from tests.chaos.database import Postgres
 from tests.chaos.shapes import SHAPES
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = pytest.mark.acceptance
 WANTED = [shape for shape in SHAPES if shape.name != "activity"]
 
 
@@ -79,7 +79,13 @@ class OnSqlite:
         shutil.copyfile(self.copy, self.database)
 
 
-@pytest.fixture(params=[OnSqlite, OnPostgres], ids=["sqlite", "postgresql"])
+PLACES = [
+    pytest.param(OnSqlite, id="sqlite"),
+    pytest.param(OnPostgres, id="postgresql", marks=pytest.mark.postgres_only),
+]
+
+
+@pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A server with state machines of every shape."""
     folder = Path(tempfile.mkdtemp(prefix="stepyard-restore-"))

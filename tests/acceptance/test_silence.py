@@ -21,14 +21,15 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from console import postgres, settings
 from tests.acceptance.server import wait_for_end
-from tests.chaos.database import Postgres, wait_until
+from tests.chaos.database import wait_until
 from tests.chaos.silence import SilentProxy
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 NOTICED_S = 10.0
 GOES_ON_S = 30.0
 STANDS_STILL = 70
@@ -98,7 +99,7 @@ def test_a_server_without_a_free_connection_is_not_dead(server: Postgres) -> Non
 
 def test_a_busy_process_is_told_from_one_that_stands_still(server: Postgres) -> None:
     """Threads that wait in vain for a connection are load while others give theirs back."""
-    pool = {**settings._POOL, "min_size": 1, "max_size": 1, "timeout": 0.5}
+    pool: dict[str, Any] = {**settings._POOL, "min_size": 1, "max_size": 1, "timeout": 0.5}
     address = {"host": str(server.folder), "user": "postgres", "dbname": "postgres"}
     with ConnectionPool(kwargs=address, **pool) as connections:
         held = connections.getconn(timeout=10)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.server import wait_for_end
-from tests.chaos.database import Postgres
 from tests.chaos.shapes import SHAPES
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ def sums(client: Any, name: str, **dimensions: str) -> float:
         Period=7200,
         Statistics=["Sum"],
     )
-    return sum(one["Sum"] for one in answer["Datapoints"])
+    return float(sum(one["Sum"] for one in answer["Datapoints"]))
 
 
 def test_throttled_executions_survive_kill_9_and_are_counted(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def lateness(result: dict[str, Any]) -> float | None:
     at = {event["type"]: event["timestamp"] for event in reversed(result["events"])}
     begun = at[BEGINS.get(case.clock, "ActivityScheduled")]
     ended = at[ENDS.get(case.clock, "ActivityTimedOut")]
-    return round((ended - begun).total_seconds() - LIMIT, 3)
+    return float(round((ended - begun).total_seconds() - LIMIT, 3))
 
 
 def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:

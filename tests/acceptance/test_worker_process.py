@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.server import ROOT, wait_for_end
-from tests.chaos.database import Postgres, wait_until
+from tests.chaos.database import wait_until
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = [pytest.mark.acceptance, pytest.mark.postgres_only]
 RENEWED = "SELECT lease_until_ms - started_ms FROM console_worker WHERE pid = {}"
 LEASE_MS = 10_000
 

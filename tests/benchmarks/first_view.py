@@ -10,6 +10,7 @@ Figures are medians of processor time, in milliseconds.
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import json
 import os
@@ -181,9 +182,11 @@ def main() -> None:
         os.environ["STEPYARD_DATA"] = folder
         os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
         if given.postgres:
-            from tests.conftest import postgres_url
+            from tests.postgres import Postgres
 
-            os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+            server = Postgres(Path(folder) / "postgres")
+            atexit.register(server.stop)
+            os.environ["STEPYARD_DATABASE_URL"] = server.url
         import django
 
         django.setup()

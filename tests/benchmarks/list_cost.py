@@ -10,6 +10,7 @@ autovacuum does after such a load is done and waited for first (VACUUM, ANALYZE,
 from __future__ import annotations
 
 import argparse
+import atexit
 import multiprocessing
 import os
 import statistics
@@ -59,7 +60,7 @@ def fill(rows: int, machine: Any, other: Any) -> None:
     from console.models import Execution
 
     fields = [field for field in Execution._meta.concrete_fields if field.column != "id"]
-    names = [field.column for field in fields]
+    names = [str(field.column) for field in fields]
     status = (
         "CASE WHEN n % 1000 = 0 THEN 'TIMED_OUT' WHEN n % 20 = 0 THEN 'FAILED' "
         "WHEN n % 10000 = 1 THEN 'RUNNING' ELSE 'SUCCEEDED' END"
@@ -80,7 +81,7 @@ def fill(rows: int, machine: Any, other: Any) -> None:
         **dict.fromkeys(("machine_updated_ms", "redrive_count"), "0"),
         **dict.fromkeys(("output", "cause", "redrive_ms", "map_run_id", "item_index"), "NULL"),
     }
-    empty = {field.column: "NULL" if field.null else "''" for field in fields}
+    empty = {str(field.column): "NULL" if field.null else "''" for field in fields}
     chosen = ", ".join(values.get(name, empty[name]) for name in names)
     numbers = f"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows})"
     with connection.cursor() as cursor:
@@ -157,9 +158,11 @@ def serve(rows: int, folder: str, ends: Connection, *, postgres: bool) -> None:
     os.environ["STEPYARD_DATA"] = folder
     os.environ["DJANGO_SETTINGS_MODULE"] = "console.settings"
     if postgres:
-        from tests.conftest import postgres_url
+        from tests.postgres import Postgres
 
-        os.environ["STEPYARD_DATABASE_URL"] = postgres_url(Path(folder) / "postgres")
+        server = Postgres(Path(folder) / "postgres")
+        atexit.register(server.stop)
+        os.environ["STEPYARD_DATABASE_URL"] = server.url
     import django
 
     django.setup()

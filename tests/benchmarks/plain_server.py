@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+def replace(owner: Any, **attributes: Any) -> None:
+    """Replace attributes of a module or a class."""
+    for name, value in attributes.items():
+        setattr(owner, name, value)
+
+
 def none() -> None:
     """Replace nothing: the server as it is."""
 
@@ -33,7 +39,7 @@ def cursor() -> None:
     def cursor_of_this_thread() -> Any:
         return connection.cursor()
 
-    sql.cursor = cursor_of_this_thread
+    replace(sql, cursor=cursor_of_this_thread)
 
 
 def rows() -> None:
@@ -53,8 +59,9 @@ def rows() -> None:
         if made:
             type(made[0])._base_manager.bulk_create(made)
 
-    fast.fetch_one, fast.insert = fetch_one, insert  # type: ignore[assignment]
-    fast.insert_rows, fast.insert_all = insert_rows, insert_all  # type: ignore[assignment]
+    replace(
+        fast, fetch_one=fetch_one, insert=insert, insert_rows=insert_rows, insert_all=insert_all
+    )
 
 
 def futures() -> None:
@@ -71,8 +78,7 @@ def futures() -> None:
         future.add_done_callback(done)
         return future
 
-    writer.CommitResult = Future  # type: ignore[assignment,misc]
-    writer.CommitCallback = callback  # type: ignore[assignment,misc]
+    replace(writer, CommitResult=Future, CommitCallback=callback)
 
 
 def executor() -> None:
@@ -84,7 +90,7 @@ def executor() -> None:
     def run(_: Any, fn: Any, *args: Any) -> Any:
         return asyncio.get_running_loop().run_in_executor(pool, fn, *args)
 
-    threads.Threads.run = run  # type: ignore[method-assign]
+    replace(threads.Threads, run=run)
 
 
 def wakeups() -> None:
@@ -102,7 +108,7 @@ def wakeups() -> None:
 
         self._loop.call_soon_threadsafe(give)
 
-    threads._Outcomes.put = put  # type: ignore[method-assign]
+    replace(threads._Outcomes, put=put)
 
 
 def loop_thread() -> None:
@@ -111,7 +117,7 @@ def loop_thread() -> None:
     from console.awsapi.operations import call
 
     asgi._SHORT.clear()
-    call.is_embedded = lambda: False  # type: ignore[assignment]
+    replace(call, is_embedded=lambda: False)
 
 
 def savepoints() -> None:
@@ -124,14 +130,14 @@ def savepoints() -> None:
         with connection.cursor() as cursor:
             cursor.execute(sql)
 
-    writer._savepoint = savepoint  # type: ignore[assignment]
+    replace(writer, _savepoint=savepoint)
 
 
 def group_commit() -> None:
     """Commit each change by itself."""
     from console.store.db import writer
 
-    writer._MAX_GROUP = 1
+    replace(writer, _MAX_GROUP=1)
 
 
 def one_processor() -> None:
@@ -143,7 +149,7 @@ def freeze() -> None:
     """Let the garbage collector look at what was imported."""
     from console.management import serving
 
-    serving.spare_collections = lambda: None  # type: ignore[assignment]
+    replace(serving, spare_collections=lambda: None)
 
 
 TRICKS: dict[str, Callable[[], None]] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.yard import Yard, machine_arn
-from tests.conftest import postgres_url
+from tests.postgres import Postgres
 
 CLIENTS = 16
 MACHINE = "map"
@@ -82,7 +82,9 @@ def main() -> None:
     measure(None, 0, given.executions)
     for workers in map(int, given.workers.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            measure(postgres_url(Path(folder)), workers, given.executions)
+            server = Postgres(Path(folder) / "postgres")
+            measure(server.url, workers, given.executions)
+            server.stop()
 
 
 if __name__ == "__main__":

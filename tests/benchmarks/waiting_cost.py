@@ -40,7 +40,7 @@ def machine(client: Any) -> str:
 def submitted(client: Any, arn: str) -> bool:
     """Tell whether an execution waits for its callback."""
     told = client.get_execution_history(executionArn=arn, reverseOrder=True, maxResults=1)
-    return told["events"][0]["type"] == "TaskSubmitted"
+    return bool(told["events"][0]["type"] == "TaskSubmitted")
 
 
 def main() -> None:

@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.chaos.database import Postgres
+from tests import run_folder
 from tests.chaos.hosts import small_disk
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.stage import Size
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from tests.chaos.load import Report
@@ -69,6 +70,7 @@ def main() -> int:
     )
     folder = Path(tempfile.mkdtemp(prefix="stepyard-chaos-"))
     folder.chmod(0o755)
+    run_folder.begin()
     try:
         with _disk(folder, given.check, given.db):
             report = _run(folder, given.check, given.db, size)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 
 def timers(folder: Path, server: Postgres | None, size: Size) -> Report:
@@ -33,7 +33,7 @@ def timers(folder: Path, server: Postgres | None, size: Size) -> Report:
     report.facts["set_before_s"] = round((at - datetime.now(UTC)).total_seconds(), 1)
     _late(client, herd, report, "herd")
     base = _whole(datetime.now(UTC) + timedelta(seconds=3))
-    single = _start_timers(client, 40, lambda k: base + timedelta(seconds=k // 3))
+    single = _start_timers(client, min(40, size.n // 4), lambda k: base + timedelta(seconds=k // 3))
     _late(client, single, report, "idle")
     report.n = len(herd) + len(single)
     if report.facts["idle_p99_s"] > 1.0:

@@ -23,9 +23,9 @@ from tests.console.web.workflows import choices
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
     from tests.chaos.yard import Yard
+    from tests.postgres import Postgres
 
 ENOUGH = 20
 """Posts of which a percentile says something; with fewer, times are told and not judged."""

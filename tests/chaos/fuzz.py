@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from botocore.model import Shape
 
-    from tests.chaos.database import Postgres
     from tests.chaos.yard import Yard
+    from tests.postgres import Postgres
 
 _LATE_S = 30.0
 _THREADS = 4
@@ -310,7 +310,7 @@ def _visitor(fuzzer: Fuzzer, web: httpx.Client) -> Callable[[int], None]:
         path = _path(fuzzer, rng, rng.choice(patterns))
         told = {name: _text(fuzzer, rng, name) for name in rng.sample(names, rng.randrange(6))}
         sends = rng.random() < 0.3 and not _leaves(path)
-        csrf = web.cookies.get("stepyard_csrf", "")
+        csrf = web.cookies.get("stepyard_csrf") or ""
         form = "application/x-www-form-urlencoded"
         headers = {"X-CSRFToken": csrf, "Content-Type": form} if sends else {}
         if rng.random() < 0.3:

@@ -14,8 +14,8 @@ from tests.chaos.load import Report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 _STORE = "console/store/"
 _SIMULATION = "tests/simulation/test_simulation.py::test_any_order"
@@ -133,11 +133,11 @@ def _copy(place: Path) -> Path:
 
 def _check(tree: Path, guard: Guard, server: Postgres | None) -> str:
     """Run the check and return its first failing test, "" if none fails."""
-    env = {**os.environ, "PYTEST_ADDOPTS": ""}
-    env.pop("STEPYARD_DATABASE_URL", None)
+    env = {**os.environ, "PYTEST_ADDOPTS": "", "STEPYARD_DATABASE_URL": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0"]
     if guard.on == "postgres" and server is not None:
         env["STEPYARD_DATABASE_URL"] = server.url
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+        command.append("--db=postgres")
     done = subprocess.run(
         [*command, guard.check],
         cwd=tree,

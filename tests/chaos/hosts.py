@@ -17,9 +17,9 @@ from tests.chaos.stage import begin, close
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
     from tests.chaos.yard import Yard
+    from tests.postgres import Postgres
 
 _FULL_S = 6.0
 _FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"

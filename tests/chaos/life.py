@@ -19,8 +19,8 @@ from tests.chaos.yard import Yard
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 
 def sigterm(folder: Path, server: Postgres | None, size: Size) -> Report:
@@ -31,7 +31,7 @@ def sigterm(folder: Path, server: Postgres | None, size: Size) -> Report:
     load = Load(yard)
     load.work()
     starter = load.begin(size.n, size.per_s)
-    took = []
+    took: list[float] = []
     for _ in range(size.faults):
         time.sleep(max(size.n / size.per_s / size.faults - 0.3, 0.1))
         pid = random.Random(size.seed + len(took)).choice(yard.worker_pids())

@@ -15,8 +15,8 @@ from tests.chaos.stage import begin, close
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 _TERMINAL = ("ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut")
 

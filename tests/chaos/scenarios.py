@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from tests.chaos.clock import timers
-from tests.chaos.database import SESSIONS, Postgres, Proxy, wait_until
+from tests.chaos.database import Proxy, wait_until
 from tests.chaos.freeze import freeze
 from tests.chaos.fuzz import fuzz
 from tests.chaos.guards import guards
@@ -28,6 +28,7 @@ from tests.chaos.silence import LONGEST_S, SilentProxy, blackholed, frozen, half
 from tests.chaos.stage import Size, begin, close
 from tests.chaos.suites import crash_points, mutate_checker
 from tests.chaos.yard import Yard, machine_arn
+from tests.postgres import SESSIONS, Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Self
 
 import psycopg
 
-from tests.chaos.database import SESSIONS, Postgres, Proxy
+from tests.chaos.database import Proxy
 from tests.chaos.load import Load, Report
 from tests.chaos.stage import Size, begin, close
+from tests.postgres import SESSIONS, Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,12 +77,12 @@ class SilentProxy(Proxy):
             selector.register(side, selectors.EVENT_READ)
         while self._age == age:
             for key, _ in selector.select(0.1):
-                data = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                data = key.fileobj.recv(65536)
                 self._flows.wait()
                 if not data:
                     return
                 if self._age == age:
-                    other[key.fileobj].sendall(data)  # type: ignore[index]
+                    other[key.fileobj].sendall(data)
         self._strike(client, server)
 
     def _strike(self, client: socket.socket, server: socket.socket) -> None:

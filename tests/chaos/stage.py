@@ -11,7 +11,7 @@ from tests.chaos.yard import Yard
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
+    from tests.postgres import Postgres
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tests.chaos.load import Report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.chaos.database import Postgres
     from tests.chaos.stage import Size
+    from tests.postgres import Postgres
 
 
 def crash_points(folder: Path, server: Postgres | None, size: Size) -> Report:
@@ -32,11 +32,11 @@ def mutate_checker(folder: Path, server: Postgres | None, size: Size) -> Report:
 
 
 def _run(check: str, server: Postgres | None, size: Size, *places: str) -> Report:
-    env = {**os.environ, "PYTEST_ADDOPTS": ""}
-    env.pop("STEPYARD_DATABASE_URL", None)
+    env = {**os.environ, "PYTEST_ADDOPTS": "", "STEPYARD_DATABASE_URL": ""}
+    command = [sys.executable, "-m", "pytest", "-q", *places]
     if server is not None:
         env["STEPYARD_DATABASE_URL"] = server.url
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *places]
+        command.append("--db=postgres")
     done = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=1200
     )

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.chaos.database import Postgres
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.stage import Size
+from tests.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.postgres]
+pytestmark = pytest.mark.acceptance
 SIZES = {
-    ("kill-workers", "postgres"): Size(48, 6, workers=2, per_s=6),
+    ("kill-workers", "postgres"): Size(24, 3, workers=2, per_s=6),
     ("kill-workers", "sqlite"): Size(32, 2, per_s=6),
     ("zombies", "postgres"): Size(32, 4, workers=2, per_s=6),
-    ("database", "postgres"): Size(32, 3, workers=2, per_s=4),
-    ("mixed", "postgres"): Size(48, 4, workers=2, per_s=3),
-    ("blackholed", "postgres"): Size(48, 2, workers=2, per_s=3),
-    ("half-closed", "postgres"): Size(48, 2, workers=2, per_s=3),
-    ("frozen", "postgres"): Size(48, 2, workers=2, per_s=3),
-    ("kill-web", "postgres"): Size(120, 3, workers=2, per_s=0),
-    ("kill-web", "sqlite"): Size(120, 3, per_s=0),
+    ("database", "postgres"): Size(24, 2, workers=2, per_s=4),
+    ("mixed", "postgres"): Size(36, 4, workers=2, per_s=4),
+    ("blackholed", "postgres"): Size(30, 2, workers=2, per_s=3),
+    ("half-closed", "postgres"): Size(30, 2, workers=2, per_s=3),
+    ("frozen", "postgres"): Size(30, 2, workers=2, per_s=3),
+    ("kill-web", "postgres"): Size(120, 2, workers=2, per_s=0),
+    ("kill-web", "sqlite"): Size(120, 2, per_s=0),
     ("callbacks", "postgres"): Size(25, 0, workers=2),
-    ("timers", "postgres"): Size(100, 0, workers=2),
+    ("timers", "postgres"): Size(60, 0, workers=2),
     ("freeze", "sqlite"): Size(2, 0),
     ("poison", "postgres"): Size(16, 1, workers=2, per_s=8),
-    ("fuzz", "sqlite"): Size(250, 0),
-    ("fuzz", "postgres"): Size(250, 0, workers=1),
+    ("fuzz", "sqlite"): Size(100, 0),
+    ("fuzz", "postgres"): Size(100, 0, workers=1),
 }
 
 
@@ -46,7 +46,13 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("check", "db"), SIZES)
+CASES = [
+    pytest.param(check, db, marks=[pytest.mark.postgres_only] if db == "postgres" else [])
+    for check, db in SIZES
+]
+
+
+@pytest.mark.parametrize(("check", "db"), CASES)
 def test_nothing_is_lost(folder: Path, check: str, db: str) -> None:
     """All that was accepted ends as it should, once, and every invariant holds."""
     server = Postgres(folder / "pg") if db == "postgres" else None

@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from tests.acceptance.server import ROOT, free_port
+from tests.acceptance.server import ROOT, START_S, free_port
 from tests.chaos.shapes import ACTIVITY, CALLBACK, CHILD, DEADLY, FUNCTIONS, SHAPES, TIMER
 
 _ACCOUNT = "123456789012"
@@ -88,7 +88,7 @@ class Yard:
         """Start what serves the API, and wait until it answers."""
         what = "up" if self.url is None else "web"
         self.web = self._start("web", what, "--port", str(self.port))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=2).close()
@@ -101,15 +101,17 @@ class Yard:
     def start_workers(self, count: int) -> None:
         """Start so many workers under one that replaces those which die."""
         self.workers = self._start("workers", "worker", "--processes", str(count))
-        deadline = time.monotonic() + 30
-        while len(self.worker_pids()) < count and time.monotonic() < deadline:
+        deadline = time.monotonic() + START_S
+        while len(self.worker_pids()) < count:
+            if time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "workers.log").read_text()[-3000:])
             time.sleep(0.05)
 
     def other_worker(self, **env: str) -> subprocess.Popen[bytes]:
         """Start a worker beside the others, with more environment, and wait until it works."""
         name = f"other-{len(self.others)}"
         self.others.append(self._start(name, "worker", **env))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_S
         while " works" not in (self.folder / f"{name}.log").read_text():
             if time.monotonic() > deadline:
                 raise RuntimeError((self.folder / f"{name}.log").read_text()[-3000:])

@@ -149,7 +149,7 @@ def run_all(project: Project) -> dict[str, Execution]:
         made[name] = made[name] if status == "RUNNING" else ended(made[name])
     BROKEN.clear()
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
-        until(lambda name=name: not redrive.refusal(made[name]))  # type: ignore[misc]
+        until(lambda name=name: not redrive.refusal(made[name]))
         redrive.redrive(made[name])
     for name in ("broken", "half", "group", "bad-child", "failed", "late"):
         made[name] = ended(made[name])

@@ -51,7 +51,7 @@ def test_a_mixed_run(made: dict[str, Execution], monkeypatch: pytest.MonkeyPatch
     }
     wrong = {}
     for name, (wanted, act) in harm.HARMS.items():
-        found = after(lambda act=act: act(made))  # type: ignore[misc]
+        found = after(lambda act=act: act(made))
         if {one.partition("\t")[0] for one in found} != wanted:
             wrong[name] = (wanted, found)
     assert wrong == {}
@@ -127,7 +127,7 @@ def test_logs_of_clients(answered: tuple[Execution, str, str]) -> None:
     call = {"call": key, "execution": arn}
     rows = HistoryEvent.objects.filter(execution=execution).order_by("event_id")
     told = [list(one) for one in rows.values_list("event_id", "previous", "type")]
-    sound = [
+    sound: list[dict[str, Any]] = [
         {"start": arn},
         send,
         {"expect": arn, "output": ' "done"'},
@@ -229,4 +229,4 @@ def test_nobody_is_held_up(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     assert [one.execution.pk for one in first] != [second.pk]
     assert not Execution.objects.filter(pk=second.pk).exists(), "as of one instant"
     assert [one.execution.pk for one in next(looked)] == [second.pk]
-    looked.close()
+    looked.close()  # type: ignore[attr-defined]

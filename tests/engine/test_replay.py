@@ -113,7 +113,7 @@ def test_what_another_has_cut_off_may_have_come_less_far() -> None:
     states = machine("A", A={"Type": "Pass", "Next": "B"}, B={"Type": "Wait", "Seconds": 9})
     fails = machine("F", F={"Type": "Fail", "Error": "Bad"})
     both = machine("Both", Both={"Type": "Parallel", "Branches": [states, fails]})
-    path = [
+    path: list[dict[str, Any]] = [
         {"Line": "", "States": ["Both"]},
         {"Line": "Both[0]", "States": ["A", "B"], "Aborted": True},
         {"Line": "Both[1]", "States": ["F"]},

@@ -217,7 +217,7 @@ def test_a_replayed_task_answer_changes_nothing(project: Project, key: AccessKey
     activities.create_activity(project, "us-east-1", "work")
     execution = start(create(project, WORK))
     drain(execution)
-    token = claim.take_activity_task(ACTIVITY, "w").token  # type: ignore[union-attr]
+    token = claim.take_activity_task(ACTIVITY, "w").token
     secret = access.secret_for(key.key_id)
     made = signed(key.key_id, secret, "SendTaskSuccess", taskToken=token, output="1")
     send(made)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
+pytestmark = pytest.mark.sqlite_only  # it is about the order of commits, which SQLite has, too
 SMALL = settings(
     max_examples=40,
     stateful_step_count=40,
@@ -39,8 +40,6 @@ SMALL = settings(
 @pytest.fixture
 def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Simulation]]:
     """Return a simulation that has the database, the clock and the writer to itself."""
-    if connection.vendor != "sqlite":
-        pytest.skip("a simulation is about the order of commits, which SQLite has at less cost")
     monkeypatch.setattr(clock, "now_ms", clock.now_ms)
     monkeypatch.setattr(writer._writer, "put", writer._writer.put)
     activities.create_activity(project, REGION, "work")
@@ -49,7 +48,7 @@ def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
         cursor.execute("PRAGMA synchronous=OFF")
         yield Simulation
         cursor.execute("PRAGMA synchronous=FULL")
-    caches.kept_runs.__init__(1_000, 32_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(1_000, 32_000_000)
 
 
 def test_any_order(simulation: type[Simulation]) -> None:

@@ -298,7 +298,7 @@ def begin(machines: dict[str, StateMachine]) -> World:
 
 def forget() -> None:
     """Empty the caches of a process."""
-    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(10, 1_000_000)
 
 
 def _clear() -> None:

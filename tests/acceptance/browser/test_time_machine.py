@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.acceptance]
 
 def states(page: Page) -> list[str]:
     """Return the tones of the states in the graph, in the order of the definition."""
-    return page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
+    script = "all => all.map(one => one.classList[1])"
+    found: list[str] = page.locator("[data-node]").evaluate_all(script)
+    return found
 
 
 def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server) -> None:

@@ -253,7 +253,9 @@ def everything_at_once() -> dict[str, Any]:
     return {"StartAt": "Begin", "States": {"Begin": begin, "All": all_}}
 
 
-PROCESSOR = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+PROCESSOR: dict[str, Any] = {
+    "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+}
 ITERATION = {
     "StartAt": "Which",
     "States": {

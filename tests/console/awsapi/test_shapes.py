@@ -121,9 +121,9 @@ def test_tokens_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """As AWS says of them; a minute before they are still good."""
     now = time.time()
     query = {"nextToken": paging.token(CALL, {}, 5)}
-    monkeypatch.setattr(paging.time, "time", lambda: now + 24 * 3600 - 60)
+    monkeypatch.setattr(time, "time", lambda: now + 24 * 3600 - 60)
     assert paging.position(CALL, query) == 5
-    monkeypatch.setattr(paging.time, "time", lambda: now + 24 * 3600 + 60)
+    monkeypatch.setattr(time, "time", lambda: now + 24 * 3600 + 60)
     with pytest.raises(InvalidToken):
         paging.position(CALL, query)
 

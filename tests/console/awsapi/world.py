@@ -16,7 +16,7 @@ from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
 MODEL = shapes.service()
 ACCOUNT = "arn:aws:states:us-east-1:123456789012"
-MAP = {
+MAP: dict[str, Any] = {
     "StartAt": "M",
     "States": {
         "M": {
@@ -32,8 +32,14 @@ MAP = {
         }
     },
 }
-FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}}}
-REFERS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Assign": {"v": 1}, "Next": "Q"}}}
+FAIL: dict[str, Any] = {
+    "StartAt": "F",
+    "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}},
+}
+REFERS: dict[str, Any] = {
+    "StartAt": "P",
+    "States": {"P": {"Type": "Pass", "Assign": {"v": 1}, "Next": "Q"}},
+}
 REFERS["States"]["Q"] = {"Type": "Pass", "Parameters": {"x.$": "$v"}, "End": True}
 
 

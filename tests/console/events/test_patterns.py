@@ -9,7 +9,7 @@ import pytest
 
 from console.events.patterns import PatternError, parse
 
-EVENT = {
+EVENT: dict[str, Any] = {
     "version": "0",
     "id": "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
     "detail-type": "EC2 Instance State-change Notification",

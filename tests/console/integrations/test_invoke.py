@@ -12,7 +12,7 @@ from console.integrations import invoke
 from console.integrations.outcome import Failed, Outcome, Succeeded, Task
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 
 def echo(event: Any, _: Any) -> Any:
@@ -20,7 +20,7 @@ def echo(event: Any, _: Any) -> Any:
     return event
 
 
-def called(settings: SettingsWrapper, **parameters: Any) -> Outcome:
+def called(settings: Settings, **parameters: Any) -> Outcome:
     """Invoke the echo function."""
     settings.STEPYARD_FUNCTIONS = {"echo": f"{__name__}:echo"}
     text = engine.dumps({"FunctionName": "echo", **parameters})
@@ -43,7 +43,7 @@ def called(settings: SettingsWrapper, **parameters: Any) -> Outcome:
     ("payload", "event"),
     [({"a": 1}, {"a": 1}), ('{"a": 1}', {"a": 1}), ("0.0", 0.0), ('"text"', "text"), (None, {})],
 )
-def test_the_event_of_a_payload(settings: SettingsWrapper, payload: Any, event: Any) -> None:
+def test_the_event_of_a_payload(settings: Settings, payload: Any, event: Any) -> None:
     """A text is sent as it is, anything else as JSON, nothing as an empty object [recorded]."""
     outcome = called(settings, Payload=payload)
     assert isinstance(outcome, Succeeded)
@@ -53,14 +53,14 @@ def test_the_event_of_a_payload(settings: SettingsWrapper, payload: Any, event: 
     assert int(length) == len(engine.dumps(event))
 
 
-def test_a_payload_that_is_not_json(settings: SettingsWrapper) -> None:
+def test_a_payload_that_is_not_json(settings: Settings) -> None:
     """Lambda refuses it before the function runs."""
     outcome = called(settings, Payload="{not")
     assert isinstance(outcome, Failed)
     assert outcome.error == "Lambda.InvalidRequestContentException"
 
 
-def test_the_tail_of_the_log_where_it_is_asked_for(settings: SettingsWrapper) -> None:
+def test_the_tail_of_the_log_where_it_is_asked_for(settings: Settings) -> None:
     """``LogType`` Tail adds the log in base64; without it there is none."""
     outcome = called(settings, LogType="Tail")
     assert isinstance(outcome, Succeeded)

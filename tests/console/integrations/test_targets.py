@@ -16,7 +16,7 @@ from console.integrations.outcome import Failed, Succeeded, Task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 EXECUTION = "arn:aws:states:us-east-1:123456789012:execution:{}:x"
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:{}"
@@ -47,7 +47,7 @@ def orders(event: Any, _: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def said(settings: SettingsWrapper) -> None:
+def said(settings: Settings) -> None:
     """Say where calls go."""
     settings.STEPYARD_TARGETS = TARGETS
     here = f"{__name__}:everybody"
@@ -170,7 +170,7 @@ def test_a_plan_says_what_is_waited_for(resource: str, then: str) -> None:
     assert explain.plan(parsed, {}, key("")).then == then
 
 
-def test_a_plan_says_why_nothing_is_called(settings: SettingsWrapper) -> None:
+def test_a_plan_says_why_nothing_is_called(settings: Settings) -> None:
     """The words a failed task would have, before it fails."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = {}, {}
     for resource, words in {
@@ -219,7 +219,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 @pytest.fixture
-def of_projects(settings: SettingsWrapper) -> None:
+def of_projects(settings: Settings) -> None:
     """Say where calls of several projects go."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = OF_PROJECTS, FUNCTIONS
 
@@ -250,7 +250,7 @@ def test_each_project_has_its_own(
     assert found is not None
     urls = [found.target.get("endpoint_url"), *found.target.get("endpoints", ())]
     assert AT.format(port) in urls
-    assert targets.function("add", LAMBDA.format("add"), key(machine, project))[0] == function  # type: ignore[index]
+    assert targets.function("add", LAMBDA.format("add"), key(machine, project))[0] == function
 
 
 @pytest.mark.usefixtures("of_projects")
@@ -322,7 +322,7 @@ def test_what_a_server_sends_back_of_an_address_is_masked() -> None:
 
 @pytest.mark.parametrize("path", ["gone", "echo"])
 def test_a_function_s_address_is_in_no_cause(
-    settings: SettingsWrapper, echo_server: str, path: str
+    settings: Settings, echo_server: str, path: str
 ) -> None:
     """Neither when nobody answers, nor when the endpoint's error page repeats it."""
     host = "127.0.0.1:9" if path == "gone" else echo_server

@@ -27,7 +27,7 @@ from tests.console.store.helpers import (
 )
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
 
@@ -116,7 +116,7 @@ def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
     later()
     rollups.keep()
     before = MetricMinute.objects.count()
-    assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False
+    assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False  # type: ignore[attr-defined]
     assert MetricMinute.objects.count() == before
     assert ServerFact.objects.get(name="metrics summed until").value != "0"
 
@@ -154,7 +154,7 @@ def test_one_machine_has_its_own_numbers(project: Project) -> None:
 
 
 def test_functions_are_counted_by_how_they_ended(
-    project: Project, worker: Any, settings: SettingsWrapper
+    project: Project, worker: Any, settings: Settings
 ) -> None:
     """Calls that succeed and that fail, with retries: each call counts once."""
     del worker

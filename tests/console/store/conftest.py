@@ -12,7 +12,7 @@ from tests.console.store.pacing import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def limit(settings: SettingsWrapper) -> Iterator[Callable[[float, float], None]]:
+def limit(settings: Settings) -> Iterator[Callable[[float, float], None]]:
     """Return a function that sets the limit."""
 
     def put(bucket: float, refill: float) -> None:

@@ -135,7 +135,7 @@ def test_a_crash_at_any_commit_repeats_nothing(
     if action != "stop":
         chosen = [drain(one) for one in chosen]
     job = begin(project, action, chosen)
-    real = bulk.write
+    real = bulk.write  # type: ignore[attr-defined]
     crashes = iter([False, True] * 4)
 
     class Killed(BaseException):

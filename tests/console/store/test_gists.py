@@ -49,7 +49,7 @@ LOOP = {
         "Look": {"Type": "Pass", "InputPath": "$.nothing", "End": True},
     },
 }
-TURNS = {"n": 0, "most": 5, "items": [1, 2]}
+TURNS: dict[str, Any] = {"n": 0, "most": 5, "items": [1, 2]}
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def listed(batches: Any) -> list[tuple[Any, ...]]:
 def by_rows(execution: Execution) -> list[tuple[Any, ...]]:
     """Write events out as the table has them."""
     rows = HistoryEvent.objects.filter(execution_id=execution.pk).order_by("event_id")
-    length = len(TURNS["items"])  # type: ignore[arg-type] - it is a list
+    length = len(TURNS["items"])
     return [
         (
             *(row.event_id, row.previous, row.at_ms, (row.type, row.state)),

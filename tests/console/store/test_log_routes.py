@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
+from console import clock
 from console.models import LogGroup, LogRoute, StateMachine
 from console.store.machines import log_groups, machines
 from tests.console.store.helpers import PASS, REGION, ROLE, create
@@ -35,7 +36,7 @@ def test_only_a_change_of_logging_makes_a_route(
 ) -> None:
     """A machine that never logged has none; another definition makes no second one."""
     times = iter(range(1_000, 2_000))
-    monkeypatch.setattr(machines.clock, "now_ms", lambda: next(times))
+    monkeypatch.setattr(clock, "now_ms", lambda: next(times))
     quiet = create(project, PASS, "quiet")
     machines.update(quiet, role_arn=f"{ROLE}2")
     assert routes() == []

@@ -27,7 +27,7 @@ from tests.console.store.pacing import Clock, chain, held, left
 TASK = {"Type": "Task", "Resource": ACTIVITY}
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
 
@@ -127,7 +127,7 @@ def test_the_page_says_what_is_held_back(project: Project, limit: Any, now: Cloc
 
 
 def test_a_limit_that_is_lifted_lets_all_go_on(
-    project: Project, limit: Any, now: Clock, settings: SettingsWrapper
+    project: Project, limit: Any, now: Clock, settings: Settings
 ) -> None:
     """Whoever was held back goes on when its timer is due, at the latest."""
     limit(1, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.forms.models import model_to_dict
 
@@ -12,7 +14,7 @@ from tests.console.store.helpers import PASS, WAIT, create, drain, start
 
 
 @pytest.mark.parametrize("model", [Execution, RunRow, StateMachine])
-def test_a_row_is_read_as_the_orm_reads_it(project: Project, model: type) -> None:
+def test_a_row_is_read_as_the_orm_reads_it(project: Project, model: Any) -> None:
     """Every field has the same value (SQLite's 1 counts as true)."""
     drain(start(create(project, WAIT), {"a": "é"}))
     short, usual = rows.fetch_one(model, "1 = %s", [1]), model.objects.get()

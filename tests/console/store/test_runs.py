@@ -24,7 +24,12 @@ def test_a_commit_stays_small_whatever_is_waiting(project: Project) -> None:
     drain(execution)
     output = json.dumps("x" * 250_000)
     numbers = TaskRow.objects.values_list("task", flat=True)
-    write(lambda: [inbox.post(execution.pk, engine.TaskSucceeded(n, output)) for n in numbers])
+
+    def post_all() -> None:
+        for number in numbers:
+            inbox.post(execution.pk, engine.TaskSucceeded(number, output))
+
+    write(post_all)
     assert step.step(execution.pk)
     left = InboxMessage.objects.count()
     assert 20 < left < 40

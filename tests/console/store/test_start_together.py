@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
 from django.db import connection
 
 from console.management.team import one_at_a_time
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from console.models import Project
 
 
+@pytest.mark.postgres_only
 def test_who_waits_does_not_stop_who_migrates(project: Project) -> None:
     """CREATE INDEX CONCURRENTLY waits for every statement, so nobody may wait by one for it."""
     del project
-    if connection.vendor != "postgresql":  # one process has the file to itself
-        return
     asked, has_it = threading.Event(), threading.Event()
 
     def wait() -> None:

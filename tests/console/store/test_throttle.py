@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from console import errors, quotas
+from console import clock, errors, quotas
 from console.errors import ErrorCode
 from console.models import Project, ThrottledMinute
 from console.quotas import Rate
@@ -23,13 +23,13 @@ from tests.refusals import raises_code
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 SLOW = {"bucket": 2, "refill": 0.01}
 
 
 @pytest.fixture
-def given(settings: SettingsWrapper) -> Iterator[Callable[[dict[str, Any]], None]]:
+def given(settings: Settings) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Return a function that sets the quotas."""
 
     def put(found: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def test_a_projects_own_quota_goes_before_everybodys(project: Project, given: An
 def test_tokens_come_back_with_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many a second of the database's clock, never more than the bucket holds."""
     now = 1_000_000
-    monkeypatch.setattr(throttle.clock, "now_ms", lambda: now)
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
     rate = Rate(bucket=10, refill=2)
 
     def take(wanted: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -180,7 +180,8 @@ def test_hints_travel_with_their_transaction(project: Project) -> None:
     """A carried hint is written once, and not told in this process."""
     from django.db import connection
 
-    carrier, here = Kept(), []
+    carrier = Kept()
+    here: list[Any] = []
     signals.use_transport(carrier)
     end = signals.subscribe(("born",), here.append)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
@@ -40,7 +40,7 @@ def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     assert not BulkJob.objects.exists()
     drain(start(machine, name="later"))
     sent = {"action": "redrive", "numbers": page.context["numbers"]}
-    answer = client.post("/executions/bulk/", sent)
+    answer: Any = client.post("/executions/bulk/", sent)
     job = BulkJob.objects.get()
     assert answer.url == f"/executions/bulk/{job.pk}/"
     assert job.total == 4

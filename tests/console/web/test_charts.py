@@ -155,7 +155,10 @@ def test_with_https_nobody_scrapes_without_a_token(two: Project, settings: Any) 
     settings.STEPYARD_HTTPS = True
     assert Client().get("/metrics", secure=True).status_code == 401
     settings.STEPYARD_METRICS_TOKEN = "s3cret"
-    headers = {"HTTP_AUTHORIZATION": "Bearer s3cret", "HTTP_X_FORWARDED_PROTO": "https"}
+    headers: dict[str, Any] = {
+        "HTTP_AUTHORIZATION": "Bearer s3cret",
+        "HTTP_X_FORWARDED_PROTO": "https",
+    }
     assert Client().get("/metrics", secure=True, **headers).status_code == 200
 
 
@@ -168,7 +171,7 @@ def test_with_a_token_only_who_knows_it_scrapes(
 
     del two
     settings.STEPYARD_METRICS_TOKEN = "s3cret"
-    headers = {} if given is None else {"HTTP_AUTHORIZATION": f"Bearer {given}"}
+    headers: dict[str, Any] = {} if given is None else {"HTTP_AUTHORIZATION": f"Bearer {given}"}
     assert Client().get("/metrics", **headers).status_code == status
 
 
@@ -214,7 +217,7 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
     project: Project, accept: str | None, answered: str
 ) -> None:
     """Both formats have the same samples; without a preference it is OpenMetrics."""
-    from console.store.writer import write
+    from console.store.db.writer import write
     from django.test import Client
     from prometheus_client import openmetrics, parser
 
@@ -244,7 +247,7 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
 
 def test_large_counters_are_exact(project: Project) -> None:
     """A counter beyond a million has all its digits: of rounded ones a rate would be wrong."""
-    from console.store.writer import write
+    from console.store.db.writer import write
     from django.test import Client
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 

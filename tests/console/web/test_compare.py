@@ -91,7 +91,7 @@ def test_a_failure_is_compared_with_the_last_success(project: Project, client: C
     drain(start(machine, {"amount": 1}, name="older"))
     newest = drain(start(machine, {"amount": 1}, name="newest"))
     drain(start(create(project, PASS, "other"), name="foreign"))
-    answer = client.get(link)
+    answer: Any = client.get(link)
     assert answer.status_code == 302
     assert answer.url.endswith(urlencode({"a": failed.arn, "b": newest.arn}))
     assert "last-success" not in text(client.get(page(newest)))
@@ -101,7 +101,7 @@ def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
     """The newer one is A; one or three rows are refused with words."""
     machine = create(project, PASS)
     rows = [drain(start(machine, name=name)) for name in ("one", "two", "three")]
-    answer = client.get(f"/compare/?x={rows[0].pk}&x={rows[1].pk}")
+    answer: Any = client.get(f"/compare/?x={rows[0].pk}&x={rows[1].pk}")
     assert answer.url.endswith(urlencode({"a": rows[1].arn, "b": rows[0].arn}))
     assert "Mark two rows to compare: 1 is." in text(client.get(f"/compare/?x={rows[0].pk}"), 422)
     three = "&".join(f"x={one.pk}" for one in rows)

@@ -89,7 +89,9 @@ def test_pages_of_ten_thousand_states_are_bounded(project: Project, client: Clie
     definition = json.loads(chain(STATES))
     definition["States"]["state0"] = {"Type": "Wait", "Seconds": 3600, "Next": "state1"}
     execution = start(create(project, definition, "large"), name="x")
-    other = start(execution.state_machine, name="y")
+    machine = execution.state_machine
+    assert machine is not None
+    other = start(machine, name="y")
     wanted = {
         f"/compare/?a={execution.arn}&b={other.arn}": "1,000 of 10,000 states",
         "/machines/large/definition/": "Page 1 of ",

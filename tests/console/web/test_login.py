@@ -160,7 +160,7 @@ def test_nobody_learns_which_names_there_are(
     signed_in("known")
     access.first_owner()
     django_user_model.objects.create_user("off", password=RIGHT, is_active=False)
-    seen = {}
+    seen: dict[str, Any] = {}
     for name in ("known", "unknown", "owner", "off"):
         Counting.count = 0
         form = {"username": name, "password": "wrong"}

@@ -107,10 +107,10 @@ def test_e18_the_counts_add_up_while_it_runs(
 ) -> None:
     """At every look, from the first to the last child."""
     del worker
-    fails = {
+    fails: dict[str, Any] = {
         **FAILS,
         "States": {**FAILS["States"], "Good": {"Type": "Wait", "Seconds": 1, "End": True}},
-    }  # type: ignore[dict-item]
+    }
     machine = create(project, over(fails, MaxConcurrency=3, ToleratedFailurePercentage=100))
     execution = start(machine, [1, 2, 3] * 3)
     begun_run = None

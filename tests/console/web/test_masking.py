@@ -238,9 +238,9 @@ def test_x14_a_search_does_not_tell_either(run: Execution, signed_in: SignIn) ->
     for find in SOUGHT:
         listed: Any = client.get("/executions/", {"find": find, "children": "with"})
         assert listed.context["executions"].rows == (), find
-        asked = {"find": find, "newest": 0, "count": 0, "children": "with"}
+        asked: dict[str, Any] = {"find": find, "newest": 0, "count": 0, "children": "with"}
         assert client.get("/executions/_new", asked).status_code == 204
-        plan: Any = client.get("/executions/bulk/", {"action": "redrive", "all": 1, "find": find})
+        plan: Any = client.get("/executions/bulk/", {"action": "redrive", "all": "1", "find": find})
         assert list(plan.context["eligible"]) == []
         events: Any = client.get(page(run, "events/"), {"text": find})
         assert events.context["events"].rows == ()
@@ -252,7 +252,7 @@ def test_x14_what_is_not_masked_is_found(run: Execution, signed_in: SignIn) -> N
     for find in ("visible-kind", "input.order = 4711", "error = Refused", f"name = {run.name}"):
         found: Any = client.get("/executions/", {"find": find})
         assert [one.pk for one in found.context["executions"].rows] == [run.pk], find
-    answer = client.get("/executions/_new", {"find": "visible-kind", "newest": 0, "count": 0})
+    answer = client.get("/executions/_new", {"find": "visible-kind", "newest": "0", "count": "0"})
     assert "1 new" in text(answer)
     events: Any = client.get(page(run, "events/"), {"text": "visible-kind"})
     assert events.context["events"].found > 3

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import Execution, HistoryEvent, StateMachine
 from console.store.machines import machines
+from console.web.core import formatting
 from console.web.execution import steps
 from console.web.history.traces import open_trace
 from console.web.machines import past_executions
@@ -105,7 +106,7 @@ def test_a_cell_says_what_the_page_of_its_execution_says(project: Project) -> No
                 assert (cell.visits if cell else 0) == one.visits
                 if cell is not None and one.visits:
                     statuses.add(cell.status)
-                    assert steps.words.STEP[cell.status] == one.status, one.node.name
+                    assert formatting.STEP[cell.status] == one.status, one.node.name
     assert statuses >= {"succeeded", "failed", "caught", "running"}
 
 
@@ -204,7 +205,7 @@ def never(shown: str) -> set[tuple[str, str, str]]:
     """Return (kind, state, when) of what a page says was never tried."""
     table = shown.partition('id="never-title"')[2].partition("</table>")[0]
     rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</td><td[^>]*>(.*?)</td></tr>", table)
-    return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}  # type: ignore[misc]
+    return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}
 
 
 def test_insights_count_and_name_what_was_never_tried(project: Project, client: Client) -> None:

@@ -30,7 +30,7 @@ REGION = "us-east-1"
 ASKED = {"name": "ends", "status": ["FAILED", "ABORTED"], "target": "ops@example.com"}
 
 
-def rule(project: Project, name: str = "ends", **fields: str) -> EventRule:
+def rule(project: Project, name: str = "ends", **fields: Any) -> EventRule:
     """Make a rule that sends to a web address."""
     fields = fields or {"pattern": '{"source": ["aws.states"]}'}
     made = rules.put_rule(project, REGION, name, **fields)

@@ -44,7 +44,7 @@ ITEM = {
     "StartAt": "Look",
     "States": {"Look": function("look", Retry=RETRY, Next="Send"), "Send": function("send")},
 }
-ITEM["States"]["Send"]["End"] = True  # type: ignore[index]
+ITEM["States"]["Send"]["End"] = True
 SHOP: dict[str, Any] = {
     "StartAt": "Pay",
     "States": {

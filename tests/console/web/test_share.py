@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.test import Client
 
+from console import clock
 from console.models import AuditEntry, Execution, Membership
 from console.store.db.audit import Actor
 from console.store.people import shares
@@ -62,8 +63,8 @@ def test_x17_an_expired_link_is_refused(
 ) -> None:
     """With 403 and the reason; so is one that was tampered with."""
     picture, outline = links(client, execution)
-    now = shares.clock.now_ms() + HOUR_MS + 1000
-    monkeypatch.setattr(shares.clock, "now_ms", lambda: now)
+    now = clock.now_ms() + HOUR_MS + 1000
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
     for path in (picture, outline):
         assert "This link has expired." in text(Client().get(path), 403)
     longer = links(client, execution, "168")[0]

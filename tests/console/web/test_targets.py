@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
 TARGETS: dict[str, Any] = {
     "*": {
@@ -65,7 +65,7 @@ CALLS = {
 
 
 @pytest.fixture(autouse=True)
-def said(settings: SettingsWrapper) -> None:
+def said(settings: Settings) -> None:
     """Say where calls go."""
     settings.STEPYARD_TARGETS = TARGETS
     settings.STEPYARD_FUNCTIONS = {"add": "shop:add", "activity:work": "shop:work", "b-*": "s:b"}
@@ -97,7 +97,7 @@ def test_the_page_of_targets_names_every_entry(project: Project, client: Client)
 
 
 def test_a_page_without_targets_says_that_nothing_is_called(
-    project: Project, client: Client, settings: SettingsWrapper
+    project: Project, client: Client, settings: Settings
 ) -> None:
     """And why that is so."""
     settings.STEPYARD_TARGETS = {}
@@ -119,7 +119,7 @@ def test_a_machine_says_what_its_tasks_would_call(project: Project, client: Clie
 
 
 def test_another_machine_goes_where_everybody_goes(
-    project: Project, client: Client, settings: SettingsWrapper
+    project: Project, client: Client, settings: Settings
 ) -> None:
     """And hears why nothing would be called."""
     create(project, CALLS, "other")
@@ -183,7 +183,7 @@ def sample(project: Project) -> None:
 )
 def test_a_function_of_the_samples_is_listed_where_it_is_called(
     client: Client,
-    settings: SettingsWrapper,
+    settings: Settings,
     sample: None,
     functions: dict[str, Any],
     to: dict[str, Any],
@@ -196,7 +196,7 @@ def test_a_function_of_the_samples_is_listed_where_it_is_called(
 
 
 def test_the_page_says_which_functions_of_a_machine_are_called(
-    client: Client, settings: SettingsWrapper
+    client: Client, settings: Settings
 ) -> None:
     """The nearer section first, and then the other one: entry by entry, not one for the other."""
     general = {"add": "far:add", "sub": "far:sub", "b-one": "far:one"}

@@ -79,7 +79,7 @@ def test_open_tasks_are_listed_with_where_they_wait(project: Project, client: Cl
     done = waiting(project, name="done")
     work = claim.take_activity_task(Activity.objects.get().arn, f"w1 {MARKUP}")
     assert work is not None
-    complete.succeed(claim.take_activity_task(Activity.objects.get().arn).token, "1")  # type: ignore[union-attr]
+    complete.succeed(claim.take_activity_task(Activity.objects.get().arn).token, "1")
     drain(done)
     shown = text(client.get("/tasks/"))
     assert "1 open task" in shown

@@ -42,7 +42,12 @@ def seed(project: Project, machine: StateMachine, count: int, **values: Any) -> 
         name = f"seed-{number:05}"
         arn = f"{machine.arn.replace(':stateMachine:', ':execution:')}:{name}"
         kept = {field.attname: getattr(template, field.attname) for field in Execution._meta.fields}
-        own = {"id": None, "name": name, "arn": arn, "start_ms": NOON + number * 1000}
+        own: dict[str, Any] = {
+            "id": None,
+            "name": name,
+            "arn": arn,
+            "start_ms": NOON + number * 1000,
+        }
         status = values.get("status", "SUCCEEDED")
         own["stop_ms"] = None if status == "RUNNING" else own["start_ms"] + 500
         rows.append(Execution(**{**kept, **own, "status": status, **values}))

@@ -59,12 +59,11 @@ def test_tables_that_a_later_version_only_added_to_are_borne(later: None) -> Non
     identity.claim()
 
 
+@pytest.mark.postgres_only  # SQLite: the data folder is locked
 def test_a_second_worker_is_refused(
     project: Project, worker: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first one lives; afterwards it may start."""
-    if connection.vendor != "postgresql":
-        return  # there the data folder is locked
     monkeypatch.setattr(worker_lock, "_PATIENCE_S", 0.2)
     second = Embedded()
     with pytest.raises(
@@ -79,11 +78,10 @@ def test_a_second_worker_is_refused(
         second.stop()
 
 
+@pytest.mark.postgres_only  # the lock is that of a session
 def test_who_lost_the_lock_to_another_ends(project: Project, worker: Embedded) -> None:
     """A worker whose session was cut takes the lock again, unless it is too late."""
     del project
-    if connection.vendor != "postgresql":
-        return  # no sessions to be cut
     other = worker_lock.WorkerLock()
     worker._alone.leave()
     other.take()

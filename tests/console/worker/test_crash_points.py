@@ -80,7 +80,7 @@ def functions(settings: Any) -> None:
 
 def live(machine: StateMachine, data: Any) -> Execution:
     """Live like a process: take over what the rows say, and end the one execution. Time flies."""
-    caches.kept_runs.__init__(10, 1_000_000)  # type: ignore[misc]
+    caches.kept_runs.__init__(10, 1_000_000)
     claim.release_called()
     execution = Execution.objects.first() or start(machine, data, "x")
     while True:

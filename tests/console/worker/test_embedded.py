@@ -194,7 +194,7 @@ def test_what_a_later_version_wrote_waits_for_it(project: Project) -> None:
         pass
     kept = RunRow.objects.get(pk=execution.pk).snapshot
     RunRow.objects.update(snapshot=json.dumps({**json.loads(kept), "format": 1_000_000}))
-    step.kept_runs.forget(execution.pk)
+    step.kept_runs.forget(execution.pk)  # type: ignore[attr-defined]
     Timer.objects.update(due_ms=1)
     for _ in range(4):
         worker = Embedded()

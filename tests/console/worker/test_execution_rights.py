@@ -151,7 +151,7 @@ def test_a_child_has_the_rights_of_its_parent(project: Project, prey: StateMachi
     machine = machine_of(project, "ana", starting(child), "parent")
     assert outcome(machine, "olga").status == "SUCCEEDED"
     found = drain(Execution.objects.get(state_machine=child))
-    assert json.loads(found.acting_for) == ["ana", "olga"]
+    assert json.loads(str(found.acting_for)) == ["ana", "olga"]
     assert (found.started_by, found.depth) == ("olga", 1)
     assert refused(worked(found), "DeleteStateMachine")
 

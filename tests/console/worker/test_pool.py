@@ -27,6 +27,11 @@ def hang(event: object, context: object) -> None:
     let_go.wait(60)
 
 
+def none(waited: object) -> None:
+    """Return nothing, as a job does."""
+    del waited
+
+
 def double(event: int, context: object) -> int:
     """A function of the tests."""
     del context
@@ -61,9 +66,9 @@ def test_a_job_that_comes_as_another_is_taken_has_a_thread() -> None:
         time.sleep(0.001)
     jobs._jobs = Slow()
     both = threading.Barrier(3)
-    jobs.submit(lambda: both.wait(5) and None)
+    jobs.submit(lambda: none(both.wait(5)))
     time.sleep(0.05)
-    jobs.submit(lambda: both.wait(5) and None)
+    jobs.submit(lambda: none(both.wait(5)))
     both.wait(5)
     jobs.stop(0)
 
@@ -73,7 +78,7 @@ def test_hanging_jobs_are_replaced_up_to_a_limit(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(call_pool, "MAX_HUNG", 1)
     jobs = Pool(1, "test")
     for number in (1, 2):
-        jobs.submit(lambda: let_go.wait(60) and None, key=number)
+        jobs.submit(lambda: none(let_go.wait(60)), key=number)
     deadline = time.monotonic() + 5
     while jobs.lasting(0) != [1]:
         assert time.monotonic() < deadline

@@ -191,7 +191,7 @@ def test_an_inline_map_redrives_only_the_iterations_that_did_not_succeed(
     BROKEN.add("3")
     last = function("work", End=True)
     held = {"Type": "Wait", "Seconds": NAP_S, "Next": "C"}
-    which = {"Type": "Choice", "Default": "C"}
+    which: dict[str, Any] = {"Type": "Choice", "Default": "C"}
     which["Choices"] = [{"Variable": "$", "NumericGreaterThan": 2, "Next": "W"}]
     line = {"StartAt": "Q", "States": {"Q": which, "W": held, "C": last}}
     state = {"Type": "Map", "ItemProcessor": line, "MaxConcurrency": limit}

@@ -21,7 +21,7 @@ from tests.console.store.helpers import ROLE, create, ended, function, one, star
 import engine  # isort: skip
 
 if TYPE_CHECKING:
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from console.models import Project
     from console.worker import Embedded
@@ -38,7 +38,7 @@ def own(event: Any, _: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def nothing_said(settings: SettingsWrapper) -> None:
+def nothing_said(settings: Settings) -> None:
     """Nobody has registered anything."""
     settings.STEPYARD_FUNCTIONS, settings.STEPYARD_TARGETS = {}, {}
 
@@ -71,7 +71,7 @@ def test_a_sample_machine_runs_by_itself(project: Project, worker: Embedded) -> 
 
 
 def test_an_own_function_comes_first_everywhere(
-    project: Project, settings: SettingsWrapper, request: pytest.FixtureRequest
+    project: Project, settings: Settings, request: pytest.FixtureRequest
 ) -> None:
     """Also in sample machines: who registers a name means it."""
     settings.STEPYARD_FUNCTIONS = OWN
@@ -117,7 +117,7 @@ M = targets.MachineKey("default", "M")
     ],
 )
 def test_what_comes_before_what(
-    settings: SettingsWrapper, named: Any, functions: Any, of_sample: bool, wanted: str
+    settings: Settings, named: Any, functions: Any, of_sample: bool, wanted: str
 ) -> None:
     """Own functions, then a target that names Lambda, then the function of the sample."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
@@ -147,7 +147,7 @@ def test_a_state_of_a_sample_can_be_tried(project: Project) -> None:
         assert answer["status"] == wanted
 
 
-def test_pages_tell_sample_functions_apart(project: Project, settings: SettingsWrapper) -> None:
+def test_pages_tell_sample_functions_apart(project: Project, settings: Settings) -> None:
     """A project without samples has none on its page; a name of one's own hides the sample's."""
     assert calls.list_sample_functions(project) == []
     load_samples(project)

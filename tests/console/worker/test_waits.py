@@ -210,13 +210,13 @@ def test_an_outage_does_not_repeat_what_was_written(
     asked = calling("stopExecution", ExecutionArn=child.arn)
     parent = started(create(project, asked, "parent"))
     begun: list[str] = []
-    begin = own_calls.own_api.answer
+    begin = own_calls.own_api.answer  # type: ignore[attr-defined]
 
     def count(*asked: Any) -> Any:
         begun.append(asked[1])
         return begin(*asked)
 
-    monkeypatch.setattr(own_calls.own_api, "answer", count)
+    monkeypatch.setattr(own_calls.own_api, "answer", count)  # type: ignore[attr-defined]
     with outage(monkeypatch, times=2):
         assert deliver(parent) is None
     assert drain(parent).status == "SUCCEEDED"
@@ -276,7 +276,7 @@ def test_a_known_answer_is_read_outside_of_the_transaction(
     child = started(create(project, WAIT, "child"))
     asked = calling("describeExecution", ExecutionArn=child.arn)
     parent = started(create(project, asked, "parent"))
-    make, inside = own_calls.create_parser, []
+    make, inside = own_calls.create_parser, []  # type: ignore[attr-defined]
 
     def watched(*about: Any) -> Any:
         inside.append(connection.in_atomic_block)
@@ -343,7 +343,8 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     machine = create(project, WAIT)
     execution = started(machine)
     executions.stop(execution)
-    refusal, threads = redrive.refusal, []
+    refusal = redrive.refusal
+    threads: list[threading.Thread] = []
 
     def slowly(found: Execution) -> str:
         reason = refusal(found)
@@ -360,7 +361,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     executions.stop(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
-    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):
+    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):  # type: ignore[attr-defined]
         redrive.redrive(Execution.objects.get(pk=execution.pk))
 
 
@@ -397,7 +398,7 @@ def test_a_hint_that_comes_during_a_look_is_not_lost(
     worker: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child may have ended after the look had asked for it."""
-    looks: list[tuple[int, int]] = []
+    looks: list[tuple[int, ...]] = []
     under_way, go_on = threading.Event(), threading.Event()
 
     def look(*which: int) -> None:

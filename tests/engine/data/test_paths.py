@@ -96,7 +96,8 @@ def test_definite_paths_yield_the_value(path: str, value: Any) -> None:
 )
 def test_indefinite_paths_yield_an_array(path: str, value: Any) -> None:
     """Wildcards, slices, unions, deep scans and filters; no match is no error."""
-    assert compile_path(path).found(scope()) == value
+    compiled: Any = compile_path(path)
+    assert compiled.found(scope()) == value
 
 
 @pytest.mark.parametrize(
@@ -117,9 +118,12 @@ def test_what_is_missing_is_told_as_aws_does(path: str, field: str, words: str) 
 
 def test_presence_is_stricter_than_a_value() -> None:
     """IsPresent: null is there, an element beyond an array is not."""
-    assert compile_path("$.null").present(scope())
-    assert not compile_path("$.a[9]").present(scope())
-    assert compile_path("$.no").found(scope()) is ABSENT
+    null: Any = compile_path("$.null")
+    outside: Any = compile_path("$.a[9]")
+    missing: Any = compile_path("$.no")
+    assert null.present(scope())
+    assert not outside.present(scope())
+    assert missing.found(scope()) is ABSENT
 
 
 def test_no_path_runs_away() -> None:
@@ -135,7 +139,8 @@ def test_no_path_runs_away() -> None:
 def test_an_indefinite_path_whose_beginning_is_missing_finds_nothing(path: str) -> None:
     """An empty array, and nothing is present."""
     assert compile_path(path).evaluate(scope()) == []
-    assert not compile_path(path).present(scope())
+    compiled: Any = compile_path(path)
+    assert not compiled.present(scope())
 
 
 @pytest.mark.parametrize("path", ["a", "$.", "$.a[", "$.a b", "$[?(@.x ==)]", "$.a[?(@.x]", ""])

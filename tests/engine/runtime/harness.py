@@ -79,7 +79,9 @@ class Sim:
         del self.tasks[number]
         return self.send(engine.TaskSucceeded(number, json.dumps(output)))
 
-    def fail(self, state: str, error: str | None = "Boom", cause: str | None = "it broke"):
+    def fail(
+        self, state: str, error: str | None = "Boom", cause: str | None = "it broke"
+    ) -> engine.Step:
         """Let the task of a state fail."""
         number = self.task(state)
         del self.tasks[number]

@@ -154,4 +154,4 @@ def test_a_caught_timeout_has_an_empty_cause() -> None:
     """As recorded; an error without a cause has null there."""
     sim = build("Task", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Saved"}])
     sim.send(engine.TaskTimedOut(sim.task("A"), heartbeat=False))
-    assert json.loads(sim.finish.output) == {"Error": "States.Timeout", "Cause": ""}
+    assert json.loads(str(sim.finish.output)) == {"Error": "States.Timeout", "Cause": ""}

