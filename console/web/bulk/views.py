@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
 from console.store.executions import bulk as store
+from console.web.bulk.forms import BulkForm, JobForm
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.search import scan
 from console.web.search.filters import ExecutionFilters
@@ -52,7 +53,8 @@ RESULTS = {
 def bulk_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/executions/bulk/``: the jobs, the dry run of an action, or begin its job."""
     scope = scope_of(request)
-    action = (request.POST if request.method == "POST" else request.GET).get("action", "")
+    sent = BulkForm(request.POST if request.method == "POST" else request.GET).values
+    action = sent["action"]
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
         return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
@@ -61,11 +63,11 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     require(scope, store.ACTIONS[action])
     if request.method == "GET":
         return _render_dry_run(request, scope, action)
-    planned = store.plan(scope.project, action, parse_ranges(request.POST.get("numbers", "")))
+    planned = store.plan(scope.project, action, parse_ranges(sent["numbers"]))
     if not planned.chosen:
         messages.error(request, "Nothing was chosen.")
         return redirect("executions")
-    job = store.begin(planned, scope.project, actor_of(scope), request.POST.get("asked", "")[:2000])
+    job = store.begin(planned, scope.project, actor_of(scope), sent["asked"])
     return redirect("bulk-job", job.pk)
 
 
@@ -110,7 +112,7 @@ def job_page(request: HttpRequest, number: int) -> HttpResponse:
         raise Http404(f"There is no bulk job {number}.")
     if request.method == "POST":
         require(scope, store.ACTIONS[job.action])
-        store.switch(job, on=request.POST.get("act") == "resume", actor=actor_of(scope))
+        store.switch(job, on=JobForm(request.POST).values["act"] == "resume", actor=actor_of(scope))
         return redirect(request.get_full_path())
     context = _progress_context(job, request.GET.get("result", ""), request.GET.get("after", ""))
     if request.GET.get("seen") == context["seen"]:

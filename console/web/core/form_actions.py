@@ -8,45 +8,59 @@ from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
 
-from console.errors import ServiceError
+from console.errors import ServiceError, ValidationException
+from console.web.core.forms import PageForm, TextField
 from console.web.core.scope import require, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
     from console.web.core.scope import Scope
 
-    Acts = Mapping[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]]
+    FormActions = Mapping[
+        str,
+        tuple[str, type[PageForm], Callable[[Scope, StateMachine, dict[str, Any]], str]],
+    ]
+
+
+class ActForm(PageForm):
+    """The name of the action that a form asks for."""
+
+    act = TextField(strip=False)
 
 
 def answer_form_action(
     request: HttpRequest,
     machine_name: str,
-    acts: Acts,
+    actions: FormActions,
     page: Callable[..., HttpResponse],
     address: str,
     refused: Callable[[str, str], dict[str, Any]],
 ) -> HttpResponse:
-    """Show ``page``; a POST does the act it names and leads back to ``address``.
+    """Show ``page``; a POST runs the action it names and leads back to ``address``.
 
-    ``acts``: name -> (the action it takes the right for, what does it and says so). ``refused``:
-    of an act and a message, what the page shows beside what was typed, with 422.
+    ``actions``: value of ``act`` -> (the action of the API whose right it takes, its form, the
+    function that runs it and returns the message of success). ``refused``: of an act and a message,
+    what the page shows beside what was typed, with 422.
     """
     scope = scope_of(request)
     machine = scope.machine(machine_name)
     if request.method == "GET":
         return page(request, machine)
-    act = request.POST.get("act", "")
-    if act not in acts:
+    act: str = ActForm(request.POST).values["act"]
+    if act not in actions:
         raise Http404(f"Nothing is called “{act}” here.")
-    action, do = acts[act]
+    action, form_class, run = actions[act]
     require(scope, action)
+    form = form_class(request.POST)
     try:
-        messages.success(request, do(scope, machine, request.POST))
+        if not form.is_valid():
+            raise ValidationException(form.first_error[1])
+        messages.success(request, run(scope, machine, form.values))
     except ServiceError as error:
-        typed = {name: request.POST.get(name, "") for name in request.POST}
+        typed = dict(form.data.items())
         return page(request, machine, status=422, typed=typed, **refused(act, error.message))
     return redirect(address, machine.name)

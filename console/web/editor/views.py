@@ -13,6 +13,7 @@ from console.errors import ConflictException, InvalidDefinition, ServiceError
 from console.store.db import audit
 from console.store.machines import machines as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.editor.forms import CheckForm, DefinitionForm
 from console.web.editor.problems import problems_in
 from console.web.graph import svg
 from console.web.machines import definition_source
@@ -45,8 +46,9 @@ def new_machine(request: HttpRequest) -> HttpResponse:
     require(scope, "CreateStateMachine")
     if request.method == "GET":
         return _render_form(request, text=STARTER, name="", role=_default_role(scope))
-    typed = _typed_fields(request, scope)
-    if "check" in request.POST:
+    sent = DefinitionForm(request.POST).values
+    typed = _typed_fields(scope, sent)
+    if sent["check"]:
         return _render_form(request, **typed)
     try:
         made = store.create(
@@ -97,14 +99,15 @@ def edit_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
             role=machine.role_arn,
             revision=now,
         )
-    typed = _typed_fields(request, scope) | {"machine": machine, "name": machine.name}
-    typed["revision"] = request.POST.get("revision", "")
-    if "check" in request.POST:
+    sent = DefinitionForm(request.POST).values
+    typed = _typed_fields(scope, sent) | {"machine": machine, "name": machine.name}
+    typed["revision"] = sent["revision"]
+    if sent["check"]:
         return _render_form(request, **typed)
     before = {"definition": machine.definition.text, "role_arn": machine.role_arn}
     after = {"definition": typed["text"], "role_arn": typed["role"]}
     changed = {field: value for field, value in after.items() if value != before[field]}
-    over = request.POST.get("over") or typed["revision"]
+    over = sent["over"] or typed["revision"]
     try:
         if changed:
             store.update(machine, actor=actor_of(scope), revision=over, **changed)
@@ -138,7 +141,9 @@ def _saved_by(machine: StateMachine) -> str:
 def check_definition(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
-    return render(request, "machine/_checked.html", _checked_context(request.POST.get("text", "")))
+    return render(
+        request, "machine/_checked.html", _checked_context(CheckForm(request.POST).values["text"])
+    )
 
 
 def _checked_context(text: str) -> dict[str, Any]:
@@ -157,13 +162,11 @@ def _checked_context(text: str) -> dict[str, Any]:
     }
 
 
-def _typed_fields(request: HttpRequest, scope: Scope) -> dict[str, Any]:
-    # A form sends line ends as CR LF whatever was typed; the definition keeps its own.
-    text = request.POST.get("text", "").replace("\r\n", "\n")
+def _typed_fields(scope: Scope, sent: dict[str, Any]) -> dict[str, Any]:
     return {
-        "name": request.POST.get("name", "").strip(),
-        "role": request.POST.get("role", "").strip() or _default_role(scope),
-        "text": text,
+        "name": sent["name"],
+        "role": sent["role"] or _default_role(scope),
+        "text": sent["text"],
     }
 
 

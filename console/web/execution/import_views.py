@@ -12,11 +12,11 @@ from console.errors import ValidationException
 from console.models import Execution
 from console.store.executions import imports
 from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.forms import ImportForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-MOST_BYTES = 64 * 1024 * 1024
 FIELDS = (
     ("history", "Event history", "get-execution-history"),
     ("machine", "State machine", "describe-state-machine-for-execution"),
@@ -30,11 +30,11 @@ def import_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/import/``: the form, and what was imported before."""
     scope = scope_of(request)
     refused, status = "", 200
+    form = ImportForm(request.POST, request.FILES)
     if request.method == "POST":
         require(scope, "ImportExecution")
         try:
-            given = [_given(request, name) for name, _, _ in FIELDS]
-            execution = imports.keep(scope.project, imports.read(*given), actor_of(scope))
+            execution = imports.keep(scope.project, _read(form), actor_of(scope))
         except ValidationException as error:
             refused, status = error.message, 422
         else:
@@ -43,7 +43,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
     rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
         "here": "executions",
-        "fields": [(*field, request.POST.get(field[0], "")) for field in FIELDS],
+        "fields": [(*field, form.data.get(field[0], "")) for field in FIELDS],
         "refused": refused,
         "allowed": scope.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
@@ -61,11 +61,8 @@ def delete_import(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("import")
 
 
-def _given(request: HttpRequest, name: str) -> str:
-    """Return what was uploaded, else what was pasted."""
-    file = request.FILES.get(f"{name}_file")
-    if file is None:
-        return request.POST.get(name, "")
-    if (file.size or 0) > MOST_BYTES:
-        raise ValidationException(f"“{file.name}” is larger than 64 MiB.")
-    return bytes(file.read()).decode("utf-8-sig", "replace")
+def _read(form: ImportForm) -> imports.Printed:
+    """Return what was imported; raise ``ValidationException`` with the reason if it is none."""
+    if not form.is_valid():
+        raise ValidationException(form.first_error[1])
+    return imports.read(*(form.values[f"{name}_file"] for name, _, _ in FIELDS))

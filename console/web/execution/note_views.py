@@ -14,9 +14,13 @@ from console.errors import ServiceError
 from console.store.people import notes as store
 from console.web.core.preference_views import local_address
 from console.web.core.scope import actor_of, require, scope_of
+from console.web.execution.forms import NoteForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+# Pages of the release before send ``look`` and ``leave``.
+_ASSIGNS = {"assign": True, "unassign": False, "look": True, "leave": False}
 
 
 @require_POST
@@ -25,15 +29,16 @@ def change_note(request: HttpRequest, machine_name: str, execution_name: str) ->
     scope = scope_of(request)
     require(scope, "PutNote")
     execution = scope.execution(machine_name, execution_name)
-    act = request.POST.get("act", "")
-    if act not in ("note", "look", "leave"):
+    sent = NoteForm(request.POST).values
+    act = sent["act"]
+    if act not in ("note", *_ASSIGNS):
         raise Http404(f"Nothing is called “{act}” here.")
     try:
         if act == "note":
-            store.put_note(execution, request.POST.get("note", ""), actor_of(scope))
+            store.put_note(execution, sent["note"], actor_of(scope))
         else:
-            store.assign(execution, actor_of(scope), on=act == "look")
+            store.assign(execution, actor_of(scope), on=_ASSIGNS[act])
     except ServiceError as refused:
         messages.error(request, refused.message)
     own = reverse("execution", args=[machine_name, execution.name])
-    return redirect(local_address(request, request.POST.get("next", ""), own))
+    return redirect(local_address(request, sent["next"], own))

@@ -16,6 +16,7 @@ from console.masking import mask, masked_execution
 from console.store.executions import replay as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import data_flow, panel
+from console.web.execution.forms import ReplayForm
 from console.web.history import visit_events
 from console.web.history.traces import open_trace
 from engine import event_types
@@ -42,8 +43,9 @@ def replay_execution(request: HttpRequest, machine_name: str, execution_name: st
             step,
             **_recorded_fields(execution, step, request.GET.get("visit", "")),
         )
-    typed = {name: request.POST.get(name, "").strip() for name in ("name", "input", "variables")}
-    changed = request.POST.get("definition") == "changed"
+    sent = ReplayForm(request.POST).values
+    typed = {name: sent[name] for name in ("name", "input", "variables")}
+    changed = sent["definition"] == "changed"
     try:
         whole = _with_masked_values(execution, step, request.GET.get("visit", ""), typed)
         started = store.start(

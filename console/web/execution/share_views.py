@@ -15,6 +15,7 @@ from console.masking import masked_execution
 from console.store.people import shares
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import picture_export
+from console.web.execution.forms import ShareForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +37,7 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
     scope = scope_of(request)
     require(scope, shares.ACTION)
     execution = scope.own_execution(machine_name, execution_name)
-    hours = next(
-        (choice for choice in shares.HOURS if str(choice) == request.POST.get("hours")), 24
-    )
+    hours: int = ShareForm(request.POST).values["hours"]
     made = []
     if request.method == "POST":
         token = shares.make(execution, hours, actor_of(scope))

@@ -14,6 +14,7 @@ from console.errors import ServiceError
 from console.store.executions import executions as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
+from console.web.execution.forms import StopForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -34,7 +35,8 @@ def stop_execution(request: HttpRequest, machine_name: str, execution_name: str)
     }
     if request.method == "GET":
         return render(request, "execution/stop.html", context)
-    error, cause = request.POST.get("error", ""), request.POST.get("cause", "")
+    sent = StopForm(request.POST).values
+    error, cause = sent["error"], sent["cause"]
     scripted = bool(request.headers.get("HX-Request"))
     try:
         store.stop(execution, error=error or None, cause=cause or None, actor=actor_of(scope))

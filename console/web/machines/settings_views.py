@@ -7,26 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 from django.views.decorators.http import require_http_methods
 
-from console.errors import ValidationException
 from console.store.machines import log_groups, machines, tags
 from console.web.core import form_actions
 from console.web.core.scope import Scope, actor_of, render
+from console.web.machines.forms import (
+    LEVELS,
+    LoggingForm,
+    RemoveTagForm,
+    RoleForm,
+    TagForm,
+    TracingForm,
+)
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
-
-LEVELS = {
-    "OFF": "Off: nothing is logged",
-    "FATAL": "Fatal: how an execution failed",
-    "ERROR": "Error: every failure on the way",
-    "ALL": "All: the whole history",
-}
-_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+    from console.web.core.form_actions import FormActions
 
 
 @require_http_methods(["GET", "POST"])
@@ -66,11 +64,9 @@ def _render_page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _set_logging(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    level, name = form.get("level", ""), form.get("group", "").strip()
-    if level not in LEVELS:
-        raise ValidationException(f"The level: got “{level}”, wanted one of {', '.join(LEVELS)}.")
-    logging: dict[str, Any] = {"level": level, "includeExecutionData": "data" in form}
+def _set_logging(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    level, name = sent["level"], sent["group"]
+    logging: dict[str, Any] = {"level": level, "includeExecutionData": sent["data"]}
     if name and level != "OFF":
         arn = f"arn:aws:logs:{scope.region}:{scope.project.account_id}:log-group:{name}:*"
         logging["destinations"] = [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}]
@@ -81,38 +77,33 @@ def _set_logging(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     return "Executions that start from now on log so."
 
 
-def _set_tracing(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    text = json.dumps({"enabled": True}) if "tracing" in form else ""
+def _set_tracing(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    text = json.dumps({"enabled": True}) if sent["tracing"] else ""
     machines.update(machine, tracing=text, actor=actor_of(scope))
     return "Tracing is on." if text else "Tracing is off."
 
 
-def _set_role(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    machines.update(machine, role_arn=form.get("role", "").strip(), actor=actor_of(scope))
+def _set_role(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    machines.update(machine, role_arn=sent["role"], actor=actor_of(scope))
     return "Executions that start from now on have this role."
 
 
-def _put_tag(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    key, value = form.get("key", "").strip(), form.get("value", "").strip()
-    if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-        raise ValidationException(
-            f"A tag has a key of 1 to {_LONGEST_KEY} characters and a value of up to "
-            f"{_LONGEST_VALUE}."
-        )
+def _put_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    key, value = sent["key"], sent["value"]
     tags.put_tags(machine.arn, {key: value}, scope.project, actor_of(scope))
     return f"The tag {key} is set."
 
 
-def _remove_tag(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    key = form.get("key", "")
+def _remove_tag(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    key = sent["key"]
     tags.remove(machine.arn, [key], scope.project, actor_of(scope))
     return f"The tag {key} is removed."
 
 
-_ACTIONS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
-    "logging": ("UpdateStateMachine", _set_logging),
-    "tracing": ("UpdateStateMachine", _set_tracing),
-    "role": ("UpdateStateMachine", _set_role),
-    "tag": ("TagResource", _put_tag),
-    "untag": ("UntagResource", _remove_tag),
+_ACTIONS: FormActions = {
+    "logging": ("UpdateStateMachine", LoggingForm, _set_logging),
+    "tracing": ("UpdateStateMachine", TracingForm, _set_tracing),
+    "role": ("UpdateStateMachine", RoleForm, _set_role),
+    "tag": ("TagResource", TagForm, _put_tag),
+    "untag": ("UntagResource", RemoveTagForm, _remove_tag),
 }

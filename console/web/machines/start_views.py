@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from console.errors import ServiceError
-from console.integrations import mocks
 from console.masking import mask
 from console.models import Execution
 from console.store.executions import executions as store
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.machines.forms import StartForm
 from console.web.machines.machine_views import machine_context, suggested_input
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from console.models import StateMachine
 
-_SECONDS = re.compile(r"0*[1-9]\d{0,7}", re.ASCII)
 _NAME_ERRORS = frozenset({"InvalidName", "ExecutionAlreadyExists"})
 
 
@@ -35,30 +33,25 @@ def start_execution(request: HttpRequest, machine_name: str) -> HttpResponse:
         return _render_form(
             request, machine, input=_prefilled_input(scope, machine, request.GET.get("origin", ""))
         )
-    name, text = request.POST.get("name", "").strip(), request.POST.get("input", "")
-    origin = request.POST.get("origin", "")
-    case = request.POST.get("case", "")
-    limit = request.POST.get("timeout", "").strip()
-    typed = {"name": name, "input": text, "case": case, "timeout": limit, "origin": origin}
-    if limit and not _SECONDS.fullmatch(limit):
-        problem = f"got {limit!r}, wanted a whole number of seconds from 1 to 99999999"
-        return _render_form(request, machine, status=422, timeout_error=problem, **typed)
-    if case and case not in mocks.cases(machine.name):
-        problem = f"The mock configuration has no test case '{case}' for this state machine."
-        return _render_form(request, machine, status=422, case_error=problem, **typed)
+    form = StartForm(request.POST, machine.name)
+    if not form.is_valid():
+        field, message = form.first_error
+        wrong = {f"{field}_error": message}
+        return _render_form(request, machine, status=422, **form.texts, **wrong)
+    sent = form.values
     try:
         started = store.start(
             machine,
-            name=name or None,
-            input=_with_masked_values(scope, machine, origin, text) or "{}",
-            test_case=case,
+            name=sent["name"] or None,
+            input=_with_masked_values(scope, machine, sent["origin"], sent["input"]) or "{}",
+            test_case=sent["case"],
             ahead=True,
-            timeout_s=int(limit) if limit else None,
+            timeout_s=sent["timeout"],
             actor=actor_of(scope),
         )
     except ServiceError as error:
         field = "name_error" if error.code in _NAME_ERRORS else "input_error"
-        return _render_form(request, machine, status=422, **typed, **{field: error.message})
+        return _render_form(request, machine, status=422, **form.texts, **{field: error.message})
     return redirect("execution", machine.name, started.name)
 
 

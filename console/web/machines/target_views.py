@@ -14,6 +14,7 @@ from console.store.machines import machine_options, tags
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.machines import calls
+from console.web.machines.forms import OptionsForm
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
@@ -50,9 +51,10 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         require(scope, "TagResource")
-        given = {key: request.POST[key] for key in machine_options.VALUES if key in request.POST}
         try:
-            tags.put_own(scope.project, machine.arn, given, actor_of(scope))
+            tags.put_own(
+                scope.project, machine.arn, OptionsForm(request.POST).values, actor_of(scope)
+            )
         except ServiceError as refused:
             problem = refused.message
         else:

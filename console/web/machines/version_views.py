@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.errors import ValidationException
 from console.models import Alias, Version
 from console.store.machines import versions as store
 from console.web.core import form_actions
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, scope_of
 from console.web.machines import definition_source
+from console.web.machines.forms import AliasForm, DeleteAliasForm, DeleteVersionForm, PublishForm
 from console.web.machines.machine_views import machine_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
     from console.models import StateMachine
+    from console.web.core.form_actions import FormActions
 
 _PAGE = 50
 _CHOICES = 200
-_NAME = re.compile(r"(?=.*[a-zA-Z_.-])[\w.-]{1,80}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +72,22 @@ def _render_page(
 # -- what a form does ------------------------------------------------------------------------------
 
 
-def _publish(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    text = form.get("description", "")[:256]
+def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    text = sent["description"]
     made = store.publish(machine, description=text, actor=actor_of(scope))
     return f"Version {made.number} is what the state machine is now."
 
 
-def _delete_version(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    number = form.get("number", "")
-    if not number.isdecimal():
-        raise ValidationException(f"The version: got “{number}”, wanted its number.")
+def _delete_version(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    number = sent["number"]
     store.delete_version(scope.project, f"{machine.arn}:{number}", actor_of(scope))
     return f"Version {number} was deleted."
 
 
-def _put_alias(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    name = form.get("name", "").strip()
-    if not _NAME.fullmatch(name):
-        raise ValidationException(
-            f"The name of an alias: got “{name}”, wanted up to 80 letters, digits, “_”, “-” or "
-            "“.”, not digits alone."
-        )
-    routing, text = _routing(machine, form), form.get("description", "")[:256]
-    if form.get("act") == "change":
+def _put_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    name = sent["name"]
+    routing, text = _routing(machine, sent), sent["description"]
+    if sent["act"] == "change":
         arn = f"{machine.arn}:{name}"
         store.update_alias(
             scope.project, arn, routing=routing, description=text, actor=actor_of(scope)
@@ -107,33 +97,29 @@ def _put_alias(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
     return f"{name} was created."
 
 
-def _routing(machine: StateMachine, form: QueryDict) -> list[dict[str, Any]]:
-    """Read one or two versions; ``share``: percent that the second one gets."""
-    first, second, share = (form.get(name, "").strip() for name in ("first", "second", "share"))
+def _routing(machine: StateMachine, sent: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the routing of a form: one version, or two with the weight of each."""
+    first, second, weight = sent["first"], sent["second"], sent["share"]
     if not second:
         return [{"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100}]
-    weight = whole_number(share)
-    if weight is None or weight > 100:  # noqa: PLR2004 - percent
-        got = share[:40]
-        raise ValidationException(f"The share: got “{got}”, wanted a whole number up to 100.")
     return [
         {"stateMachineVersionArn": f"{machine.arn}:{first}", "weight": 100 - weight},
         {"stateMachineVersionArn": f"{machine.arn}:{second}", "weight": weight},
     ]
 
 
-def _delete_alias(scope: Scope, machine: StateMachine, form: QueryDict) -> str:
-    name = form.get("name", "")
+def _delete_alias(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
+    name = sent["name"]
     store.delete_alias(scope.project, f"{machine.arn}:{name}", actor_of(scope))
     return f"{name} was deleted."
 
 
-_ACTIONS: dict[str, tuple[str, Callable[[Scope, StateMachine, QueryDict], str]]] = {
-    "publish": ("PublishStateMachineVersion", _publish),
-    "delete-version": ("DeleteStateMachineVersion", _delete_version),
-    "create": ("CreateStateMachineAlias", _put_alias),
-    "change": ("UpdateStateMachineAlias", _put_alias),
-    "delete-alias": ("DeleteStateMachineAlias", _delete_alias),
+_ACTIONS: FormActions = {
+    "publish": ("PublishStateMachineVersion", PublishForm, _publish),
+    "delete-version": ("DeleteStateMachineVersion", DeleteVersionForm, _delete_version),
+    "create": ("CreateStateMachineAlias", AliasForm, _put_alias),
+    "change": ("UpdateStateMachineAlias", AliasForm, _put_alias),
+    "delete-alias": ("DeleteStateMachineAlias", DeleteAliasForm, _delete_alias),
 }
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.urls import reverse
 
@@ -15,6 +16,7 @@ from console.models import Execution, MapRun, TaskRow
 from console.store.executions import redrive
 from console.store.map_runs import map_counts, map_items
 from console.web.core import formatting
+from console.web.core.forms import PageForm, TextField
 from console.web.search.filters import BAD_ENDS, STATUSES
 from console.web.search.scan import BARE
 
@@ -246,12 +248,33 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.15g}"
 
 
-def read_settings(run: MapRun, query: QueryDict) -> tuple[list[Field], dict[str, float]]:
+class SettingsForm(PageForm):
+    """The settings of UpdateMapRun; an empty field leaves its setting as it is."""
+
+    def __init__(self, sent: Mapping[str, Any]) -> None:
+        super().__init__(sent)
+        self.fields = {setting.name: _SettingField(setting) for setting in SETTINGS}
+
+
+class _SettingField(TextField):
+    def __init__(self, setting: Setting) -> None:
+        super().__init__()
+        self._setting = setting
+
+    def validate(self, value: str) -> None:
+        """Raise ``ValidationError`` for what is not a number that the setting may have."""
+        super().validate(value)
+        if problem := _problem(self._setting, value):
+            raise ValidationError(problem)
+
+
+def read_settings(run: MapRun, form: SettingsForm) -> tuple[list[Field], dict[str, float]]:
     """Read the form; return it as it was typed, and the settings that it changes."""
     fields, changes = [], {}
     for setting in SETTINGS:
-        text = query.get(setting.name, "").strip()
-        fields.append(Field(setting, text[:40], problem := _problem(setting, text)))
+        text = form.texts[setting.name]
+        problem = "".join(str(error) for error in form.errors.get(setting.name, ()))
+        fields.append(Field(setting, text[:40], problem))
         if text and not problem:
             value = int(text) if setting.whole else float(text)
             if value != getattr(run, setting.name):

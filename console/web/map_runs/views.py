@@ -35,7 +35,7 @@ def map_run_page(
     if request.method == "GET":
         return _render_page(request, scope, machine_name, run, map_run_display.setting_fields(run))
     require(scope, "UpdateMapRun")
-    fields, changes = map_run_display.read_settings(run, request.POST)
+    fields, changes = map_run_display.read_settings(run, map_run_display.SettingsForm(request.POST))
     if any(field.problem for field in fields):
         return _render_page(request, scope, machine_name, run, fields, status=422)
     try:

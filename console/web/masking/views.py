@@ -15,6 +15,7 @@ from console.store.people import masks as store
 from console.web.core import conflicts
 from console.web.core.preference_views import local_address
 from console.web.core.scope import REVEALED, actor_of, render, require, scope_of
+from console.web.masking.forms import PathsForm, RevealForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,8 +29,9 @@ def masking_page(request: HttpRequest) -> HttpResponse:
     revision = store.revision_of(typed)
     if request.method == "POST":
         require(scope, "PutMaskedPaths")
-        typed, revision = request.POST.get("paths", ""), request.POST.get("revision", "")
-        over = request.POST.get("over") or revision
+        sent = PathsForm(request.POST).values
+        typed, revision = sent["paths"], sent["revision"]
+        over = sent["over"] or revision
         try:
             paths = store.put_paths(scope.project, typed.splitlines(), actor_of(scope), over)
         except ConflictException:
@@ -68,12 +70,13 @@ def reveal_execution(request: HttpRequest, machine_name: str, execution_name: st
         if until > clock.now_ms()
     }
     revealed.pop(str(execution.pk), None)
-    if request.POST.get("act") != "hide":
-        store.reveal(execution, request.POST.get("reason", "").strip(), actor_of(scope))
+    sent = RevealForm(request.POST).values
+    if sent["act"] != "hide":
+        store.reveal(execution, sent["reason"], actor_of(scope))
         revealed[str(execution.pk)] = clock.now_ms() + store.FOR_MS
     request.session[REVEALED] = revealed
     own = reverse("execution", args=[machine_name, execution.name])
-    return redirect(local_address(request, request.POST.get("next", ""), own))
+    return redirect(local_address(request, sent["next"], own))
 
 
 def _revealed_until(request: HttpRequest) -> dict[str, int]:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.store.people import login_attempts, login_links
 from console.web.core.scope import render
+from console.web.people.forms import NextForm
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -34,18 +35,18 @@ _DEVICE_S = 365 * 24 * 3600
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
-    after = request.POST.get("next") or request.GET.get("next", "")
+    after = NextForm(request.POST).values["next"] or NextForm(request.GET).values["next"]
     if request.method != "POST":
         return render(request, "login/page.html", {"next": after})
-    # as the form reads it: one account under two spellings would have two counts
-    field = AuthenticationForm().fields["username"]
-    name = str(field.to_python(request.POST.get("username", "")))
+    login_form = AuthenticationForm(request, request.POST)
+    # As the form reads it: one account under two spellings would have two counts of attempts.
+    field = login_form.fields["username"]
+    name = str(field.to_python(login_form.data.get("username", "")))
     context: dict[str, Any] = {"next": after, "username": name}
     try:
         attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
     except login_attempts.TooManyAttempts as locked:
         return too_many_attempts(request, "login/page.html", context, locked)
-    login_form = AuthenticationForm(request, request.POST)
     if not login_form.is_valid():
         attempt.failed()
         return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)

@@ -16,12 +16,12 @@ from console.store.people import invitations
 from console.store.people import people as store
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
+from console.web.people.forms import HOURS, InvitationForm, KeyForm, MemberForm, RemoveMemberForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _ROWS = 50
-_HOURS = {1: "1 hour", 24: "1 day", 168: "7 days"}
 
 
 @require_http_methods(["GET", "POST"])
@@ -31,7 +31,8 @@ def team_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _render_team(request, scope)
     require(scope, "PutMember")
-    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
+    sent = MemberForm(request.POST).values
+    name, role = sent["name"], sent["role"]
     try:
         store.put_member(scope.project, name, role, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
@@ -47,7 +48,7 @@ def _render_team(
         "here": "team",
         "members": _member_rows(scope),
         "roles": Role.choices,
-        "hours": _HOURS,
+        "hours": HOURS,
         "invitations": invitations.open_ones(scope.project) if scope.may("PutMember") else (),
     }
     return render(request, "people/team.html", {**context, **more}, status=status)
@@ -60,17 +61,16 @@ def invite_member(request: HttpRequest) -> HttpResponse:
     require(scope, "CreateInvitation")
     if request.method != "POST":
         return redirect("team")
-    name, role = request.POST.get("name", "").strip(), request.POST.get("role", "")
-    hours = next((choice for choice in _HOURS if str(choice) == request.POST.get("hours")), 24)
-    invited = {"invited": {"name": name, "role": role, "hours": hours}}
+    sent = InvitationForm(request.POST).values
+    hours: int = sent["hours"]
     try:
         made, token = invitations.make(
-            scope.project, name, role, hours, actor_of(scope), scope.principal.user
+            scope.project, sent["name"], sent["role"], hours, actor_of(scope), scope.principal.user
         )
     except ServiceError as refused:
-        return _render_team(request, scope, 422, refused=refused.message, **invited)
+        return _render_team(request, scope, 422, refused=refused.message, invited=sent)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
-    return _render_team(request, scope, made=made, link=link, lasts=_HOURS[hours])
+    return _render_team(request, scope, made=made, link=link, lasts=HOURS[hours])
 
 
 @require_POST
@@ -105,7 +105,7 @@ def remove_member(request: HttpRequest) -> HttpResponse:
     """Remove a member."""
     scope = scope_of(request)
     require(scope, "RemoveMember")
-    name = request.POST.get("name", "")
+    name = RemoveMemberForm(request.POST).values["name"]
     try:
         store.remove_member(scope.project, name, actor_of(scope), scope.principal.user)
     except ServiceError as refused:
@@ -148,11 +148,12 @@ def change_key(request: HttpRequest, key: str) -> HttpResponse:
         access_key = store.get_key(scope.project, key)
         if access_key.user_id != scope.principal.user.pk:
             require(scope, "PutMember")
-        if request.POST.get("act") == "delete":
+        act = KeyForm(request.POST).values["act"]
+        if act == "delete":
             store.delete_key(scope.project, key, actor_of(scope), scope.principal.user)
             messages.success(request, f"The key {key} is deleted.")
         else:
-            on = request.POST.get("act") == "enable"
+            on = act == "enable"
             who = scope.principal.user
             store.switch_key(scope.project, key, on=on, actor=actor_of(scope), by=who)
             messages.success(request, f"The key {key} is {'enabled' if on else 'disabled'}.")

@@ -17,9 +17,10 @@ from console.store.events import rules as store
 from console.web.core.numbers import whole_number
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
+from console.web.rules.forms import NotificationForm, ScheduleForm
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.http import HttpRequest, HttpResponse
 
 
 @require_http_methods(["GET", "POST"])
@@ -28,26 +29,21 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     if request.method == "POST":
         require(scope, "events:PutRule")
-        problem = _save_rule(
-            scope, request, _pattern_field(request.POST), request.POST.get("target", "")
-        )
+        sent = NotificationForm(request.POST).values
+        chosen = rule_display.pattern_of(sent["status"], sent["machine"])
+        fields = {"pattern": sent["pattern"] or chosen}
+        problem = _save_rule(scope, request, sent, sent["target"], fields)
         if not problem:
             return _redirect_to(scope, "notifications")
         return _render_notifications(request, scope, problem)
     return _render_notifications(request, scope)
 
 
-def _pattern_field(form: QueryDict) -> dict[str, str]:
-    pattern = form.get("pattern", "").strip()
-    chosen = [status for status in form.getlist("status") if status in rule_display.STATUSES]
-    return {"pattern": pattern or rule_display.pattern_of(chosen, form.get("machine", ""))}
-
-
 def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "") -> HttpResponse:
     before = whole_number(request.GET.get("before", ""))
     rows, after = rule_display.rule_rows(scope, scheduled=False, after=request.GET.get("after", ""))
     letters, older = rule_display.dead_letters(scope, before)
-    typed = request.POST
+    form = NotificationForm(request.POST)
     context = _form_context(scope, problem) | {
         "here": "notifications",
         "rows": rows,
@@ -56,8 +52,8 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "older": older,
         "may_send": scope.may("events:SendAgain"),
         "statuses_to_tell": rule_display.STATUSES,
-        "typed": typed,
-        "chosen": typed.getlist("status") if typed else ["FAILED", "TIMED_OUT", "ABORTED"],
+        "typed": form.data,
+        "chosen": form.texts["status"] if form.data else ["FAILED", "TIMED_OUT", "ABORTED"],
     }
     return render(request, "rules/notifications.html", context, status=422 if problem else 200)
 
@@ -69,12 +65,9 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         require(scope, "events:PutRule")
-        form = request.POST
-        timed = {
-            "schedule": form.get("schedule", "").strip(),
-            "timezone": form.get("timezone", "").strip() or "UTC",
-        }
-        problem = _save_rule(scope, request, timed, form.get("machine", ""))
+        sent = ScheduleForm(request.POST).values
+        fields = {name: sent[name] for name in ("schedule", "timezone")}
+        problem = _save_rule(scope, request, sent, sent["machine"], fields)
         if not problem:
             return _redirect_to(scope, "schedules")
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
@@ -82,7 +75,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
         "here": "schedules",
         "rows": rows,
         "after": after,
-        "typed": request.POST,
+        "typed": ScheduleForm(request.POST).data,
         "zones": sorted(available_timezones()),
     }
     return render(request, "rules/schedules.html", context, status=422 if problem else 200)
@@ -97,13 +90,21 @@ def _form_context(scope: Scope, problem: str) -> dict[str, Any]:
     }
 
 
-def _save_rule(scope: Scope, request: HttpRequest, fields: dict[str, str], typed: str) -> str:
-    """Make the rule of a form; return what was wrong with it, "" if nothing was."""
-    name = request.POST.get("name", "").strip()
-    target = {"Id": "1", "Arn": rule_display.target_address(typed)}
-    given = request.POST.get("input", "").strip()
-    if given:
-        target["Input"] = given
+def _save_rule(
+    scope: Scope,
+    request: HttpRequest,
+    sent: dict[str, Any],
+    target_name: str,
+    fields: dict[str, str],
+) -> str:
+    """Create the rule of a form; return what was wrong with it, "" if nothing was.
+
+    ``target_name``: an ARN, an address, or the name of a machine; ``fields``: when the rule fires.
+    """
+    name = sent["name"]
+    target = {"Id": "1", "Arn": rule_display.target_address(target_name)}
+    if sent["input"]:
+        target["Input"] = sent["input"]
     try:
         store.save(scope.project, scope.region, name, target, actor=actor_of(scope), **fields)
     except ServiceError as refused:

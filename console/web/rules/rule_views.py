@@ -21,6 +21,7 @@ from console.store.events import rules as store
 from console.web.core import conflicts
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
 from console.web.rules import rule_display
+from console.web.rules.forms import RemoveTargetForm, RuleForm, SwitchForm, TargetForm
 from console.web.rules.rule_list_views import page_address
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _DELIVERIES = 25
 _MOMENTS = 5
+_CHANGEABLE = ("pattern", "schedule", "timezone", "description")
 
 
 def _find_rule(scope: Scope, name: str) -> EventRule:
@@ -48,12 +50,11 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     revision = store.revision_of(rule)
     if request.method == "POST":
         require(scope, "events:PutRule")
-        names = ("pattern", "schedule", "timezone", "description")
-        typed = {name: request.POST.get(name, "").strip() for name in names}
-        typed["timezone"] = typed["timezone"] or "UTC"
-        revision = request.POST.get("revision", "")
+        sent = RuleForm(request.POST).values
+        typed = {name: sent[name] for name in _CHANGEABLE}
+        revision = sent["revision"]
         try:
-            problem = _change_rule(request, scope, rule, typed)
+            problem = _change_rule(request, scope, rule, sent)
         except ConflictException:
             conflict = conflicts.rule_conflict(rule)
         if not problem and conflict is None:
@@ -64,9 +65,10 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     return render(request, "rules/page.html", context, status=status)
 
 
-def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, typed: dict[str, str]) -> str:
-    unchanged = {"state": rule.state, "role_arn": rule.role_arn}
-    unchanged["revision"] = request.POST.get("over") or request.POST.get("revision", "")
+def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict[str, str]) -> str:
+    fields = {name: sent[name] for name in _CHANGEABLE}
+    fields |= {"state": rule.state, "role_arn": rule.role_arn}
+    fields["revision"] = sent["over"] or sent["revision"]
     try:
         store.save(
             scope.project,
@@ -74,8 +76,7 @@ def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, typed: dic
             rule.name,
             None,
             actor=actor_of(scope),
-            **unchanged,
-            **typed,
+            **fields,
         )
     except ConflictException:
         raise
@@ -145,7 +146,7 @@ def _due_moments(rule: EventRule) -> list[int]:
 def switch_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     """Enable or disable a rule."""
     scope = scope_of(request)
-    on = request.POST.get("act") == "enable"
+    on = SwitchForm(request.POST).values["act"] == "enable"
     require(scope, "events:EnableRule" if on else "events:DisableRule")
     rule = _find_rule(scope, rule_name)
     store.switch(scope.project, scope.region, rule.name, on=on, actor=actor_of(scope))
@@ -177,9 +178,10 @@ def add_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     rule = _find_rule(scope, rule_name)
     taken = {each.target_id for each in rule.targets.all()}
     number = next(str(n) for n in range(1, len(taken) + 2) if str(n) not in taken)
-    target = {"Id": number, "Arn": rule_display.target_address(request.POST.get("target", ""))}
-    if given := request.POST.get("input", "").strip():
-        target["Input"] = given
+    sent = TargetForm(request.POST).values
+    target = {"Id": number, "Arn": rule_display.target_address(sent["target"])}
+    if sent["input"]:
+        target["Input"] = sent["input"]
 
     def act() -> str:
         wrong = store.put_targets(scope.project, scope.region, rule.name, [target], actor_of(scope))
@@ -196,7 +198,7 @@ def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "events:RemoveTargets")
     rule = _find_rule(scope, rule_name)
-    ids = [request.POST.get("id", "")]
+    ids = [RemoveTargetForm(request.POST).values["id"]]
 
     def act() -> str:
         missing = store.remove_targets(scope.project, scope.region, rule.name, ids, actor_of(scope))

@@ -25,6 +25,7 @@ from console.store.events import rules, start_links
 from console.store.executions import executions
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.machines.machine_views import machine_context
+from console.web.rules.forms import StartLinkForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -119,7 +120,9 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     if request.method == "POST":
         require(scope, "CreateStartLink")
         try:
-            _, secret = start_links.make(machine, request.POST.get("name", ""), actor_of(scope))
+            _, secret = start_links.make(
+                machine, StartLinkForm(request.POST).values["name"], actor_of(scope)
+            )
             made = request.build_absolute_uri(reverse("start-link", args=[machine.name, secret]))
         except ServiceError as refused:
             problem = refused.message

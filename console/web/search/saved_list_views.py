@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -17,6 +17,7 @@ from console.store.people import saved_views as store
 from console.web.core.scope import Scope, actor_of, require, scope_of
 from console.web.search import saved_view_list
 from console.web.search.filters import ExecutionFilters
+from console.web.search.forms import SavedViewForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -28,35 +29,34 @@ _RIGHTS = {"save": "PutView", "delete": "DeleteView"}
 def change_saved_view(request: HttpRequest) -> HttpResponse:
     """Save a view, or delete one, and go back to its list."""
     scope = scope_of(request)
-    form = request.POST
-    act, name, machine = form.get("act", ""), form.get("name", ""), form.get("machine", "")
+    sent = SavedViewForm(request.POST).values
+    act, name, machine = sent["act"], sent["name"], sent["machine"]
     if act not in _RIGHTS:
         raise Http404(f"Nothing is called “{act}” here.")
     require(scope, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
-        shown = _save_view(request, scope) if act == "save" else ""
+        shown = _save_view(request, scope, sent) if act == "save" else ""
         if act == "delete":
             store.delete(scope.project, name, actor_of(scope))
             messages.success(request, f"The view “{name}” is deleted for everybody.")
     except ServiceError as refused:
         messages.error(request, refused.message)
-        shown = form.get("view", "")
+        shown = sent["view"]
     region = {"region": scope.region} if scope.elsewhere else {}
     return redirect(f"{back}?{urlencode({'view': shown, **region})}")
 
 
-def _save_view(request: HttpRequest, scope: Scope) -> str:
+def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
     """Save the view of a form; return its name."""
-    form = request.POST
-    filters = ExecutionFilters.of(QueryDict(form.get("query", "")))
+    filters = ExecutionFilters.of(QueryDict(sent["query"]))
     if filters.problems:
         raise ValidationException("A filter that is not understood cannot be saved.")
-    machine = form.get("machine", "")
-    default = machine if "default" in form else ""
+    machine = sent["machine"]
+    default = machine if sent["default"] else ""
     view = store.put_view(
         scope.project,
-        form.get("name", ""),
+        sent["name"],
         filters.address,
         default if machine else None,
         actor_of(scope),

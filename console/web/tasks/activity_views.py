@@ -16,6 +16,7 @@ from console.store.tasks import timeouts
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
 from console.web.tasks import open_work
+from console.web.tasks.forms import ActivityForm, TimeoutsForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -35,7 +36,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
     name = problem = ""
     if request.method == "POST":
         require(scope, "CreateActivity")
-        name = request.POST.get("name", "").strip()
+        name = ActivityForm(request.POST).values["name"]
         try:
             store.create_activity(scope.project, scope.region, name, actor_of(scope))
         except ServiceError as refused:
@@ -64,7 +65,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     if work is None:
         raise Http404(f"There is no activity “{activity_name}” in {scope.region}.")
     problem = ""
-    if request.method == "POST" and request.POST.get("act") == "delete":
+    if request.method == "POST" and ActivityForm(request.POST).values["act"] == "delete":
         require(scope, "DeleteActivity")
         store.delete_activity(scope.project, work.activity.arn, actor_of(scope))
         messages.success(request, f"The activity {activity_name} was deleted.")
@@ -72,7 +73,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
     limits = timeouts.shown_limit(work.activity.arn)
     if request.method == "POST":
         require(scope, "TagResource")
-        limits = {key: request.POST.get(key, "").strip() or "NONE" for key in limits}
+        limits = TimeoutsForm(request.POST, limits).limits
         try:
             tags.put_own(scope.project, work.activity.arn, limits, actor_of(scope))
         except ServiceError as refused:

@@ -16,6 +16,7 @@ from console.store.tasks import manual
 from console.web.core import json_view
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.execution import waiting
+from console.web.tasks.forms import TaskForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -55,7 +56,7 @@ def task_page(
         raise Http404(f"This execution has no task {number}.")
     if request.method == "GET":
         return _render_page(request, machine_name, execution, row)
-    act = request.POST.get("act", "")
+    act = TaskForm(request.POST).values["act"]
     if act not in _ACTIONS:
         return _render_page(
             request, machine_name, execution, row, status=422, problem="Choose what to do."
@@ -83,12 +84,12 @@ def _run_action(
     scope: Scope, execution: Execution, number: int, act: str, request: HttpRequest
 ) -> str:
     """Do what was asked; return the token if it is to be shown."""
-    given, by = request.POST, actor_of(scope)
+    sent, by = TaskForm(request.POST).values, actor_of(scope)
     match act:
         case "complete":
-            manual.succeed(execution, number, given.get("output", ""), by)
+            manual.succeed(execution, number, sent["output"], by)
         case "fail":
-            manual.fail(execution, number, given.get("error", ""), given.get("cause", ""), by)
+            manual.fail(execution, number, sent["error"], sent["cause"], by)
         case "heartbeat":
             manual.heartbeat(execution, number, by)
         case _:
@@ -115,6 +116,7 @@ def _render_page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
+    sent = TaskForm(request.POST).values
     context = {
         "here": "tasks",
         "execution": execution,
@@ -122,9 +124,9 @@ def _render_page(
         "base": reverse("execution", args=[machine_name, execution.name]),
         "task": waiting.open_task(row),
         "input": _input_view(execution, row),
-        "output": request.POST.get("output", "{}"),
-        "error": request.POST.get("error", ""),
-        "cause_text": request.POST.get("cause", ""),
+        "output": sent["output"],
+        "error": sent["error"],
+        "cause_text": sent["cause"],
         **more,
     }
     return render(request, "task/page.html", context, status=status)

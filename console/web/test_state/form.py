@@ -20,9 +20,6 @@ from console.web.core import causes, formatting, json_view
 from console.web.execution import data_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
-
     from console.models import Execution, Project
     from console.web.core.scope import Scope
     from engine import Graph, Node
@@ -83,13 +80,6 @@ class TestRequest:
     failures: str = ""
     data: str = ""
     reveal: bool = False
-
-    @classmethod
-    def of(cls, posted: Mapping[str, str]) -> Self:
-        """Return what a form sent, with the ends of lines that were typed."""
-        names = [name for name in cls.__slots__ if name != "reveal"]
-        texts = {name: posted.get(name, "").replace("\r\n", "\n") for name in names}
-        return cls(**texts, reveal="reveal" in posted)
 
     def params(self, definition: str, role: str) -> dict[str, Any]:
         """Return what TestState is asked; raise ``Mistake``."""

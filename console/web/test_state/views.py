@@ -19,10 +19,9 @@ from console.web.machines.machine_views import machine_context, suggested_input
 from console.web.test_state import form
 from console.web.test_state import scenario as scenarios
 from console.web.test_state.form import TestRequest
+from console.web.test_state.forms import SubjectForm, TestStateForm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from django.http import HttpRequest
 
     from console.models import Execution, StateMachine
@@ -70,12 +69,13 @@ def test_state_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     scope = scope_of(request)
     require(scope, "TestState")
     sent = request.POST if request.method == "POST" else request.GET
-    subject = _subject_of(scope, scope.machine(machine_name), sent)
+    subject = _subject_of(scope, scope.machine(machine_name), SubjectForm(sent).values)
     graph = _graph_of(subject)
     if graph is None or "state" not in request.POST:
-        first = _first_request(scope, subject, sent.get("state", ""), graph)
+        state = SubjectForm(sent).values["state"]
+        first = _first_request(scope, subject, state, graph)
         return _render_form(request, subject, graph, first)
-    test = TestRequest.of(request.POST)
+    test = TestRequest(**TestStateForm(request.POST).values)
     if test.reveal:
         require(scope, "RevealSecrets")
     node = graph.by_id.get(graph.by_name.get(test.state, ""))
@@ -116,22 +116,21 @@ def _refused_field(error: ServiceError) -> str:
     return "mock" if of_mock else "state"
 
 
-def _subject_of(scope: Scope, machine: StateMachine, sent: Mapping[str, str]) -> _Subject:
-    if sent.get("text") and scope.may("UpdateStateMachine"):
-        text = sent["text"].replace("\r\n", "\n")
-        role = sent.get("role", "").strip() or machine.role_arn
-        return _Subject(machine, text, role, edited=True, revision=sent.get("revision", ""))
-    if not sent.get("origin"):
+def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, str]) -> _Subject:
+    if sent["text"] and scope.may("UpdateStateMachine"):
+        role = sent["role"] or machine.role_arn
+        return _Subject(machine, sent["text"], role, edited=True, revision=sent["revision"])
+    if not sent["origin"]:
         return _Subject(machine, machine.definition.text, machine.role_arn)
     origin = scope.execution(machine.name, sent["origin"])
-    newer = sent.get("definition") == "changed"
+    newer = sent["definition"] == "changed"
     return _Subject(
         machine,
         (machine if newer else origin).definition.text,
         origin.role_arn or machine.role_arn,
         origin=origin,
-        step=sent.get("step") or sent.get("state", ""),
-        visit=sent.get("visit", ""),
+        step=sent["step"] or sent["state"],
+        visit=sent["visit"],
         changed=origin.definition_id != machine.definition_id,
         newer=newer,
     )
