@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from console.models import BulkItem, BulkJob
+from console.statuses import BulkItemStatus
 from console.store.executions import bulk as store
 from console.web.bulk.forms import BulkForm, JobForm
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -41,11 +42,11 @@ WORDS = {
         "Each gets a new execution with the same input and its state machine as it is now.",
     ),
 }
-RESULTS = {
-    "waiting": ("idle", "Waiting"),
-    "acting": ("running", "Under way"),
-    "done": ("succeeded", "Done"),
-    "refused": ("failed", "Refused"),
+RESULTS: dict[str, tuple[str, str]] = {
+    BulkItemStatus.WAITING: ("idle", "Waiting"),
+    BulkItemStatus.ACTING: ("running", "Under way"),
+    BulkItemStatus.DONE: ("succeeded", "Done"),
+    BulkItemStatus.REFUSED: ("failed", "Refused"),
 }
 
 
@@ -129,7 +130,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
     if re.fullmatch(r"\d{1,6}", after):
         items_of_job = items_of_job.filter(position__gt=int(after))
     items = list(items_of_job[: _PAGE + 1])
-    over = counts.get("done", 0) + counts.get("refused", 0)
+    over = counts.get(BulkItemStatus.DONE, 0) + counts.get(BulkItemStatus.REFUSED, 0)
     verb, done, _ = WORDS[job.action]
     return {
         "here": "executions",
@@ -141,7 +142,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
         "result": result if result in RESULTS else "",
         "items": [(item, *RESULTS[item.status]) for item in items[:_PAGE]],
         "after": items[_PAGE - 1].position if len(items) > _PAGE else "",
-        "seen": f"{job.status}-{over}-{counts.get('acting', 0)}",
+        "seen": f"{job.status}-{over}-{counts.get(BulkItemStatus.ACTING, 0)}",
     }
 
 

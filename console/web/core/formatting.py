@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from console.statuses import ExecutionStatus
+
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 KIB = 1024
 
@@ -20,16 +22,16 @@ class StatusLabel:
     word: str
 
 
-EXECUTION = {
-    "RUNNING": StatusLabel("running", "Running"),
-    "SUCCEEDED": StatusLabel("succeeded", "Succeeded"),
-    "FAILED": StatusLabel("failed", "Failed"),
-    "TIMED_OUT": StatusLabel("failed", "Timed out"),
-    "ABORTED": StatusLabel("aborted", "Aborted"),
-    "PENDING_REDRIVE": StatusLabel("running", "Pending redrive"),
-    "UNFINISHED": StatusLabel("idle", "Unfinished"),  # an imported history that has no end
+EXECUTION: dict[str, StatusLabel] = {
+    ExecutionStatus.RUNNING: StatusLabel("running", "Running"),
+    ExecutionStatus.SUCCEEDED: StatusLabel("succeeded", "Succeeded"),
+    ExecutionStatus.FAILED: StatusLabel("failed", "Failed"),
+    ExecutionStatus.TIMED_OUT: StatusLabel("failed", "Timed out"),
+    ExecutionStatus.ABORTED: StatusLabel("aborted", "Aborted"),
+    ExecutionStatus.PENDING_REDRIVE: StatusLabel("running", "Pending redrive"),
+    ExecutionStatus.UNFINISHED: StatusLabel("idle", "Unfinished"),
 }
-_UNLISTED = ("PENDING_REDRIVE", "UNFINISHED")
+_UNLISTED = (ExecutionStatus.PENDING_REDRIVE, ExecutionStatus.UNFINISHED)
 LISTED = {key: label for key, label in EXECUTION.items() if key not in _UNLISTED}
 STEP = {
     "": StatusLabel("idle", "Not entered"),

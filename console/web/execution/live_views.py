@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import engine
+from console.statuses import ExecutionStatus
 from console.web.core.scope import render, scope_of
 from console.web.execution import audit_trail, map_progress, steps, waiting
 from console.web.execution.note_stamp import note_stamp
@@ -46,7 +47,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     """Answer the poll of an execution's page. ``after``: the last event the page knows."""
     execution = scope_of(request).execution(machine_name, execution_name)
     cursor = _number(request.GET.get("after", ""))
-    over = execution.status != "RUNNING"
+    over = execution.status != ExecutionStatus.RUNNING
     context: dict[str, Any] = {
         "execution": execution,
         "machine_name": machine_name,

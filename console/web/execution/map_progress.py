@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from console.models import MapRun
+from console.statuses import MapRunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -107,7 +108,7 @@ def _sum_progress(runs: Iterable[MapRun]) -> MapProgress | None:
         running=count("started") - sum(ends.values()) - waiting,
         pending=count("total") - count("started"),
         pending_redrive=waiting,
-        reading=any(run.reading and run.status == "RUNNING" for run in some),
+        reading=any(run.reading and run.status == MapRunStatus.RUNNING for run in some),
     )
 
 

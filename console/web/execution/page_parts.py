@@ -9,6 +9,7 @@ import engine
 from console import clock
 from console.masking import masked_execution
 from console.metrics import cost
+from console.statuses import ExecutionStatus
 from console.store.executions import replay
 from console.web.core import formatting, json_view
 from console.web.core.causes import cause_of
@@ -187,7 +188,7 @@ def facts_context(execution: Execution) -> dict[str, Any]:
         else json_view.payload_view(execution.output, "output.json"),
         "cause": cause_of(execution.cause),
         "origin": replay.origin_of(execution),
-        "over": execution.status != "RUNNING",
+        "over": execution.status != ExecutionStatus.RUNNING,
         "parked": masked_execution.masked_execution(execution).veil.words(execution.runrow.parked)
         if hasattr(execution, "runrow")
         else "",

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 import engine
 from console.models import Execution, MapRun, TaskRow, Timer
+from console.statuses import OPEN_TASKS, ExecutionStatus, TaskKind, TaskStatus
 from console.store.state import transition_rate
 from console.store.tasks import timeouts
 from console.store.tasks.manual import answerable
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 PAGE = 50
 MOST = 50
 _EXECUTION_TIMER = "execution"
-_OPEN = ("scheduled", "started", "waiting")
 _BARE = ("input", "credentials", "execution__input", "execution__output", "execution__cause")
 
 
@@ -70,7 +70,7 @@ class OpenTask:
     @property
     def who(self) -> str:
         """Say who can end it."""
-        if self.row.kind == "activity":
+        if self.row.kind == TaskKind.ACTIVITY:
             return "a worker of the activity, or an operator here"
         if self.row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
             return "whoever has its task token, or an operator here"
@@ -91,9 +91,9 @@ def open_task(row: TaskRow) -> OpenTask:
 
 
 def _task_kind(row: TaskRow) -> str:
-    if row.kind == "activity":
+    if row.kind == TaskKind.ACTIVITY:
         return "Activity task"
-    if row.kind == "map":
+    if row.kind == TaskKind.MAP:
         return "Map Run"
     if row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
         return "Callback"
@@ -103,22 +103,28 @@ def _task_kind(row: TaskRow) -> str:
 
 
 def _task_target(row: TaskRow) -> str:
-    if row.kind == "service":
+    if row.kind == TaskKind.SERVICE:
         return f"{row.service}:{row.action}"
-    return row.resource.rpartition(":")[2] if row.kind in ("lambda", "activity") else row.state
+    named = row.kind in (TaskKind.LAMBDA, TaskKind.ACTIVITY)
+    return row.resource.rpartition(":")[2] if named else row.state
 
 
 def _task_status(row: TaskRow) -> formatting.StatusLabel:
-    if row.status == "closed":
+    if row.status == TaskStatus.CLOSED:
         return formatting.StatusLabel("idle", "Ended")
-    if row.status == "scheduled":
+    if row.status == TaskStatus.SCHEDULED:
         return formatting.StatusLabel(
-            "idle", "Not taken yet" if row.kind == "activity" else "Not sent yet"
+            "idle", "Not taken yet" if row.kind == TaskKind.ACTIVITY else "Not sent yet"
         )
-    if row.kind == "activity":
+    if row.kind == TaskKind.ACTIVITY:
         return formatting.StatusLabel("running", "A worker has it")
-    called = {"waiting": "Waits outside", "started": "Being called"}
-    return formatting.StatusLabel("running", "Runs" if row.kind == "map" else called[row.status])
+    called: dict[str, str] = {
+        TaskStatus.WAITING: "Waits outside",
+        TaskStatus.STARTED: "Being called",
+    }
+    return formatting.StatusLabel(
+        "running", "Runs" if row.kind == TaskKind.MAP else called[row.status]
+    )
 
 
 def _deadline(row: TaskRow) -> Deadline | None:
@@ -163,15 +169,15 @@ class TaskPage:
 
 def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
-    token = Q(kind="service", pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
-    activity = Q(kind="activity")
+    token = Q(kind=TaskKind.SERVICE, pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
+    activity = Q(kind=TaskKind.ACTIVITY)
     if filters.activity:
         activity &= Q(resource=scope.arn("activity", filters.activity))
     kinds = {"activity": activity, "callback": token}
     which = activity if filters.activity else kinds.get(filters.kind, activity | token)
     every = TaskRow.objects.filter(
         which,
-        status__in=_OPEN,
+        status__in=OPEN_TASKS,
         execution__project=scope.project,
         execution__arn__startswith=f"{scope.arn('')[:-1]}:",
     )
@@ -220,9 +226,9 @@ class WaitingLine:
 
 def waiting_context(execution: Execution) -> dict[str, Any]:
     """Return what a running execution waits for; nothing once it has ended."""
-    if execution.status != "RUNNING":
+    if execution.status != ExecutionStatus.RUNNING:
         return {"waiting": [], "waiting_more": False}
-    open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status="closed")
+    open_tasks = TaskRow.objects.filter(execution_id=execution.pk).exclude(status=TaskStatus.CLOSED)
     rows = list(open_tasks.defer("input", "credentials").order_by("task")[: MOST + 1])
     lines = [*_timer_lines(execution), *_task_lines(execution, rows)]
     lines.sort(key=lambda line: line.until_ms or line.since_ms or 0)
@@ -231,7 +237,7 @@ def waiting_context(execution: Execution) -> dict[str, Any]:
 
 def _task_lines(execution: Execution, rows: Sequence[TaskRow]) -> Iterator[WaitingLine]:
     counts = {}
-    if any(row.kind == "map" for row in rows):
+    if any(row.kind == TaskKind.MAP for row in rows):
         counts = {each.task: each for each in MapRun.objects.filter(parent=execution)}
     for row in rows:
         task = open_task(row)

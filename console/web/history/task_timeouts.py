@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent, TaskRow
+from console.statuses import TaskKind
 from console.store.tasks import timeouts
 from engine import event_types
 
@@ -41,9 +42,9 @@ def task_notes(execution: Execution, late: Mapping[int, bool]) -> dict[int, str]
 
 def resend_note(row: TaskRow) -> str:
     """Say that a task was sent more than once, "" if it was not."""
-    if row.kind == "map" or row.dispatches <= 1:
+    if row.kind == TaskKind.MAP or row.dispatches <= 1:
         return ""
-    if row.kind == "activity" and not row.worker.startswith("\x01"):
+    if row.kind == TaskKind.ACTIVITY and not row.worker.startswith("\x01"):
         return f"re-dispatched: handed out {row.dispatches} times, for a poll had gone"
     return f"re-dispatched: sent {row.dispatches} times, for its worker was lost"
 

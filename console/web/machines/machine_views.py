@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.integrations import mocks
 from console.samples import MACHINES
+from console.statuses import ExecutionStatus
 from console.store.machines import machines as store
 from console.web.core.scope import actor_of, render, require, scope_of
 from console.web.graph import svg
@@ -92,7 +93,7 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     require(scope, "DeleteStateMachine")
     machine = scope.machine(machine_name)
     if request.method == "GET":
-        running = machine.execution_set.filter(status="RUNNING").count()
+        running = machine.execution_set.filter(status=ExecutionStatus.RUNNING).count()
         return render(
             request, "machine/delete.html", machine_context(machine) | {"running": running}
         )

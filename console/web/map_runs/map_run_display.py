@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from console.masking import masked_execution
 from console.models import Execution, MapRun, TaskRow
+from console.statuses import ExecutionStatus, MapRunStatus
 from console.store.executions import redrive
 from console.store.map_runs import map_counts, map_items
 from console.web.core import formatting
@@ -33,12 +34,12 @@ MOST_BATCHES = 1_000
 _UNREAD = ("input", "output", "cause", "error", "trace_header")
 _ROWS = (
     ("pending", "idle", "Pending", ""),
-    ("running", "running", "Running", "RUNNING"),
+    ("running", "running", "Running", ExecutionStatus.RUNNING),
     ("pending_redrive", "running", "Pending redrive", ""),
-    ("succeeded", "succeeded", "Succeeded", "SUCCEEDED"),
-    ("failed", "failed", "Failed", "FAILED"),
-    ("timed_out", "failed", "Timed out", "TIMED_OUT"),
-    ("aborted", "aborted", "Aborted", "ABORTED"),
+    ("succeeded", "succeeded", "Succeeded", ExecutionStatus.SUCCEEDED),
+    ("failed", "failed", "Failed", ExecutionStatus.FAILED),
+    ("timed_out", "failed", "Timed out", ExecutionStatus.TIMED_OUT),
+    ("aborted", "aborted", "Aborted", ExecutionStatus.ABORTED),
 )
 
 
@@ -102,7 +103,7 @@ def count_children(run: MapRun) -> dict[str, Any]:
         "counts": [_count_of(*row, children, items) for row in _ROWS],
         "of_children": children,
         "of_items": items,
-        "over": run.status != "RUNNING" and not children.running,
+        "over": run.status != MapRunStatus.RUNNING and not children.running,
     }
 
 
@@ -179,7 +180,7 @@ def _error_texts(scope: Scope, rows: list[Execution]) -> dict[int, str]:
 
 def _child_status(run: MapRun, child: Execution) -> formatting.StatusLabel:
     waits = run.pending_redrive and (child.stop_ms or 0) <= (run.redrive_ms or 0)
-    key = "PENDING_REDRIVE" if waits and child.status in BAD_ENDS else child.status
+    key = ExecutionStatus.PENDING_REDRIVE if waits and child.status in BAD_ENDS else child.status
     return formatting.EXECUTION[key]
 
 

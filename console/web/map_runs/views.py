@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
+from console.statuses import MapRunStatus
 from console.store.map_runs import map_runs as store
 from console.web.core import formatting
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -81,7 +82,7 @@ def _page_context(
     request: HttpRequest, scope: Scope, machine_name: str, run: MapRun
 ) -> dict[str, Any]:
     names = [machine_name, run.parent.name]
-    bad = run.status in ("FAILED", "ABORTED")
+    bad = run.status in (MapRunStatus.FAILED, MapRunStatus.ABORTED)
     context = {
         "here": "executions",
         "run": run,
@@ -93,7 +94,7 @@ def _page_context(
         "own": reverse("map-run", args=[*names, run.task]),
         "tolerated": map_run_display.tolerated_failures(run),
         "children": map_run_display.list_children(scope, run, request.GET),
-        "may_update": scope.may("UpdateMapRun") and run.status == "RUNNING",
+        "may_update": scope.may("UpdateMapRun") and run.status == MapRunStatus.RUNNING,
         "redrivable": bad,
         "refusal": map_run_display.redrive_refusal(run) if bad else "",
         **map_run_display.count_children(run),

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from console.metrics import cost
 from console.metrics.names import METRICS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
+from console.statuses import MachineType
 from console.web.core.formatting import iso_text
 from console.web.core.scope import Scope, render, scope_of
 from console.web.machines.machine_views import machine_context
@@ -128,7 +129,7 @@ def _found_executions(
     if metric.name.startswith("Redriven"):
         which["redrive_count__gt"] = 0
     if metric.name.startswith("Express"):
-        which["state_machine__type"] = "EXPRESS"
+        which["state_machine__type"] = MachineType.EXPRESS
     if metric.name == "ExecutionThrottled":  # counts what waited, which no execution keeps
         which["pk"] = 0
     rows = Execution.objects.filter(project=scope.project, map_run=None, **which)

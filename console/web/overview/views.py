@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.statuses import ExecutionStatus
 from console.web.core.scope import Scope, render, scope_of
 from console.web.map_runs import map_run_display
 from console.web.metrics import charts
@@ -41,7 +42,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
 
 def _page_context(scope: Scope) -> dict[str, Any]:
     machines = lists.list_machines(scope, most=MOST)
-    running = lists.latest_executions(scope, ("RUNNING",), MOST)
+    running = lists.latest_executions(scope, (ExecutionStatus.RUNNING,), MOST)
     failed = lists.latest_executions(scope, lists.FAILURES, MOST)
     tally = lists.status_counts(scope)
     parts = [
@@ -55,10 +56,11 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         "running": running,
         "failed": failed,
         "tally": {
-            "running": tally.get("RUNNING", 0),
-            "succeeded": tally.get("SUCCEEDED", 0),
-            "failed": tally.get("FAILED", 0) + tally.get("TIMED_OUT", 0),
-            "aborted": tally.get("ABORTED", 0),
+            "running": tally.get(ExecutionStatus.RUNNING, 0),
+            "succeeded": tally.get(ExecutionStatus.SUCCEEDED, 0),
+            "failed": tally.get(ExecutionStatus.FAILED, 0)
+            + tally.get(ExecutionStatus.TIMED_OUT, 0),
+            "aborted": tally.get(ExecutionStatus.ABORTED, 0),
         },
         "seen": hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
     }

@@ -11,6 +11,7 @@ from django.db.models import Count
 from console.events import addresses, body
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule, StateMachine
+from console.statuses import DeliveryStatus, ExecutionStatus, MachineStatus, RuleState
 from console.web.core.formatting import StatusLabel
 
 if TYPE_CHECKING:
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 
 PAGE = 50
 _MACHINES = 500
-STATUSES = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "RUNNING")
-DELIVERY = {
-    "waiting": StatusLabel("running", "Waiting"),
-    "sending": StatusLabel("running", "Sending"),
-    "delivered": StatusLabel("succeeded", "Delivered"),
-    "dead": StatusLabel("failed", "Dead letter"),
+STATUSES = (
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.TIMED_OUT,
+    ExecutionStatus.ABORTED,
+    ExecutionStatus.RUNNING,
+)
+DELIVERY: dict[str, StatusLabel] = {
+    DeliveryStatus.WAITING: StatusLabel("running", "Waiting"),
+    DeliveryStatus.SENDING: StatusLabel("running", "Sending"),
+    DeliveryStatus.DELIVERED: StatusLabel("succeeded", "Delivered"),
+    DeliveryStatus.DEAD: StatusLabel("failed", "Dead letter"),
 }
 
 
@@ -58,7 +65,9 @@ class RuleRow:
     @property
     def under_way(self) -> int:
         """Return how many deliveries have not ended."""
-        return self.counts.get("waiting", 0) + self.counts.get("sending", 0)
+        return self.counts.get(DeliveryStatus.WAITING, 0) + self.counts.get(
+            DeliveryStatus.SENDING, 0
+        )
 
     @property
     def status(self) -> StatusLabel:
@@ -68,7 +77,7 @@ class RuleRow:
 
 def rule_state(rule: EventRule) -> StatusLabel:
     """Return sign and word of a rule's state."""
-    on = rule.state == "ENABLED"
+    on = rule.state == RuleState.ENABLED
     return StatusLabel("succeeded", "Enabled") if on else StatusLabel("idle", "Disabled")
 
 
@@ -146,7 +155,7 @@ def _sent_target(target: EventTarget) -> str:
 def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery], int | None]:
     """Return a page of dead letters, newest first, and the key of the next page."""
     deliveries = Delivery.objects.filter(
-        project=scope.project, status="dead", target__rule__region=scope.region
+        project=scope.project, status=DeliveryStatus.DEAD, target__rule__region=scope.region
     )
     if before is not None:
         deliveries = deliveries.filter(pk__lt=before)
@@ -160,7 +169,7 @@ def dead_letters(scope: Scope, before: int | None = None) -> tuple[list[Delivery
 def machine_names(scope: Scope) -> list[StateMachine]:
     """Return the machines to choose from."""
     machines = StateMachine.objects.filter(
-        project=scope.project, region=scope.region, status="ACTIVE"
+        project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
     )
     return list(machines.only("name", "arn").order_by("name")[:_MACHINES])
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
+from console.statuses import UNSUCCESSFUL
 from console.store.events import deliveries
 from console.store.events import rules as store
 from console.web.core.numbers import whole_number
@@ -53,7 +54,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
         "may_send": scope.may("events:SendAgain"),
         "statuses_to_tell": rule_display.STATUSES,
         "typed": form.data,
-        "chosen": form.texts["status"] if form.data else ["FAILED", "TIMED_OUT", "ABORTED"],
+        "chosen": form.texts["status"] if form.data else UNSUCCESSFUL,
     }
     return render(request, "rules/notifications.html", context, status=422 if problem else 200)
 

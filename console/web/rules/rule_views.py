@@ -17,6 +17,7 @@ from console.events import schedules
 from console.integrations import notices
 from console.integrations.redaction import without_secrets
 from console.models import Delivery, EventRule
+from console.statuses import DeliveryStatus, RuleState
 from console.store.events import rules as store
 from console.web.core import conflicts
 from console.web.core.scope import Scope, actor_of, render, require, scope_of
@@ -131,7 +132,7 @@ def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str,
 
 def _due_moments(rule: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
-    if not rule.schedule or rule.state != "ENABLED":
+    if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
     schedule = schedules.parse(rule.schedule, rule.timezone)
     moments: list[int] = []
@@ -162,7 +163,9 @@ def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
     rule = _find_rule(scope, rule_name)
     view = "schedules" if rule.schedule else "notifications"
     if request.method == "GET":
-        waiting = Delivery.objects.filter(target__rule=rule, status__in=("waiting", "sending"))
+        waiting = Delivery.objects.filter(
+            target__rule=rule, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
+        )
         context = {"here": view, "rule": rule, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
     store.delete(scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope))

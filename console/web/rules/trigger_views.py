@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.errors import ServiceError
 from console.models import Execution, StartLink
+from console.statuses import ExecutionStatus, MachineType
 from console.store.db import signals
 from console.store.db.audit import Actor
 from console.store.events import rules, start_links
@@ -53,7 +54,7 @@ def start_by_link(request: HttpRequest, machine_name: str, secret: str) -> HttpR
         status = 429 if error.code == "ThrottlingException" else error.status
         return _json_response({"__type": error.code, "message": error.message}, status)
     start_links.note_use(link)
-    if link.machine.type != "EXPRESS":
+    if link.machine.type != MachineType.EXPRESS:
         started = {"executionArn": execution.arn, "startDate": execution.start_ms / 1000}
         return _json_response(started, 200)
     return _wait_for_end(execution)
@@ -64,7 +65,7 @@ def _start_execution(link: StartLink, text: str, name: str | None) -> Execution:
         link.machine,
         name=name or None,
         input=text if text.strip() else "{}",
-        sync=link.machine.type == "EXPRESS",
+        sync=link.machine.type == MachineType.EXPRESS,
         ahead=True,
         actor=Actor(f"link {link.name}", acting_for=(link.created_by,)),
     )
@@ -78,7 +79,7 @@ def _wait_for_end(execution: Execution) -> HttpResponse:
         left = LONGEST_S
         while True:
             row = Execution.objects.get(pk=execution.pk)
-            if row.status != "RUNNING":
+            if row.status != ExecutionStatus.RUNNING:
                 return _json_response(_outcome_body(row), 200)
             if left <= 0:
                 return _json_response({"message": "Endpoint request timed out"}, 504)
@@ -96,7 +97,7 @@ def _outcome_body(row: Execution) -> dict[str, Any]:
         "name": row.name,
         "startDate": row.start_ms / 1000,
         "stopDate": (row.stop_ms or row.start_ms) / 1000,
-        "status": "FAILED" if row.status == "ABORTED" else row.status,
+        "status": ExecutionStatus.FAILED if row.status == ExecutionStatus.ABORTED else row.status,
         "output": row.output,
         "error": row.error,
         "cause": row.cause,

@@ -15,6 +15,7 @@ from django.db import connection
 
 from console.masking import masked_execution
 from console.models import Execution
+from console.statuses import ExecutionStatus
 from console.web.core.causes import cause_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from console.models import Project
 
-STATUSES = ("FAILED", "TIMED_OUT")
+STATUSES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 MOST = 5_000
 """How many of the newest failures are grouped."""
 _LONGEST = 300

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
+from console.statuses import UNSUCCESSFUL, ExecutionStatus
 from console.web.core import formatting
 from console.web.search.query import PayloadSearch, parse_search
 
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 T = TypeVar("T")
-STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-BAD_ENDS = ("FAILED", "TIMED_OUT", "ABORTED")
+STATUSES = (
+    ExecutionStatus.RUNNING,
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.TIMED_OUT,
+    ExecutionStatus.ABORTED,
+)
+BAD_ENDS: tuple[str, ...] = UNSUCCESSFUL
 FIELDS = (
     *("find", "status", "q", "machine", "version", "from", "to", "min", "max", "error", "by"),
     *("redriven", "children", "failure"),

@@ -13,6 +13,7 @@ from django.db.models import Count, OuterRef, Q, Subquery, Window
 from console import clock
 from console.masking import masked_execution
 from console.models import Execution, StateMachine
+from console.statuses import ExecutionStatus, MachineStatus
 from console.web.core.formatting import DAY
 from console.web.execution.note_stamp import note_stamp
 from console.web.search.scan import BARE, PAGE
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 _OFFERED = 200
-FAILURES = ("FAILED", "TIMED_OUT")
+FAILURES: tuple[str, ...] = (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
 _BARE_BUT_ERROR = ("input", "output", "cause", "definition")
 
 
@@ -66,7 +67,7 @@ def list_machines(
         )
         .order_by("name")[: most + 1]
     )
-    running = _counts(rows, Q(status="RUNNING"))
+    running = _counts(rows, Q(status=ExecutionStatus.RUNNING))
     failed = _counts(rows, Q(status__in=FAILURES, start_ms__gte=clock.now_ms() - DAY))
     shown = tuple(
         MachineRow(row, running.get(row.pk, 0), failed.get(row.pk, 0), row.last, row.last_ms)
@@ -78,7 +79,9 @@ def list_machines(
 
 def machine_names(scope: Scope) -> list[str]:
     """Return the names to offer where a machine is asked for, newest first."""
-    rows = StateMachine.objects.filter(project=scope.project, region=scope.region, status="ACTIVE")
+    rows = StateMachine.objects.filter(
+        project=scope.project, region=scope.region, status=MachineStatus.ACTIVE
+    )
     return list(rows.order_by("-pk").values_list("name", flat=True)[:_OFFERED])
 
 
@@ -106,7 +109,7 @@ def changed_executions(
     return [
         execution
         for execution in executions
-        if (execution.pk in ended and execution.status != "RUNNING")
+        if (execution.pk in ended and execution.status != ExecutionStatus.RUNNING)
         or (execution.pk in stamps and note_stamp(execution) != stamps[execution.pk])
     ]
 
@@ -123,7 +126,7 @@ def status_counts(scope: Scope) -> dict[str, int]:
     since = clock.now_ms() - DAY
     rows = (
         _rows_of(scope, None)
-        .filter(Q(status="RUNNING") | Q(start_ms__gte=since))
+        .filter(Q(status=ExecutionStatus.RUNNING) | Q(start_ms__gte=since))
         .order_by()
         .values_list("status")
         .annotate(Count("id"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
+from console.statuses import ExecutionStatus
 from console.web.core.formatting import visible_text
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class SearchCondition:
         """Return what the database can tell: true for whatever may match."""
         if self.field == "state":
             frame = f'"state":{json.dumps(self.value, ensure_ascii=False)}'
-            return Q(status="RUNNING", runrow__snapshot__contains=frame)
+            return Q(status=ExecutionStatus.RUNNING, runrow__snapshot__contains=frame)
         if self.field in _PLAIN:
             return Q(**{self.field: self.value})
         has = f"{self.field}__contains"

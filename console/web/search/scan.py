@@ -20,6 +20,7 @@ from django.db.models.functions import Coalesce
 
 from console import clock
 from console.models import Execution, StateMachine
+from console.statuses import ExecutionStatus
 from console.web.search import error_names, failure_groups, verify
 from console.web.search.filters import BAD_ENDS, STATUSES, ExecutionFilters
 
@@ -255,7 +256,7 @@ def _statuses(filters: ExecutionFilters) -> tuple[str, ...]:
     if filters.error or filters.find.asks("error") or filters.find.asks("cause"):
         possible = tuple(status for status in possible if status in BAD_ENDS)
     if filters.find.asks("state"):
-        possible = tuple(status for status in possible if status == "RUNNING")
+        possible = tuple(status for status in possible if status == ExecutionStatus.RUNNING)
     return possible
 
 

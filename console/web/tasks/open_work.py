@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, Q
 from console import clock
 from console.integrations import targets
 from console.models import Activity, TaskRow
+from console.statuses import OPEN_TASKS, TaskKind, TaskStatus
 from console.store.db import signals
 from console.web.core import formatting
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from console.web.core.scope import Scope
 
 PAGE = 50
-_OPEN = ("scheduled", "started", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def _with_work(rows: Sequence[Activity]) -> tuple[ActivityWork, ...]:
 
 
 def _counts(arns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-    queued = Q(status="scheduled")
-    rows = TaskRow.objects.filter(resource__in=arns, kind="activity", status__in=_OPEN)
+    queued = Q(status=TaskStatus.SCHEDULED)
+    rows = TaskRow.objects.filter(resource__in=arns, kind=TaskKind.ACTIVITY, status__in=OPEN_TASKS)
     tasks = rows.order_by().values("resource")
     return list(
         tasks.annotate(

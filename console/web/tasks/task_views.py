@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.errors import ServiceError
 from console.masking import masked_execution
+from console.statuses import TaskKind
 from console.store.tasks import manual
 from console.web.core import json_view
 from console.web.core.scope import actor_of, render, require, scope_of
@@ -102,7 +103,7 @@ def _region_query(scope: Scope) -> str:
 
 
 def _input_view(execution: Execution, row: TaskRow) -> json_view.PayloadView:
-    field = "parameters" if row.kind == "service" else "input"
+    field = "parameters" if row.kind == TaskKind.SERVICE else "input"
     text = masked_execution.masked_execution(execution).of_task(row.task, row.input)
     return json_view.payload_view(text, f"events/{row.task}/{field}/")
 

@@ -18,6 +18,7 @@ from django.db.models.functions import Length
 import engine
 from console.masking import masked_execution
 from console.models import HistoryEvent, MapRun, TaskRow
+from console.statuses import ExecutionStatus, MachineType
 from console.store.executions import replay
 from console.store.map_runs import map_runs
 from console.store.tasks import timeouts
@@ -53,6 +54,11 @@ class _ScenarioCall:
     tries: int
     until_ms: int = 0
     response: dict[str, Any] | None = None
+
+
+def _machine_type(execution_arn: str) -> MachineType:
+    express = execution_arn.split(":")[5:6] == ["express"]
+    return MachineType.EXPRESS if express else MachineType.STANDARD
 
 
 def is_too_large(execution: Execution) -> bool:
@@ -92,7 +98,9 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
         },
         "Scenario": {
             "Format": engine.SCENARIO,
-            "Type": "EXPRESS" if arn.split(":")[5:6] == ["express"] else "STANDARD",
+            "Type": MachineType.EXPRESS
+            if arn.split(":")[5:6] == ["express"]
+            else MachineType.STANDARD,
             "Definition": json.loads(execution.definition.text),
             "Input": json.loads(execution.input),
             "Start": _start_section(execution, arn, machine),
@@ -222,7 +230,7 @@ def _start_section(execution: Execution, arn: str, machine: str) -> dict[str, An
         variables = masked_execution.masked_execution(execution).variables(origin.variables)
         texts = ",".join(f"{json.dumps(name)}:{text}" for name, text in variables.items())
         start |= {"StartAt": origin.state, "Variables": "{" + texts + "}"}
-    if execution.status == "TIMED_OUT" and execution.stop_ms is not None:
+    if execution.status == ExecutionStatus.TIMED_OUT and execution.stop_ms is not None:
         # its own limit may be another than its machine's, and it stopped exactly then
         begun = execution.redrive_ms or execution.start_ms
         start["TimeoutSeconds"] = (execution.stop_ms - begun) // 1000

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 import engine
 from console.errors import ServiceError
 from console.masking import mask
+from console.statuses import ExecutionStatus
 from console.web.core.scope import render, require, scope_of
 from console.web.execution.replay_views import recorded_input
 from console.web.machines.machine_views import machine_context, suggested_input
@@ -186,7 +187,7 @@ def _render_form(  # the arguments are what the page is about
 def scenario_json(request: HttpRequest, machine_name: str, execution_name: str) -> HttpResponse:
     """Answer with an execution as a test, which ``manage.py replay`` runs."""
     execution = scope_of(request).execution(machine_name, execution_name)
-    if execution.status in ("RUNNING", "UNFINISHED"):
+    if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.UNFINISHED):
         raise Http404(f"“{execution.name}” is still running: a test needs its end.")
     if scenarios.is_too_large(execution):
         raise Http404(f"The history of “{execution.name}” is too large for a test.")

@@ -220,8 +220,8 @@ def _rows(count: int) -> Diagram:
 
 _PARENT = """
 import sys, time
-from console.web.graph.layout_pool import Child
-child = Child()
+from console.web.graph.layout_pool import LayoutChild
+child = LayoutChild()
 child.begin()
 print(child.pid, flush=True)
 child.ask(sys.stdin.read(), 2.0, time.monotonic() + 600)
@@ -257,9 +257,9 @@ def test_no_child_is_left_when_its_parent_is_killed(busy: bool) -> None:
 _ALONE = """
 import os
 from console.management.processor import stay_on_one
-from console.web.graph.layout_pool import Child
+from console.web.graph.layout_pool import LayoutChild
 stay_on_one()
-child = Child()
+child = LayoutChild()
 child.begin()
 print(len(os.sched_getaffinity(0)), sorted(os.sched_getaffinity(child.pid)))
 """
@@ -420,8 +420,8 @@ def test_a_part_keeps_groups_whole_or_as_plain_boxes() -> None:
 _OTHER = """
 import sys, django
 django.setup()
-from console.web import svg
-print(len(svg.picture(sys.stdin.read()).boxes))
+from console.web.graph import svg
+print(len(svg.definition_picture(sys.stdin.read()).boxes))
 """
 
 

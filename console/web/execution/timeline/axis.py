@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from console.models import HistoryEvent
+from console.statuses import ExecutionStatus
 from console.web.core import formatting
 from console.web.core.formatting import MINUTE
 from engine import event_types
@@ -170,7 +171,7 @@ def execution_attempts(
     execution: Execution, now_ms: int, past_ms: int | None = None
 ) -> tuple[ExecutionAttempt, ...]:
     """Return the attempts at an execution; ``past_ms``: those begun by then."""
-    running = formatting.EXECUTION["RUNNING"]
+    running = formatting.EXECUTION[ExecutionStatus.RUNNING]
     now = now_ms if past_ms is None else past_ms
     if not execution.redrive_count:
         end = execution.stop_ms if execution.stop_ms is not None else now_ms
