@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 from django.db import connection
 
+from console.store.db.writer import is_embedded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
@@ -18,7 +20,8 @@ T = TypeVar("T")
 def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
     """Run in an event loop of a thread of its own: the browser's driver may have one in this.
 
-    Without Django's permission to read in a loop, which only that driver needs.
+    On SQLite with Django's permission to read in a loop, as the server has it; on PostgreSQL
+    without, so that the tests there find what reads in a loop.
     """
     found: list[T] = []
     failed: list[BaseException] = []
@@ -32,7 +35,10 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
             connection.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
+        if is_embedded():
+            patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        else:
+            patch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()

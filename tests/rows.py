@@ -1,4 +1,4 @@
-"""Which test proves which row of the list of what the console must have?
+"""The list of console features, and the tests that prove each of its rows.
 
 ``python -m tests.rows`` prints the table: row, what it asks for, its tests. A test proves the row
 its name begins with (``test_E11_...``) and those of its mark ``row("X5", "X18")``.

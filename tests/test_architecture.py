@@ -1,4 +1,4 @@
-"""Do imports point one way, and does the engine keep its hands off the world?"""
+"""The direction of imports, and the purity of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Would image and compose file start what they say, and nothing without its secrets?"""
+"""The image and the compose file.
+
+What they start, and the secrets that they refuse to start without.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is everything that an operator can use named where operators read?"""
+"""Everything that an operator can use is named where operators read."""
 
 from __future__ import annotations
 

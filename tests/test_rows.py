@@ -1,4 +1,4 @@
-"""Has every row of the list of what the console must have its browser test?"""
+"""Every row of the list of console features has its browser test."""
 
 from __future__ import annotations
 

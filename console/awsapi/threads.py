@@ -86,20 +86,6 @@ async def written(pending: Pending[T], spare: Threads) -> T:
         return rescued
 
 
-def at_once(fn: Callable[..., T], *args: Any) -> T:
-    """Call a short function in the event loop's own thread, as in any other thread.
-
-    Django refuses to read a database there, because it may take long. From an embedded database a
-    row comes in less time than another thread takes to hear that it is wanted.
-    """
-    loop = asyncio.get_running_loop()
-    asyncio._set_running_loop(None)  # noqa: SLF001 - documented for whoever runs loops
-    try:
-        return fn(*args)
-    finally:
-        asyncio._set_running_loop(loop)  # noqa: SLF001 - as above
-
-
 _Job = tuple[_Outcomes, "asyncio.Future[Any]", "Callable[..., Any]", tuple[Any, ...]]
 
 

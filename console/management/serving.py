@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import signal
 import socket
 import warnings
@@ -20,6 +21,7 @@ from console.management.connections import BoundedProtocol
 from console.management.gc_freeze import spare_collections
 from console.samples import MACHINES, sample_role
 from console.store.db.audit import Actor
+from console.store.db.writer import is_embedded
 from console.store.machines import machines
 from console.store.tasks import activities
 
@@ -56,8 +58,21 @@ def allow(host: str) -> None:
         settings.ALLOWED_HOSTS.append(host)
 
 
+def read_in_the_event_loop() -> None:
+    """Let short API calls read an embedded database in the event loop's own thread.
+
+    Django refuses that, because a query may take long, and has this switch for who knows that it
+    does not: SQLite returns a row in less time than another thread takes to wake. Only the calls of
+    ``asgi._SHORT`` do so. With PostgreSQL the switch stays off, and so it does in the tests there,
+    which therefore prove that nothing else reads in the loop.
+    """
+    if is_embedded():
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
 def serve(listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM."""
+    read_in_the_event_loop()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     # static files are sent by WhiteNoise, which reads them synchronously; they are small
     warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")

@@ -1,4 +1,4 @@
-"""Does a bomb cost its own execution an error, and nobody else anything?"""
+"""Input that would take all memory or time costs its own execution an error, and others nothing."""
 
 from __future__ import annotations
 

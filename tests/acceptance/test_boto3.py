@@ -1,4 +1,4 @@
-"""Does boto3 get what it would get from AWS?"""
+"""boto3 gets what it would get from AWS."""
 
 from __future__ import annotations
 

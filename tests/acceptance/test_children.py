@@ -1,4 +1,4 @@
-"""Does a real server do with nested executions what the machine's child policy says?"""
+"""A server treats nested executions as the machine's child policy says."""
 
 from __future__ import annotations
 

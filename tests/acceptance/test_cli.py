@@ -1,4 +1,4 @@
-"""Does the AWS CLI work against the server?  The transcript of Step Functions Local, on ours."""
+"""The AWS CLI works against the server, by the transcript that Step Functions Local documents."""
 
 from __future__ import annotations
 

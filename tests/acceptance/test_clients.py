@@ -1,4 +1,4 @@
-"""Do unmodified clients, set up by the README's own lines, reach everything?"""
+"""Unmodified clients, set up by the README's own lines, reach everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do boto3's CloudWatch client and the AWS CLI read the metrics?  A mixed run, over HTTP."""
+"""boto3's CloudWatch client and the AWS CLI read the metrics of a mixed run over HTTP."""
 
 from __future__ import annotations
 

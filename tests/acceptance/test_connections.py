@@ -1,4 +1,4 @@
-"""Does a client that is slow, silent, endless or broken cost anybody else anything?"""
+"""A client that is slow, silent, endless or broken costs nobody else anything."""
 
 from __future__ import annotations
 

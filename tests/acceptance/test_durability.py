@@ -1,4 +1,4 @@
-"""Is anything lost when the process is killed at the worst moments?"""
+"""Nothing is lost when the process is killed at the worst moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do boto3's ``events`` client and rules work over HTTP, and does a kill lose no notification?"""
+"""boto3's ``events`` client and rules work over HTTP, and a kill loses no notification."""
 
 from __future__ import annotations
 

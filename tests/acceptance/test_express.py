@@ -1,4 +1,4 @@
-"""Do Express machines do what AWS's do?  With boto3, the AWS CLI and the page's address."""
+"""Express machines behave as AWS's do, by boto3, the AWS CLI and the page's address."""
 
 from __future__ import annotations
 

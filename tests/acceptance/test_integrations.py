@@ -1,4 +1,4 @@
-"""Do state machines reach AWS services, and are answers and errors worded as AWS does?
+"""State machines reach AWS services, and answers and errors are worded as AWS words them.
 
 (Above 300 lines: one server of services, started once for all of them.)
 """

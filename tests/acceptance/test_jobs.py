@@ -1,4 +1,4 @@
-"""Are jobs (``.sync``) begun, looked at and stopped as their services want it on the wire?
+"""Jobs (``.sync``) are begun, looked at and stopped as their services want it on the wire.
 
 (Above 300 lines: one table of jobs, each begun, looked at and stopped.)
 """

@@ -1,4 +1,4 @@
-"""Do jobs in a Kubernetes cluster run, fail and end with the executions that wait for them?"""
+"""Jobs in a Kubernetes cluster run, fail and end with the executions that wait for them."""
 
 from __future__ import annotations
 

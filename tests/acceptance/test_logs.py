@@ -1,4 +1,4 @@
-"""Does boto3's CloudWatch Logs client read what executions logged?  Over HTTP."""
+"""boto3's CloudWatch Logs client reads over HTTP what executions logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill -9 while a function runs: is it called again, or never, as its machine says?"""
+"""Kill -9 while a function runs: it is called again or never, as its machine says."""
 
 from __future__ import annotations
 

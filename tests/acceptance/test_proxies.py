@@ -1,4 +1,4 @@
-"""Whose word counts on where a request comes from?"""
+"""The address of a client counts as told by a named proxy, and by nobody else."""
 
 from __future__ import annotations
 

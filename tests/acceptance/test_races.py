@@ -1,4 +1,7 @@
-"""F13: eight clients answer the same token at once over HTTP - one 200, no 5xx, and who won?"""
+"""Eight clients answer the same token at once over HTTP.
+
+One gets 200, none a 5xx, all learn who won.
+"""
 
 from __future__ import annotations
 

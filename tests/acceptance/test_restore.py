@@ -1,4 +1,4 @@
-"""Does everything that ran at the time of a backup go on after it was restored?"""
+"""Everything that ran at the time of a backup goes on after it was restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do processes notice that their database has fallen silent, say so, and go on or end?"""
+"""Processes notice that their database has fallen silent, say so, and go on or end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a team of processes work on one PostgreSQL, and hand over to each other?"""
+"""A team of processes works on one PostgreSQL, and its members hand over to each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do limits hold on a real server, survive its death, and show in CloudWatch by AWS's names?"""
+"""Limits hold on a real server, survive its death, and show in CloudWatch by AWS's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Six clocks by four courses, in real time: does each run out when it should, and only then?"""
+"""Six clocks by four courses, in real time: each runs out when it should, and only then."""
 
 from __future__ import annotations
 

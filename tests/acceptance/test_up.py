@@ -1,4 +1,4 @@
-"""Does the one line start everything, safely?"""
+"""``manage.py up`` starts everything, safely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a worker process live, end and speak as those who run it expect?"""
+"""A worker process lives, ends and logs as those who run it expect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are timers early, late or lost?"""
+"""Timers: none is early, late or lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What do the executions of the chaos suite call?  Each call leaves a line: who, by which key."""
+"""The functions that the executions of the chaos suite call.
+
+Each call leaves a line: who, by which key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is each guard needed?  Taken out of a copy of the tree, one at a time; a check must then fail."""
+"""Each guard of the store is needed: without it, in a copy of the tree, a check must fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if a host's disk is full, or its clock is wrong?"""
+"""Hosts whose disk is full, or whose clock is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who starts the executions, works the activity, and looks at how all of them ended?"""
+"""The clients: they start executions, work the activity, and judge how all of them ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wins if several want to end the same thing?  One, and everybody is told who."""
+"""Several clients want to end the same thing: one wins, and all others learn that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to the processes while the executions run?  One function a scenario."""
+"""What is done to the processes while the executions run: one function a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which state machines live through the chaos, and what must come out of each?"""
+"""The state machines that run through the chaos, and the output that each must have."""
 
 from __future__ import annotations
 

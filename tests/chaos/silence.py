@@ -1,4 +1,4 @@
-"""What if connections to the database go silent?  Nobody closes them and nobody answers on them.
+"""Connections to the database go silent: nobody closes them and nobody answers on them.
 
 ``blackholed``: what is sent on existing connections is dropped, both ways, while new ones work, as
 a failover or a NAT does it; the near end still acknowledges. ``half-closed``: one side of each

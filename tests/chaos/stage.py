@@ -1,4 +1,4 @@
-"""How does a scenario begin and end, and of which size is it?"""
+"""How a scenario begins and ends, and its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests are checks of their own?  Every crash point, and a checker that can fail."""
+"""Tests that are chaos checks of their own: every crash point, and a checker that can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing here can run without the recordings."""
+"""Collect only what has its recordings: see README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are published definitions judged as those who published them say?"""
+"""Published definitions are judged as those who published them say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the engine alone write the history the service wrote?"""
+"""The engine alone writes the history that the service wrote."""
 
 from __future__ import annotations
 

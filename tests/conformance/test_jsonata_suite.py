@@ -1,4 +1,4 @@
-"""Does our evaluator pass what the library passes of JSONata's own suite?
+"""The evaluator passes what the library passes of JSONata's own suite.
 
 The suite is JSONata's ``test/test-suite`` folder; ``STEPYARD_JSONATA_SUITE`` says where one lies.
 It belongs to no package, so this is collected only where somebody has it.

@@ -1,4 +1,4 @@
-"""Does a running server answer what the service answered?"""
+"""A running server answers what the service answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the recorded cases that need other services pass with moto and small functions as targets?"""
+"""Recorded cases that need other services pass with moto and small functions as targets."""
 
 from __future__ import annotations
 

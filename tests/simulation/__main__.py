@@ -1,4 +1,4 @@
-"""How many lives, in any order of events, does the engine survive?  One line of JSON says so.
+"""Run many lives of executions, in any order of events, and report in one line of JSON.
 
 ``python -m tests.simulation [--examples 20000] [--steps 100] [--seed 1]``: the same seed tries the
 same lives; of one that fails the shortest form is printed.

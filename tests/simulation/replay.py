@@ -1,4 +1,4 @@
-"""What would a pure interpreter have made of the same messages?  The very same history.
+"""A pure interpreter makes the very same history of the same messages.
 
 Which message came next is told by the event that it led to; the interpreter has no store, no
 snapshots, no caches and no other worker, and gives way as often as it can.

@@ -1,4 +1,4 @@
-"""Does anything break that can happen in any order?  A few hundred short lives, the same each time.
+"""A few hundred short lives, in any order of events, the same each time: the invariants hold.
 
 ``python -m tests.simulation`` runs many more, and longer ones.
 """

@@ -68,7 +68,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
     """DescribeExecution."""
     if masking.masks_something(call) and is_embedded():
         # What is masked is found in the whole history: on a thread, for this may be the event
-        # loop's own (``at_once``), which must not wait for that.
+        # loop's own (``asgi._SHORT``), which must not wait for that.
         return Later(lambda: _describe(call), ("described",), _LOOK_S, {})
     return _describe(call)
 

@@ -1,4 +1,4 @@
-"""E21 and X12: the charts have the metrics, and every bar leads to its executions."""
+"""The charts show the metrics, and every bar leads to its executions (rows E21 and X12)."""
 
 from __future__ import annotations
 

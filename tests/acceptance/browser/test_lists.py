@@ -1,4 +1,4 @@
-"""Do lists of executions do in a browser what they promise: filter, page, act, search, compare?"""
+"""Lists of executions in a browser: filter, page, act, search, compare."""
 
 from __future__ import annotations
 

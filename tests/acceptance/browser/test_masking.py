@@ -1,4 +1,4 @@
-"""X14: are the values of a project's paths hidden, until somebody asks for them?"""
+"""The values of a project's masked paths are hidden until somebody reveals them (row X14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do people come in by invitations, choose passwords and keep others out, without a shell?"""
+"""People come in by invitations, choose passwords and keep others out, without a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a person set up who is told and what starts by itself, and see how it went?"""
+"""A person sets up notifications and schedules in a browser, and sees how they went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a person see where calls go, for all and for one state machine?"""
+"""A person sees where calls go, for all and for one state machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""X2: does a person see what an execution waits for, and answer it from the page?"""
+"""A person sees what an execution waits for, and answers it from the page (row X2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the browser tests do again and again?"""
+"""Helpers of the browser tests: make machines and executions, and wait for them."""
 
 from __future__ import annotations
 

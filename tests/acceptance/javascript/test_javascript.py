@@ -1,4 +1,4 @@
-"""Does AWS's SDK for JavaScript get along with the server?"""
+"""AWS's SDK for JavaScript works with the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the SDK for JavaScript, set up by the README's own lines, reach everything?"""
+"""The SDK for JavaScript, set up by the README's own lines, reaches everything."""
 
 from __future__ import annotations
 

@@ -217,12 +217,12 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
     project: Project, accept: str | None, answered: str
 ) -> None:
     """Both formats have the same samples; without a preference it is OpenMetrics."""
-    from console.store.db.writer import write
     from django.test import Client
     from prometheus_client import openmetrics, parser
 
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
+    from console.store.db.writer import write
 
     tally = Tally()
     tally.add(12)
@@ -247,12 +247,12 @@ def test_metrics_come_in_the_format_that_the_reader_prefers(
 
 def test_large_counters_are_exact(project: Project) -> None:
     """A counter beyond a million has all its digits: of rounded ones a rate would be wrong."""
-    from console.store.db.writer import write
     from django.test import Client
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
+    from console.store.db.writer import write
 
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", "arn")
     write(lambda: rollups._add_totals({series: Tally(1_234_567, 1_234_567.0, 1, 1)}))
