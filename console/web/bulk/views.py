@@ -1,4 +1,4 @@
-"""How is one action done to many executions: a dry run, then a job one can watch?"""
+"""Answer the bulk actions: a dry run over many executions, then a job with its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why did it fail?  Functions report their errors as JSON; it is taken apart to be read."""
+"""Take the cause of a failure apart: functions report their errors as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands of the AWS CLI do what a page does?"""
+"""Write the commands of the AWS CLI that do what a page does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns does a table have for its reader?  Kept with the membership, for every browser."""
+"""Keep which columns a table has for its reader, with the membership, for every browser."""
 
 from __future__ import annotations
 

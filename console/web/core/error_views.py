@@ -1,4 +1,4 @@
-"""What does a page say when it cannot answer?"""
+"""Answer the pages of errors: 400, 403, 404 and 500."""
 
 from __future__ import annotations
 

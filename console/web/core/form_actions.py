@@ -1,4 +1,4 @@
-"""How does a page of a state machine take one of several acts?  By name, with the right for it."""
+"""Run one of the actions that a page of a state machine offers, by name, with the right for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are statuses, times and sizes written on a page?
+"""Write statuses, times and sizes for the pages.
 
 A status is always three things: a colour (CSS class), a sign (icon) and a word.
 """

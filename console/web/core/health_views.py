@@ -1,4 +1,4 @@
-"""May requests be sent here?  For whoever watches over the processes."""
+"""Answer whether this server is up and may be sent requests, for process supervisors."""
 
 from __future__ import annotations
 

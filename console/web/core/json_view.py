@@ -1,4 +1,4 @@
-"""How does a JSON payload look on a page?
+"""Show a JSON payload on a page.
 
 As a tree of ``<details>`` that opens and closes without a script. Numbers keep their text,
 duplicate keys stay, long strings wrap; everything goes in escaped. Of big payloads the beginning is

@@ -1,4 +1,4 @@
-"""How does this reader like pages: which theme, which clock, which columns?"""
+"""Keep what a reader prefers: theme, clock and columns."""
 
 from __future__ import annotations
 

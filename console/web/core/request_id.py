@@ -1,4 +1,4 @@
-"""Which request is this?  An id of its own, in its log lines, its audit row and its answer."""
+"""Give every request an id, which stands in its log lines, its audit entry and its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which right does a request for a page take?
+"""Hold every request for a page to the rights it takes.
 
 ``PAGES`` names for every address and method the actions of ``console.access`` that it takes. A page
 that is not here is refused for everybody, so that a forgotten one fails instead of standing open.
@@ -33,16 +33,16 @@ _ANSWERS = ("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat")
 _BULK = (_START, "StopExecution", "RedriveExecution")
 
 PAGES: dict[str, dict[str, tuple[str, ...]]] = {
-    # -- whoever asks
+    # -- anybody
     "login": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
     "login-link": {"GET": (ANYBODY,), "POST": (ANYBODY,)},
-    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # who knows the token
-    "start-link": {"POST": (ANYBODY,)},  # who knows the secret
-    "shared": {"GET": (ANYBODY,)},  # who knows the token
-    "prometheus": {"GET": (ANYBODY,)},  # this machine, or who knows the token
+    "invitation": {"GET": (ANYBODY,), "POST": (ANYBODY,)},  # the token is the right
+    "start-link": {"POST": (ANYBODY,)},  # the secret is the right
+    "shared": {"GET": (ANYBODY,)},  # the token is the right
+    "prometheus": {"GET": (ANYBODY,)},  # from this machine, or with the token
     "healthz": {"GET": (ANYBODY,)},
     "readyz": {"GET": (ANYBODY,)},
-    # -- whoever is signed in
+    # -- any person who is signed in
     "logout": {"POST": (SIGNED_IN,)},
     "password": {"GET": (VIEW,), "POST": (VIEW,)},
     "preferences": {"POST": (SIGNED_IN,)},

@@ -1,6 +1,6 @@
-"""What does every page know, and what may its reader do?
+"""Know the scope of a request: project, region and rights of its reader.
 
-A ``Yard`` is the reader's project in one region. Views get theirs with ``yard(request)`` and answer
+Views get the ``Scope`` of their request with ``scope_of(request)`` and answer
 with ``render``, which adds what the base template needs and forbids caches to keep payloads.
 """
 
@@ -54,7 +54,7 @@ class Scope:
         return self.region != settings.STEPYARD_REGION
 
     def arn(self, kind: str, *names: str) -> str:
-        """Return the ARN of a ``stateMachine`` or ``execution`` of this yard."""
+        """Return the ARN of a ``stateMachine`` or ``execution`` of this scope."""
         place = f"arn:aws:states:{self.region}:{self.project.account_id}"
         return ":".join((place, kind, *names))
 
@@ -115,15 +115,15 @@ class Scope:
 
 
 def scope_of(request: HttpRequest) -> Scope:
-    """Return the yard of a request; ``?region=`` chooses another region than the usual one."""
-    known: Scope | None = getattr(request, "yard", None)
+    """Return the scope of a request; ``?region=`` chooses another region than the usual one."""
+    known: Scope | None = getattr(request, "page_scope", None)
     if known is None:
         asked_region = re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", request.GET.get("region", ""))
         region = asked_region[0] if asked_region else settings.STEPYARD_REGION
         known = Scope(access.principal_of(request), region)
         if known.may("RevealPayloads"):
             known = replace(known, revealed=_revealed_until(request))
-        request.yard = known  # type: ignore[attr-defined]
+        request.page_scope = known  # type: ignore[attr-defined]
     return known
 
 
@@ -231,7 +231,7 @@ def _static_version() -> str:
 
 
 def _reader_scope(request: HttpRequest) -> Scope | None:
-    """Return the reader's yard, None for who is not signed in or belongs to no project."""
+    """Return the reader's scope, None for a person who is not signed in or has no project."""
     try:
         return scope_of(request) if request.user.is_authenticated else None
     except PermissionDenied:

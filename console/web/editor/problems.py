@@ -1,4 +1,4 @@
-"""What is wrong with a definition, and where in its text, as a list for the page?"""
+"""List the problems of a definition with their places in its text."""
 
 from __future__ import annotations
 

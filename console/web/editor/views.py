@@ -1,4 +1,4 @@
-"""How is a definition written, checked while it is typed, and kept?"""
+"""Answer the editor of definitions: show, check while a person types, save."""
 
 from __future__ import annotations
 

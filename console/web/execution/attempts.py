@@ -1,4 +1,4 @@
-"""How often was the work of a state tried, and what came of it each time?"""
+"""Fold the events of a state to the attempts at its work, each with its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did people do with an execution, and why?  Of the audit, what is about this one."""
+"""Show what people did to an execution, from the audit trail."""
 
 from __future__ import annotations
 

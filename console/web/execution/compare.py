@@ -1,4 +1,4 @@
-"""How do two executions differ: where do their paths part, step by step, and in their data?"""
+"""Compare two executions: where their paths part, state by state, and their data."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class ValueDifference:
 
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
-    """All differences of one field, the first so many of them."""
+    """The differences of one field: the first ``MOST`` of them."""
 
     title: str
     found: tuple[ValueDifference, ...]

@@ -1,4 +1,4 @@
-"""What is different about this execution?  Two of them side by side."""
+"""Answer the page that shows two executions side by side."""
 
 from __future__ import annotations
 

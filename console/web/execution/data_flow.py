@@ -1,4 +1,4 @@
-"""What became of the data in a state, stage by stage?
+"""Compute what became of the data in a state, stage by stage.
 
 The engine tries the state again with what the history recorded: its input, its result, the
 variables of that moment. It is what TestState tells at the level DEBUG.

@@ -1,4 +1,4 @@
-"""What happened, and what happens, in an execution?"""
+"""Answer the page of one execution, and one event of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do machines and executions leave the page?  As JSON, as a picture, as text for a wiki."""
+"""Answer with an execution as a file: its history as JSON, its graph as SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened, event by event?  The event table on a page of its own, and as a file."""
+"""Answer the event table as a page of its own, and as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is an execution looked at that ran elsewhere?  Paste or upload what the AWS CLI printed."""
+"""Import an execution that ran elsewhere, from what the AWS CLI printed of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which iterations of a Map are there, what came of each, and where does one look next?
+"""Find the iterations of a Map, group them by outcome, and lead from one to another.
 
-An iteration is told by its index in each surrounding Map, outermost first: ``37``, ``2.5``.
+An iteration is named by its index in each surrounding Map, outermost first: ``37``, ``2.5``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is new since the reader looked?
+"""Answer the polls of an execution's page with what changed since the reader looked.
 
 A tick carries changes, not pages: new event rows, the states that changed, the words of the
 summary, as out-of-band pieces, and the next poller with the new cursor. Nothing new is a 204; the

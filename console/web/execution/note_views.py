@@ -1,4 +1,4 @@
-"""How do people hand an execution over: with a note, and by saying that they look into it?"""
+"""Change the note and the assignee of an execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the parts of an execution's page show?  Each function returns one part of the context."""
+"""Build the parts of an execution's page. Each function returns one part of the context."""
 
 from __future__ import annotations
 

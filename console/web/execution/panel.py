@@ -1,4 +1,4 @@
-"""What does the panel of the chosen step say?
+"""Build the panel of the chosen step.
 
 It is about one visit: a state in a loop or a Map has many, and the panel leads to the others.
 """

@@ -1,4 +1,4 @@
-"""Where is the whole of a payload, exactly as it is stored but for what is hidden?"""
+"""Answer with the whole of a payload, as it is stored but for what is masked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is on a picture that leaves the page?  The graph, its colours, and what it is a picture of.
+"""Draw the picture of an execution that leaves the page: graph, colours and caption.
 
 The SVG needs nothing beside it, neither style nor font; the page's script makes a PNG of it.
 """

@@ -1,4 +1,4 @@
-"""How is an execution that ended badly redriven by hand?"""
+"""Redrive an execution that ended badly, by hand."""
 
 from __future__ import annotations
 

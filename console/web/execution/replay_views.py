@@ -1,4 +1,4 @@
-"""How is an execution repeated from one of its states by hand?  AWS knows no such operation."""
+"""Repeat an execution from one of its states, by hand. AWS has no such operation."""
 
 from __future__ import annotations
 

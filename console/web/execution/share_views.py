@@ -1,4 +1,4 @@
-"""How is an execution shown to who has no account?  By links that expire, made here."""
+"""Make links that show an execution to people without an account, and answer these links."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
 @login_not_required
 @require_safe
 def shared_picture(_request: HttpRequest, token: str, kind: str) -> HttpResponse:
-    """Answer whoever has a link: the graph or the outline; 403 when its time is over."""
+    """Answer a link, without a login: the graph or the outline; 403 when it has expired."""
     if kind not in _KINDS:
         raise Http404(f"A link leads to {' or '.join(_KINDS)}.")
     try:

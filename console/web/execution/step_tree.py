@@ -1,4 +1,4 @@
-"""Which rows have the table and the timeline of the steps?
+"""Build the rows that the table and the timeline of the steps have.
 
 The states as a tree: what is inside a Parallel or Map stands below it, with the iterations that
 matter. A filter keeps the way down to what it lets through.

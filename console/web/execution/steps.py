@@ -1,4 +1,4 @@
-"""What is known of the states of an execution, one by one?
+"""Summarize each state of an execution.
 
 The summaries feed the graph and the steps table.
 """
@@ -117,7 +117,7 @@ def _map_progress_text(trace: Trace, node: Node, counted: MapProgress | None) ->
     return f"{attempt.done} of {attempt.total}"
 
 
-_WIDE = 1000  # so many have no room for their word
+_WIDE = 1000  # above this number, there is no room for the word
 
 
 def _note_text(done: str, spent: str, retries: int, visits: int) -> str:

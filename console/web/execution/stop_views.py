@@ -1,4 +1,4 @@
-"""How is a running execution stopped by hand?"""
+"""Stop a running execution, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How did an execution stand at one of its events?  What the time machine shows and where it is."""
+"""Show how an execution stood at one of its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which workflow variables are visible at an event, and with which values?
+"""Compute the workflow variables that are visible at an event, with their values.
 
 A variable belongs to the line of control that assigned it: the execution, a branch, an iteration.
 Inner lines see those of the outer ones.

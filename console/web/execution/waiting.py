@@ -1,4 +1,4 @@
-"""What is an execution waiting for, and which tasks wait for somebody outside?"""
+"""List what an execution waits for, and the tasks that wait for somebody outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a state machine written as a Mermaid flowchart, for wikis and pull requests?"""
+"""Write a state machine as a Mermaid flowchart, for wikis and pull requests."""
 
 from __future__ import annotations
 

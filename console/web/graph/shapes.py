@@ -1,4 +1,4 @@
-"""What does the picture of a workflow consist of, and how much room do its words need?
+"""Define the shapes of a workflow's picture, and measure the room their words need.
 
 Sizes are pixels. Widths of words are estimates from average characters: nothing here knows a font.
 """

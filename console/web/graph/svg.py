@@ -1,4 +1,4 @@
-"""Where does each state stand in the picture?
+"""Place each state of a definition in its picture.
 
 One group at a time is laid out (the machine, a branch, an item processor), by Graphviz in a process
 of its own (``graph.layout_pool``). An inner group becomes a box of its parent, so boxes nest

@@ -1,4 +1,4 @@
-"""Which events did the reader ask for?  The query string of the event table, read and applied."""
+"""Read the filter of the event table from the query string, and apply it."""
 
 from __future__ import annotations
 

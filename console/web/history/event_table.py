@@ -1,4 +1,4 @@
-"""Which rows does the event table show?
+"""Read the rows of the event table.
 
 Pages are made by the database: 50 rows at a time, payloads left out until a row is opened.
 """

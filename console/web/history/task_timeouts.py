@@ -1,4 +1,4 @@
-"""Which clock ran out?  AWS's event says only that something did; the task's row says what."""
+"""Name the clock that ran out. AWS's event does not name it; the task's row does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the history of an execution say, without reading it twice?
+"""Keep the traces of executions, so that no history is read twice.
 
 Traces (``engine.Trace``) are kept in memory, by execution, and fed only with what is new since the
 last look. They hold ids and times, no payloads.

@@ -1,4 +1,4 @@
-"""What do the events of one visit say?  The rows of a visit, read whole, and what is in them."""
+"""Read the events of one visit of a state, whole, and what is in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do calls go, by the settings, and what would each Task of a state machine call?"""
+"""Explain where calls go by the settings, and what each Task of a state machine would call."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def list_functions(project: Project) -> list[FunctionTarget]:
 
 
 def list_sample_functions(project: Project) -> list[FunctionTarget]:
-    """Return what came with the samples and is called by a sample machine of a project."""
+    """Return the functions of the samples that a sample machine of a project calls."""
     machines = StateMachine.objects.filter(project=project, role_arn__endswith=ROLE_END)
     keys = [targets.MachineKey(project.name, name) for name in _names(machines)]
     return [
@@ -116,7 +116,7 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 
 
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
-    """Tell whether a sample machine calls what came with it, and nothing stands before that."""
+    """Tell whether a sample machine calls its own function, which no setting replaces."""
     if name.startswith("activity:"):
         activity = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
     else:

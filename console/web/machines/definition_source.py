@@ -1,4 +1,4 @@
-"""How is a definition's text shown, so that one can jump to a state in it, and what changed?"""
+"""Show the text of a definition with its states to jump to, and the difference of two texts."""
 
 from __future__ import annotations
 

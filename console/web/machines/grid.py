@@ -1,4 +1,4 @@
-"""How did each state go in each of the last executions, and which took unusually long?"""
+"""Build the grid of the last executions: how each state went, and what took unusually long."""
 
 from __future__ import annotations
 

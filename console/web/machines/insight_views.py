@@ -1,4 +1,4 @@
-"""What do the last executions of a state machine have in common, and what was never tried?"""
+"""Answer the pages of statistics over a state machine's last executions."""
 
 from __future__ import annotations
 

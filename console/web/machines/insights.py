@@ -1,4 +1,4 @@
-"""What do the last executions say of each state, and which ways were never tried?
+"""Sum up each state over the last executions, and the ways that none of them took.
 
 Only executions with the definition of now count: what was never tried in another one says nothing.
 """

@@ -1,4 +1,4 @@
-"""What did the executions of a state machine log?  The lines that CloudWatch Logs would answer."""
+"""Answer the log of a state machine: the lines that CloudWatch Logs would return."""
 
 from __future__ import annotations
 

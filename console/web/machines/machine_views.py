@@ -1,4 +1,4 @@
-"""What is a state machine, and how did its executions go?"""
+"""Answer the list of state machines and the page of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in each state over the last executions of a machine?
+"""Fold the last executions of a machine to what happened in each state.
 
 The same fold as the page of one execution (``engine.Trace``), by state name, so that a grid, an
 insight and that page cannot disagree. What is folded is kept: a history only grows.
@@ -194,7 +194,7 @@ _LEAST_MS = 100
 
 
 def percentile(times: Sequence[int], percent: int) -> int | None:
-    """Return the smallest time that so many percent of the times do not exceed."""
+    """Return the smallest of some times that ``percent`` of them do not exceed."""
     ordered = sorted(times)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
 

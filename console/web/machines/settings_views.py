@@ -1,4 +1,4 @@
-"""With which role does a state machine run, where does it log, is it traced, how is it tagged?"""
+"""Answer the settings of a state machine: role, logging, tracing and tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With which name and input does an execution start?"""
+"""Start an execution with a name and an input, by hand."""
 
 from __future__ import annotations
 

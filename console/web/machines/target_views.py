@@ -1,4 +1,4 @@
-"""Where do calls go, and what would a state machine call?"""
+"""Answer the pages that show where calls go, of all state machines and of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which versions and aliases has a state machine, and what changed between two definitions?"""
+"""Answer the versions and aliases of a state machine, and the difference of two definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far is a Map Run, which children has it, and what may be changed while it runs?"""
+"""Build the page of a Map Run: its counts, its children and its settings."""
 
 from __future__ import annotations
 

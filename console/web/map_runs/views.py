@@ -1,4 +1,4 @@
-"""How does one watch a Map Run, and change how many of its children run or may fail?"""
+"""Answer the page of a Map Run, and change its settings."""
 
 from __future__ import annotations
 

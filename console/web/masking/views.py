@@ -1,4 +1,4 @@
-"""What do the pages of a project hide, and how does somebody see it all the same?"""
+"""Change the masked paths of a project, and reveal an execution to one reader for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do the metrics look, and which executions are behind a bar?"""
+"""Answer the charts of the metrics, and the executions behind a bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the charts show?  A range of time, cut into bars, for some metrics."""
+"""Draw the charts: a range of time, cut into bars, for some metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which time do the charts show, cut into which periods?"""
+"""Choose the time that the charts show, and the periods it is cut into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs now, what failed lately, and which machines are there?"""
+"""Answer the overview: what runs, what failed lately, and the latest state machines."""
 
 from __future__ import annotations
 

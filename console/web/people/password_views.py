@@ -49,7 +49,7 @@ def password_page(request: HttpRequest) -> HttpResponse:
 def _is_valid(request: HttpRequest, user: User, form: SetPasswordForm[User]) -> bool:
     """Check the form; raise TooManyAttempts if the current password was guessed at too often.
 
-    Who finds a screen unlocked could guess it here as well as at the login.
+    A person at an unlocked screen could guess it here as well as at the login.
     """
     if not isinstance(form, PasswordChangeForm):
         return form.is_valid()

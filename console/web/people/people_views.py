@@ -1,4 +1,4 @@
-"""Who is in the project, with which access keys, and who did what?"""
+"""Answer the members of a project, its access keys and its audit trail."""
 
 from __future__ import annotations
 

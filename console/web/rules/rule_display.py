@@ -1,4 +1,4 @@
-"""What do the pages say of rules and of what they send?"""
+"""Show rules, their targets and their deliveries on the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told of executions, what starts on time, and what could not be delivered?"""
+"""Answer the lists of rules: notifications, schedules and dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does one rule wait for, where does it send, and how did that go?"""
+"""Answer the page of one rule: its event pattern or schedule, targets and deliveries."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def remove_target(request: HttpRequest, rule_name: str) -> HttpResponse:
 def _run_and_redirect(
     request: HttpRequest, scope: Scope, rule: EventRule, act: Callable[[], str], done: str
 ) -> HttpResponse:
-    """Do it and lead back to the rule with what came of it."""
+    """Run an action and redirect to the rule, with a message of its outcome."""
     try:
         problem = act()
     except ServiceError as refused:

@@ -1,4 +1,4 @@
-"""Who starts a machine from outside?  Its start links, the rules that send to it, and the start.
+"""Answer the triggers of a state machine, and start it by a start link.
 
 A start link answers as API Gateway does in front of Step Functions: StartExecution of a Standard
 machine, StartSyncExecution of an Express one.

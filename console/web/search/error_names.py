@@ -1,4 +1,4 @@
-"""Can any execution have ended with the error that is searched for?
+"""Tell whether any execution can have ended with the error that is searched for.
 
 There are few errors, however many executions ended with them: their names are read from an index
 that has them in order, one jump a name. What nobody ever ended with is not looked for among the
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.web.search.filters import ExecutionFilters
 
 MOST = 200
-"""How many names are read; whoever writes numbers into them has more."""
+"""How many names are read. Errors with numbers in their names have more."""
 _NAME = f"SUBSTR(error, 1, {NAMED})"
 _FIRST = f"""SELECT {_NAME} FROM console_execution
     WHERE project_id = %s AND error IS NOT NULL AND map_run_id IS NULL {{}}

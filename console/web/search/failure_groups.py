@@ -1,4 +1,4 @@
-"""Which failures are the same?  Grouped by machine, state, error and what their causes share.
+"""Group failures by machine, state, error and what their causes share.
 
 Numbers, ids and times are taken out of a cause first: "order 4711 is too large" and "order 4712 is
 too large" are one failure that happened twice.

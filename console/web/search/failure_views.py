@@ -1,4 +1,4 @@
-"""What fails, how often, and since when?"""
+"""Answer the groups of failures of the last day or week."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which executions does the reader want to see?
+"""Read the filters of a list of executions.
 
 The query string as one frozen value. A list, its poll, a bulk action and a search all read it here,
-so an address means the same everywhere. What cannot be understood is told at its field.
+so an address means the same everywhere. A value that makes no sense has a message at its field.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _CHOICES = {"redriven": ("yes", "no"), "children": ("with", "only")}
 
 @dataclass(frozen=True, slots=True)
 class ExecutionFilters:
-    """What the reader asked of a list.
+    """The filters of a list of executions.
 
     Times are epoch milliseconds, spans milliseconds. ``typed``: each field as it was written, for
     the form; ``problems``: why a field was not understood; ``before``: key of the page, "" for the

@@ -1,4 +1,4 @@
-"""Which machines does a list show, and what changed in a list of executions?
+"""List state machines and executions, and find what changed in a list of executions.
 
 Pages are cut by key, not by number, so nothing repeats or is skipped while new executions start.
 """
@@ -100,7 +100,7 @@ def changed_executions(
 ) -> list[Execution]:
     """Return those rows of a list that no longer show what is.
 
-    ``running``: numbers of those that were; ``told``: number -> the stamp of its remark, or "".
+    ``running``: numbers of those that were; ``stamps``: number -> its ``note_stamp``.
     """
     numbers = [*running[:PAGE], *list(stamps)[:PAGE]]
     rows = Execution.objects.filter(project=scope.project, pk__in=numbers)

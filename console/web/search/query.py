@@ -1,4 +1,4 @@
-"""What is inside an execution: does a text, or a value at a path, occur in it?
+"""Search inside executions: for a text, or for a value at a path of input or output.
 
 ``input.orderId = 4711 error = Late "two words"``: every condition and every word must hold. The
 database throws out what surely does not match, by parts of its text; the rest is parsed, so what is

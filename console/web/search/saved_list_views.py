@@ -1,4 +1,4 @@
-"""How is a list of executions kept under a name, for everybody in the project?"""
+"""Save and delete views: lists of executions under a name, for everybody in the project."""
 
 from __future__ import annotations
 

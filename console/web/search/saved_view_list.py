@@ -1,4 +1,4 @@
-"""Which views of the executions does a project share, and which of them is on display?
+"""List the saved views of a project, and tell which of them is on display.
 
 A view is what stands in an address: opening ``?view=name`` leads to that address with the name
 behind it, so that the address shows the same list without the name.

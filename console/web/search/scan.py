@@ -1,7 +1,7 @@
-"""Which executions match, newest first, at a cost that does not grow with the yard?
+"""Find the executions that match, newest first, at a cost that does not grow with their number.
 
 What an index can tell (machine, status, time) is asked of the index. For all else a page looks at
-most through so many of the newest executions, says how far it looked, and the next page begins
+most through ``WINDOW`` of the newest executions, says how far it looked; the next page begins
 there: no page costs more with a million executions than with twenty thousand.
 
 (Above 300 lines: what narrows, what counts and what pages share the streams and their floors.)
@@ -42,7 +42,7 @@ EVERY_S = 20.0
 COUNTED, MOST_COUNTED = 2_000, 99
 """Among how many executions (of each status asked for) a count is taken, and how far it goes."""
 MOST_NEW = 200
-"""Of how many new ones a list is told, where they must be looked into."""
+"""How many new executions a poll of a list counts, where payloads must be read for it."""
 _OWN = Q(imported_ms=None)
 BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 
@@ -193,7 +193,7 @@ def count_lists(
 ) -> dict[int, tuple[int, bool]]:
     """Count what matches each list, and tell whether there may be more: two queries for all.
 
-    By place in ``asked``; those are left out that the database alone cannot count.
+    By place in ``lists``; those are left out that the database alone cannot count.
     """
     streams = [
         (place, rows)

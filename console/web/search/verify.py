@@ -1,4 +1,4 @@
-"""Which executions that the database let through really match, as their reader may see them?
+"""Verify that executions the database let through match, as their reader may see them.
 
 What a project hides is not found either, by nobody: else a search would tell it bit by bit.
 """

@@ -1,4 +1,4 @@
-"""Which activities are there, and what work is open for each?"""
+"""Answer the list of activities with their open tasks, and the page of one activity."""
 
 from __future__ import annotations
 

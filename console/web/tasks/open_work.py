@@ -1,4 +1,4 @@
-"""How much work is open for each activity, and does anybody do it?"""
+"""Count the open tasks of each activity, and tell whether a worker polls it."""
 
 from __future__ import annotations
 

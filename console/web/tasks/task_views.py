@@ -1,4 +1,4 @@
-"""Which tasks wait for somebody, and how does a person answer one?"""
+"""Answer the list of open tasks, and the page on which a person completes one."""
 
 from __future__ import annotations
 

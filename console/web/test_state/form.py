@@ -1,4 +1,4 @@
-"""What was asked about a state that is tested from a page, and what came of it?
+"""Check a request to test a state, run it, and show its outcome.
 
 The page asks what the API asks (``console.test_state``). What the project hides stays hidden: in
 what a form is filled with, and in all that comes back.
@@ -82,7 +82,7 @@ class TestRequest:
     reveal: bool = False
 
     def params(self, definition: str, role: str) -> dict[str, Any]:
-        """Return what TestState is asked; raise ``Mistake``."""
+        """Return what TestState is asked; raise ``FieldMistake``."""
         self._check()
         parameters: dict[str, Any] = {
             "definition": definition,
@@ -127,7 +127,7 @@ class TestRequest:
 
 
 def _check_json(name: str, text: str) -> None:
-    """Raise ``Mistake`` unless a text is JSON, and where that is wanted, an object."""
+    """Raise ``FieldMistake`` unless a text is JSON, and where that is wanted, an object."""
     try:
         value = engine.loads(text)
     except engine.JsonTextError as error:
@@ -156,7 +156,7 @@ class HttpMessage:
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What came of it. ``answer``: TestState's, without what is hidden."""
+    """The outcome of a test. ``answer``: TestState's, without what is hidden."""
 
     answer: dict[str, Any] = field(repr=False)
     node: Node
@@ -169,7 +169,7 @@ class TestOutcome:
 
 
 def run_test(scope: Scope, params: dict[str, Any], node: Node, mask: Mask) -> TestOutcome:
-    """Try a state as the API does and return what came of it; raise ``ServiceError``."""
+    """Test a state as the API does and return the outcome; raise ``ServiceError``."""
     try:
         answer = test_state.try_state(scope.principal, scope.region, params)
     except ServiceError as error:

@@ -1,4 +1,4 @@
-"""What is TestState to be asked, so that it does with a state what an execution did?"""
+"""Make the parameters that let TestState repeat what an execution did in a state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine import Trace, Visit
 
 MOST = 50
-"""For so many attempts of a state there are parameters."""
+"""For how many attempts of a state there are parameters."""
 
 
 def parameters_of(

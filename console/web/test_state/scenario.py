@@ -1,4 +1,4 @@
-"""How does an execution become a test?  A file with everything that came in from outside.
+"""Write an execution as a test: a file with everything that reached it from outside.
 
 The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
 which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and

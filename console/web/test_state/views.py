@@ -1,4 +1,4 @@
-"""What would one state do with this input?  TestState, asked from a page."""
+"""Answer the page that tests one state, and the export of an execution as a test."""
 
 from __future__ import annotations
 

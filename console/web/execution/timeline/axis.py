@@ -1,4 +1,4 @@
-"""Which stretch of the timeline's width stands for which time?
+"""Map the times of an execution to the width of the timeline, with idle time folded.
 
 Time in which nothing worked is folded: three days between a failure and its redrive, or an hour's
 wait, take as little room as fits their words, so that what worked is seen. Each redrive begins a
@@ -59,7 +59,7 @@ class ExecutionAttempt:
 
     @property
     def text(self) -> str:
-        """Return what came of it, and how long it took."""
+        """Return its outcome and how long it took."""
         return f"{self.status.word.lower()}, {formatting.duration_text(self.until - self.since)}"
 
 

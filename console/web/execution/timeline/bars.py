@@ -1,4 +1,4 @@
-"""When did each step work?  The bars of the timeline, one segment for each attempt.
+"""Draw when each step worked: a bar with one segment for each attempt.
 
 A bar is a stretched SVG of 1,000 units, with a lane for each redrive; each segment has its words,
 so nothing hangs on colour.
