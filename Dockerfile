@@ -9,10 +9,10 @@ ENV PYTHONUNBUFFERED=1 \
 WORKDIR /app
 
 # The dependencies before the program: they change seldom, and all of them come as wheels.
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml requirements.lock README.md LICENSE ./
 RUN mkdir engine console \
     && touch engine/__init__.py console/__init__.py \
-    && pip install '.[team]' \
+    && pip install --constraint requirements.lock '.[team]' \
     && pip uninstall --yes stepyard \
     && rm -rf engine console build ./*.egg-info
 

@@ -1,7 +1,7 @@
 """What ``manage.py check --deploy`` warns of beside what Django does.
 
 Each warning is of a setting that serves one person on one machine and does not suit a team. The ids
-are explained in ``docs/operations.md``.
+are explained in ``docs/reference/settings.md``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ It stands in a shared credentials file: the key, the region, the address, and
 ``disable_host_prefix_injection``. Without the last a client puts ``sync-`` before the host of
 StartSyncExecution and TestState, as AWS has it, and finds nobody at ``sync-127.0.0.1``. boto3, the
 AWS CLI and other SDKs read region and address of a profile from the credentials file as they do
-from the config file, so one file is enough. ``docs/clients.md`` says what each SDK needs beside it.
+from the config file, so one file is enough. ``docs/how-to/clients.md`` says what each SDK needs
+beside it.
 """
 
 from __future__ import annotations

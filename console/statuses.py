@@ -1,17 +1,19 @@
 """The closed sets of the console's tables and messages: every status, kind and action, once each.
 
 Their values are what the tables and AWS's API have, so a member may stand wherever the text stands:
-in a query, in JSON, in a comparison with a column. The module imports nothing, so everything may
-import it.
+in a query, in JSON, in a comparison with a column. The module imports the engine only, so every
+room of the console may import it.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+import engine
+
 
 class ExecutionStatus(StrEnum):
-    """The status of an execution, by AWS's names."""
+    """The status of an execution, by AWS's names; ``engine.ExecutionStatus`` is that of a run."""
 
     RUNNING = "RUNNING"
     """It has begun (again) and has not ended."""
@@ -59,13 +61,8 @@ class RedriveStatus(StrEnum):
     """A child of a Map Run, which is redriven with the Map Run's execution."""
 
 
-class MachineType(StrEnum):
-    """The type of a state machine, by AWS's names."""
-
-    STANDARD = "STANDARD"
-    """Its executions are durable and last up to a year."""
-    EXPRESS = "EXPRESS"
-    """Its executions last up to five minutes and may be called synchronously."""
+MachineType = engine.MachineType
+"""The type of a state machine, by AWS's names: the engine's own set."""
 
 
 class MachineStatus(StrEnum):
@@ -94,17 +91,8 @@ OPEN_TASKS = (TaskStatus.SCHEDULED, TaskStatus.STARTED, TaskStatus.WAITING)
 """Every status of a task that has no outcome yet."""
 
 
-class TaskKind(StrEnum):
-    """Who works a task."""
-
-    LAMBDA = "lambda"
-    """A function, called by this server."""
-    ACTIVITY = "activity"
-    """A worker that asks for tasks of an activity."""
-    SERVICE = "service"
-    """An integration, called by this server."""
-    MAP = "map"
-    """A Map Run: the children of a distributed Map."""
+TaskKind = engine.TaskKind
+"""Who works a task: the engine's own set."""
 
 
 class BulkAction(StrEnum):

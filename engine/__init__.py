@@ -1,14 +1,27 @@
-"""The engine's one door: Amazon States Language without clock, randomness, I/O or Django.
+"""An interpreter of Amazon States Language, without clock, randomness, I/O or Django.
 
-``parse`` and ``check`` read definitions, ``advance`` takes one message as far as it goes, ``run``
-runs a whole machine in memory, ``replay`` a recorded execution; ``graph`` and ``paint`` say what to
-draw.
+This module is the only door: code outside of the package imports names from here, never from the
+modules inside. Eight words are enough to read it:
+
+* ``Machine``: a parsed, checked and compiled definition.
+* ``Run``: the frozen snapshot of one execution's progress.
+* ``Frame``: one line of control of a run: the execution itself, a branch, or an iteration.
+* ``Message``: a fact from outside that makes an execution move, such as ``TaskSucceeded``.
+* ``Event``: one line of the history, with AWS's type and details.
+* ``Command``: what the caller shall do after storing a step, such as ``RunTask``.
+* ``Step``: the next run, the new events and the commands.
+* ``Moment``: the time, the random seed and the rest of the outside world at a step.
+
+The functions: ``parse`` and ``check`` read a definition. ``advance`` computes one step; how
+it works is described in ``engine.runtime``. ``run`` runs a whole machine in memory, for unit tests.
+``replay`` plays a recorded execution again. ``try_state`` runs one state, as TestState does.
+``build_graph`` draws a machine, and ``Trace`` and ``paint`` read a history (``engine.history``).
 """
 
 from __future__ import annotations
 
-from engine.data.places import Places, places
-from engine.differences import Difference, Line, lines
+from engine.data.path_sets import PathSet, compile_path_set
+from engine.differences import ControlPath, ReplayDifference, control_paths
 from engine.errors import (
     DefinitionError,
     EngineBug,
@@ -19,21 +32,30 @@ from engine.errors import (
     QueryEvaluationError,
     StatesError,
 )
-from engine.graph import TOP, Edge, Graph, Group, Node, graph
+from engine.execution_status import ExecutionStatus
+from engine.graph import TOP, Edge, EdgeKind, Graph, Node, StateGroup, build_graph
 from engine.history import event_types
 from engine.history.batch import EventBatch
 from engine.history.event_types import DETAILS, EVENT_TYPES, EventType, Family, Stage, event_names
 from engine.history.fold import Trace
 from engine.history.paint import paint
-from engine.history.visits import GroupAttempt, Visit, Visits
+from engine.history.visits import GroupAttempt, Visit, Visits, VisitStatus
 from engine.jsontext import byte_size, dumps, has_surrogate, loads
 from engine.language import Diagnostic, check, parse, parse_state
+from engine.language.diagnostics import DiagnosticCode, Severity
 from engine.language.lint import FORMATS as LINT_FORMATS
-from engine.language.model import Machine, Pattern, QueryLanguage, Resource
+from engine.language.model import (
+    IntegrationPattern,
+    Machine,
+    MachineType,
+    QueryLanguage,
+    Resource,
+    TaskKind,
+)
 from engine.language.processors import processor_definition
-from engine.language.references import references
+from engine.language.references import variable_references
 from engine.language.resources import parse_resource
-from engine.limits import LIMITS, MAX_BYTES, limit, too_long, use_limits
+from engine.limits import LIMITS, MAX_BYTES, is_too_long, payload_limit, use_limits
 from engine.replay import SCENARIO, replay
 from engine.runtime.advance import BUDGET, EXECUTION_TIMER, MAX_EXECUTION_S, abandon, advance
 from engine.runtime.commands import (
@@ -46,7 +68,7 @@ from engine.runtime.commands import (
     RunTask,
     SetTimer,
 )
-from engine.runtime.context import iso
+from engine.runtime.context import iso_text
 from engine.runtime.events import Event
 from engine.runtime.memory import Result, run
 from engine.runtime.messages import (
@@ -62,11 +84,11 @@ from engine.runtime.messages import (
     TaskTimedOut,
     TimerFired,
 )
-from engine.runtime.redrive import unsuccessful
-from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, Step, Values
+from engine.runtime.redrive import unsuccessful_states
+from engine.runtime.run import NEW_RUN, DictValues, Frame, Moment, Run, Step, Values
 from engine.runtime.states.distributed import child_inputs
 from engine.runtime.tokens import task_token
-from engine.runtime.trial import Mock, Trial, TrialError, try_state
+from engine.runtime.trial import Mock, Trial, TrialError, TrialStatus, try_state
 from engine.runtime.turn import MAX_EVENTS
 
 __all__ = [
@@ -86,48 +108,55 @@ __all__ = [
     "CancelTimer",
     "Command",
     "Continue",
+    "ControlPath",
     "DefinitionError",
     "Diagnostic",
+    "DiagnosticCode",
     "DictValues",
-    "Difference",
     "Edge",
+    "EdgeKind",
     "EngineBug",
     "EngineError",
     "Event",
     "EventBatch",
     "EventType",
+    "ExecutionStatus",
     "Family",
     "Finish",
+    "Frame",
     "Graph",
-    "Group",
     "GroupAttempt",
+    "IntegrationPattern",
     "InterpreterError",
     "JsonTextError",
-    "Line",
     "Machine",
+    "MachineType",
     "Message",
     "Mock",
     "Moment",
     "NewerFormat",
     "Node",
-    "Pattern",
-    "Places",
+    "PathSet",
     "Proceed",
     "QueryEvaluationError",
     "QueryLanguage",
     "Redrive",
     "RedriveMapRun",
+    "ReplayDifference",
     "Resource",
     "Result",
     "Run",
     "RunTask",
     "SetTimer",
+    "Severity",
     "Stage",
     "Start",
+    "StateGroup",
     "StatesError",
     "Step",
     "Stop",
     "TaskFailed",
+    "TaskKind",
     "TaskStarted",
     "TaskSubmitted",
     "TaskSucceeded",
@@ -136,35 +165,37 @@ __all__ = [
     "Trace",
     "Trial",
     "TrialError",
+    "TrialStatus",
     "Values",
     "Visit",
+    "VisitStatus",
     "Visits",
     "abandon",
     "advance",
+    "build_graph",
     "byte_size",
     "check",
     "child_inputs",
+    "compile_path_set",
+    "control_paths",
     "dumps",
     "event_names",
     "event_types",
-    "graph",
     "has_surrogate",
-    "iso",
-    "limit",
-    "lines",
+    "is_too_long",
+    "iso_text",
     "loads",
     "paint",
     "parse",
     "parse_resource",
     "parse_state",
-    "places",
+    "payload_limit",
     "processor_definition",
-    "references",
     "replay",
     "run",
     "task_token",
-    "too_long",
     "try_state",
-    "unsuccessful",
+    "unsuccessful_states",
     "use_limits",
+    "variable_references",
 ]

@@ -1,4 +1,4 @@
-"""How does what happened differ from what was recorded?  Path first, then the end."""
+"""The differences between a replay and its recording: first the paths, then the end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from engine.history.visits import Visit
     from engine.runtime.commands import Finish
 
-TOLD = 5
-"""So many differences of one kind are told: the first ones are enough."""
+MAX_REPORTED = 5
+"""At most this many differences of one kind are returned: a broken replay has thousands."""
 _EVENT_NUMBER = re.compile(r"#\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What differs, and where; ``got`` and ``wanted`` as a person reads them."""
+class ReplayDifference:
+    """One difference and its place; ``got`` and ``wanted`` are texts for a person."""
 
     where: str
     got: str
@@ -36,11 +36,12 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of control. ``name``: "" for the execution, ``Each[3]``, ``Both[0].Each[1]``.
+class ControlPath:
+    """The path of one line of control through the states.
 
-    ``states``: those entered, in order. ``aborted``: it was stopped on its way by another's
-    failure, and how far it had come is chance.
+    ``name``: "" for the execution, ``Each[3]`` for an iteration, ``Both[0].Each[1]`` inside of a
+    branch. ``states``: those entered, in order. ``aborted``: it was stopped by the failure of
+    another line; how far it had come by then depends on timing.
     """
 
     name: str
@@ -48,27 +49,27 @@ class Line:
     aborted: bool = False
 
 
-def lines(trace: Trace) -> list[Line]:
+def control_paths(trace: Trace) -> list[ControlPath]:
     """Return the lines of control of an execution, in the order in which they began."""
     names = {group.id: group for group in trace.graph.groups}
     found: dict[str, list[Visit]] = {}
     every = (visit for visits in trace.visits.values() for visit in visits)
-    for visit in sorted(every, key=lambda one: one.number):
-        found.setdefault(_line(trace.graph, names, visit), []).append(visit)
-    return [_line_of(trace.graph, name, visits) for name, visits in found.items()]
+    for visit in sorted(every, key=lambda visit: visit.number):
+        found.setdefault(_line_name(trace.graph, names, visit), []).append(visit)
+    return [_control_path(trace.graph, name, visits) for name, visits in found.items()]
 
 
-def _line_of(picture: Graph, name: str, visits: list[Visit]) -> Line:
-    """Return a line up to where it was first aborted: what follows may have begun elsewhere."""
-    cut = next((n for n, one in enumerate(visits, 1) if one.status == ABORTED), None)
+def _control_path(picture: Graph, name: str, visits: list[Visit]) -> ControlPath:
+    """Return the path of a line, cut after the first visit that was aborted."""
+    cut = next((n for n, visit in enumerate(visits, 1) if visit.status == ABORTED), None)
     inside = bool(name)  # the execution's own line is aborted only by what the scenario repeats
     kept = visits[:cut] if inside else visits
-    names = tuple(picture.by_id[one.node].name for one in kept)
-    return Line(name, names, aborted=inside and cut is not None)
+    names = tuple(picture.by_id[visit.node].name for visit in kept)
+    return ControlPath(name, names, aborted=inside and cut is not None)
 
 
-def _line(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
-    """Write the place of a visit's line of control."""
+def _line_name(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
+    """Return the name of the line of control of a visit, as ``ControlPath`` has it."""
     indexes = list(visit.iteration)
     parts = []
     group = groups[picture.by_id[visit.node].group]
@@ -80,69 +81,76 @@ def _line(picture: Graph, groups: Mapping[str, Any], visit: Visit) -> str:
     return ".".join(reversed(parts))
 
 
-def differences(
+def find_differences(
     trace: Trace, finish: Finish | None, waiting: Collection[str], expected: Mapping[str, Any]
-) -> Iterator[Difference]:
-    """Tell where path and ending are not what was recorded.
+) -> Iterator[ReplayDifference]:
+    """Yield where the paths and the end differ from the recording.
 
     ``finish``: None while it waits, in the states ``waiting``. ``expected``: as in a scenario.
     """
-    yield from _paths(lines(trace), expected.get("Path", []))
+    yield from _compare_paths(control_paths(trace), expected.get("Path", []))
     if finish is None:
         states = ", ".join(sorted(waiting)) or "nothing"
-        yield Difference("status", f"RUNNING, waiting for {states}", str(expected["Status"]))
+        yield ReplayDifference("status", f"RUNNING, waiting for {states}", str(expected["Status"]))
         return
-    yield from _endings(finish, expected)
+    yield from _compare_endings(finish, expected)
 
 
-def _endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[Difference]:
+def _compare_endings(finish: Finish, expected: Mapping[str, Any]) -> Iterator[ReplayDifference]:
     if finish.status != expected["Status"]:
         ending = f"{finish.status} ({finish.error})" if finish.error else finish.status
-        yield Difference("status", ending, str(expected["Status"]))
+        yield ReplayDifference("status", ending, str(expected["Status"]))
     if "Output" in expected and finish.output is not None:
         ignored = frozenset(expected.get("Ignore", ()))
-        found = _unequal(jsontext.loads(finish.output), expected["Output"], "$", ignored)
-        for _, (where, got, wanted) in zip(range(TOLD), found, strict=False):
-            yield Difference(f"output {where}", got, wanted)
+        found = _compare_values(jsontext.loads(finish.output), expected["Output"], "$", ignored)
+        for _, (where, got, wanted) in zip(range(MAX_REPORTED), found, strict=False):
+            yield ReplayDifference(f"output {where}", got, wanted)
     if finish.status == expected["Status"]:
         for name, text in (("Error", finish.error), ("Cause", finish.cause)):
             pair = [text, expected.get(name)]
-            if len({_plain(one) for one in pair}) > 1:
-                shown = [_shown(_NOTHING if one is None else one) for one in pair]
-                yield Difference(name.lower(), *shown)
+            if len({_without_event_numbers(text) for text in pair}) > 1:
+                shown = [_shorten(_NOTHING if text is None else text) for text in pair]
+                yield ReplayDifference(name.lower(), *shown)
 
 
-def _plain(text: str | None) -> str | None:
-    """Leave out the numbers of events, which depend on who was faster."""
+def _without_event_numbers(text: str | None) -> str | None:
+    """Return the text without numbers of events: they depend on which branch was faster."""
     return None if text is None else _EVENT_NUMBER.sub("#", text)
 
 
-def _paths(got: list[Line], expected: list[Mapping[str, Any]]) -> Iterator[Difference]:
-    """Compare line by line: which of two branches was faster is no part of a path."""
+def _compare_paths(
+    got: list[ControlPath], expected: list[Mapping[str, Any]]
+) -> Iterator[ReplayDifference]:
+    """Yield the differences of the paths, each line of control for itself.
+
+    Between lines there is no order: which of two branches was faster depends on timing.
+    """
     wanted = {
-        one["Line"]: Line(one["Line"], tuple(one["States"]), bool(one.get("Aborted")))
-        for one in expected
+        path["Line"]: ControlPath(path["Line"], tuple(path["States"]), bool(path.get("Aborted")))
+        for path in expected
     }
-    found = {one.name: one for one in got}
+    found = {path.name: path for path in got}
     for name in dict.fromkeys([*wanted, *found]):
-        yield from _path(name, found.get(name, Line(name, ())), wanted.get(name, Line(name, ())))
+        yield from _compare_path(
+            name, found.get(name, ControlPath(name, ())), wanted.get(name, ControlPath(name, ()))
+        )
 
 
-def _path(name: str, got: Line, wanted: Line) -> Iterator[Difference]:
+def _compare_path(name: str, got: ControlPath, wanted: ControlPath) -> Iterator[ReplayDifference]:
     if got.aborted or wanted.aborted:
         common = min(len(got.states), len(wanted.states))
-        got, wanted = (replace(one, states=one.states[:common]) for one in (got, wanted))
+        got, wanted = (replace(path, states=path.states[:common]) for path in (got, wanted))
     if got.states == wanted.states:
         return
     pairs = zip((*got.states, None), (*wanted.states, None), strict=False)
-    place = next(n for n, (one, other) in enumerate(pairs) if one != other)
+    place = next(n for n, (state, wanted_state) in enumerate(pairs) if state != wanted_state)
     where = f"path of {name}" if name else "path"
     before = f" (after {wanted.states[place - 1]})" if place else ""
-    ways = (one.states[place] if place < len(one.states) else "the end" for one in (got, wanted))
-    yield Difference(f"{where}, state {place + 1}{before}", *ways)
+    ways = (path.states[place] if place < len(path.states) else "the end" for path in (got, wanted))
+    yield ReplayDifference(f"{where}, state {place + 1}{before}", *ways)
 
 
-def _unequal(
+def _compare_values(
     got: Any, wanted: Any, where: str, ignored: frozenset[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (path, got, wanted) of each part that differs."""
@@ -151,18 +159,20 @@ def _unequal(
     if isinstance(got, dict) and isinstance(wanted, dict):
         for key in dict.fromkeys([*wanted, *got]):
             place = f"{where}.{key}" if re.fullmatch(r"\w+", key) else f"{where}['{key}']"
-            yield from _unequal(got.get(key, _NOTHING), wanted.get(key, _NOTHING), place, ignored)
+            yield from _compare_values(
+                got.get(key, _NOTHING), wanted.get(key, _NOTHING), place, ignored
+            )
     elif isinstance(got, list) and isinstance(wanted, list):
         for index in range(max(len(got), len(wanted))):
-            one, other = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
-            yield from _unequal(one, other, f"{where}[{index}]", ignored)
+            left, right = (part[index] if index < len(part) else _NOTHING for part in (got, wanted))
+            yield from _compare_values(left, right, f"{where}[{index}]", ignored)
     elif got != wanted or isinstance(got, bool) != isinstance(wanted, bool):
-        yield where, _shown(got), _shown(wanted)
+        yield where, _shorten(got), _shorten(wanted)
 
 
 _NOTHING = object()
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = "nothing" if value is _NOTHING else jsontext.dumps(value)
     return text if len(text) <= 200 else text[:199] + "…"  # noqa: PLR2004 - a line of a terminal

@@ -1,11 +1,11 @@
-"""What can go wrong, and by whose fault?
+"""The exceptions of the engine, and the names of errors that ASL reserves.
 
-Branches, by who has to act:
+The branches, by who has to act:
 
 * ``DefinitionError`` - the caller sent a definition that is not a state machine.
 * ``StatesError`` - the execution failed in a way the language knows; it feeds Retry and Catch.
 * ``EngineBug`` - ours; the step is refused and the execution is parked and shown.
-* ``NewerFormat`` - nobody; a later version of this program goes on with what it wrote.
+* ``NewerFormat`` - the operator; only the later version that wrote the snapshot can read it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NewerFormat(EngineError, ValueError):
 class JsonTextError(EngineError):
     """The text is not JSON as RFC 8259 has it, or is nested or sized beyond the cap.
 
-    ``line`` and ``column`` count from 1; None where the trouble has no place.
+    ``line`` and ``column`` count from 1; None where the problem has no place.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -56,7 +56,7 @@ class DefinitionError(EngineError):
 
     def __init__(self, diagnostics: Sequence[object]) -> None:
         """Keep the diagnostics (``engine.Diagnostic``) in the order they were found."""
-        super().__init__("; ".join(str(one) for one in diagnostics))
+        super().__init__("; ".join(str(diagnostic) for diagnostic in diagnostics))
         self.diagnostics = tuple(diagnostics)
 
 
@@ -65,10 +65,10 @@ class EngineBug(EngineError):
 
 
 class StatesError(EngineError):
-    """An error as the language has it: a name, and perhaps a cause. Either may be absent.
+    """An error of the language: a name and a cause, either of which may be absent.
 
-    ``located`` tells that the cause must not get the interpreter's prefix ("An error occurred while
-    executing the state ..."); errors that tasks report carry their own words.
+    This class is for errors that tasks and Fail states report: their causes stay as they are. An
+    ``InterpreterError`` gets a prefix, "An error occurred while executing the state ...".
     """
 
     def __init__(
@@ -110,10 +110,10 @@ def matches(error_equals: Sequence[str], name: str | None, *, of_result: bool = 
         return False
     if of_result and ALL in error_equals:
         return True
-    return any(_takes(wanted, name) for wanted in error_equals)
+    return any(_name_matches(wanted, name) for wanted in error_equals)
 
 
-def _takes(wanted: str, name: str | None) -> bool:
+def _name_matches(wanted: str, name: str | None) -> bool:
     if wanted == name:
         return True
     if name in _BEYOND_ALL:

@@ -8,18 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
-from engine.language.model import (
-    Choice,
-    Fail,
-    Map,
-    Parallel,
-    Pass,
-    Succeed,
-    Task,
-    Wait,
-)
+from engine.language.model import Choice, Fail, Map, Parallel, Pass, Succeed, Task, TaskKind, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +35,9 @@ _KINDS = {"IsNull": "null", "IsPresent": "present", "IsNumeric": "a number"} | {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state. ``group``: the group it stands in; ``ends``: its line of control may end here.
+    """One state of the picture.
+
+    ``group``: the group it stands in; ``ends``: its line of control may end here.
 
     ``detail``: what it does in a few words (``lambda: ShipItem``, ``20 s``), perhaps "".
     ``text``: its definition as indented JSON. ``distributed``: a Map whose items run in executions
@@ -60,21 +54,27 @@ class Node:
     distributed: bool = False
 
 
+class EdgeKind(StrEnum):
+    """The field that makes a transition. Pages use the values as names of style classes."""
+
+    NEXT = "next"  # the state's ``Next``
+    CHOICE = "choice"  # a rule of a Choice
+    DEFAULT = "default"  # the ``Default`` of a Choice
+    CATCH = "catch"  # a Catcher
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition; ``label`` says on what condition or error.
-
-    ``kind``: ``next``, ``choice``, ``default`` or ``catch``.
-    """
+    """A transition; ``label`` says on what condition or error."""
 
     source: str
     target: str
-    kind: str
+    kind: EdgeKind
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class StateGroup:
     """A ``StartAt`` and its states: the machine (owner ""), a branch, or a Map's item processor."""
 
     id: str
@@ -89,12 +89,12 @@ class Graph:
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[StateGroup, ...]
     by_name: Mapping[str, str]
     by_id: Mapping[str, Node]
 
 
-def graph(machine: Machine) -> Graph:
+def build_graph(machine: Machine) -> Graph:
     """Return the picture of a machine, every state included, nested ones too."""
     drawing = _Drawing()
     drawing.block(machine.block, json.loads(machine.text), owner="", index=0)
@@ -114,46 +114,46 @@ class _Drawing:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
-        self.groups: list[Group] = []
+        self.groups: list[StateGroup] = []
 
     def block(self, block: Block, raw: Mapping[str, Any], *, owner: str, index: int) -> None:
         place = len(self.groups)
         group = f"b{place}"
-        self.groups.append(Group(group, owner, "", index))
+        self.groups.append(StateGroup(group, owner, "", index))
         ids = {
             name: self.state(state, raw["States"][name], group)
             for name, state in block.states.items()
         }
-        self.groups[place] = Group(group, owner, ids[block.start_at], index)
+        self.groups[place] = StateGroup(group, owner, ids[block.start_at], index)
         self.edges += [
             Edge(ids[name], ids[target], kind, label)
             for name, state in block.states.items()
-            for target, kind, label in _ways(state, raw["States"][name])
+            for target, kind, label in _transitions(state, raw["States"][name])
         ]
 
     def state(self, state: State, raw: Mapping[str, Any], group: str) -> str:
         """Draw a state, then what it holds; return its id."""
-        node = _node(f"n{len(self.nodes) + 1}", group, state, raw)
+        node = _make_node(f"n{len(self.nodes) + 1}", group, state, raw)
         self.nodes.append(node)
-        for place, (inner, inner_raw) in enumerate(_inner(state, raw)):
+        for place, (inner, inner_raw) in enumerate(_inner_blocks(state, raw)):
             self.block(inner, inner_raw, owner=node.id, index=place)
         return node.id
 
 
-def _node(node_id: str, group: str, state: State, raw: Mapping[str, Any]) -> Node:
+def _make_node(node_id: str, group: str, state: State, raw: Mapping[str, Any]) -> Node:
     return Node(
         id=node_id,
         name=state.name,
         type=type(state).__name__,
         group=group,
-        ends=_ends(state),
-        detail=_detail(state, raw),
+        ends=_may_end(state),
+        detail=_describe(state, raw),
         text=json.dumps(raw, indent=2, ensure_ascii=False),
         distributed=isinstance(state, Map) and state.distributed is not None,
     )
 
 
-def _ends(state: State) -> bool:
+def _may_end(state: State) -> bool:
     match state:
         case Succeed() | Fail():
             return True
@@ -163,7 +163,7 @@ def _ends(state: State) -> bool:
             return state.next is None
 
 
-def _inner(state: State, raw: Mapping[str, Any]) -> list[tuple[Block, Mapping[str, Any]]]:
+def _inner_blocks(state: State, raw: Mapping[str, Any]) -> list[tuple[Block, Mapping[str, Any]]]:
     match state:
         case Parallel(branches=branches):
             return list(zip(branches, raw["Branches"], strict=True))
@@ -173,29 +173,29 @@ def _inner(state: State, raw: Mapping[str, Any]) -> list[tuple[Block, Mapping[st
             return []
 
 
-def _ways(state: State, raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _transitions(state: State, raw: Mapping[str, Any]) -> Iterator[tuple[str, EdgeKind, str]]:
     """Yield (target, kind, label) of every transition out of a state."""
     match state:
         case Choice(rules=rules, default=default):
             for rule, text in zip(rules, raw["Choices"], strict=True):
-                yield rule.next, "choice", condition_words(text)
+                yield rule.next, EdgeKind.CHOICE, condition_words(text)
             if default is not None:
-                yield default, "default", "default"
+                yield default, EdgeKind.DEFAULT, "default"
         case Task() | Parallel() | Map():
             if state.next is not None:
-                yield state.next, "next", ""
+                yield state.next, EdgeKind.NEXT, ""
             for catcher in state.recovery.catch:
-                yield catcher.next, "catch", ", ".join(catcher.error_equals)
+                yield catcher.next, EdgeKind.CATCH, ", ".join(catcher.error_equals)
         case Pass() | Wait():
             if state.next is not None:
-                yield state.next, "next", ""
+                yield state.next, EdgeKind.NEXT, ""
         case Succeed() | Fail():
             return
         case _:
             assert_never(state)
 
 
-def _detail(state: State, raw: Mapping[str, Any]) -> str:
+def _describe(state: State, raw: Mapping[str, Any]) -> str:
     match state:
         case Task(resource=resource):
             return _resource_words(resource)
@@ -212,7 +212,7 @@ def _detail(state: State, raw: Mapping[str, Any]) -> str:
 
 
 def _resource_words(resource: Resource) -> str:
-    if resource.kind == "service":
+    if resource.kind is TaskKind.SERVICE:
         return f"{resource.service}: {resource.action}{resource.pattern.value}"
     return f"{resource.kind}: {resource.arn.rpartition(':')[2]}"
 
@@ -223,22 +223,22 @@ def condition_words(rule: Mapping[str, Any]) -> str:
         return str(rule["Condition"]).removeprefix("{%").removesuffix("%}").strip()
     for word in ("And", "Or"):
         if word in rule:
-            return f" {word.lower()} ".join(_part(one) for one in rule[word])
+            return f" {word.lower()} ".join(_nested_words(rule) for rule in rule[word])
     if "Not" in rule:
-        return f"not {_part(rule['Not'])}"
+        return f"not {_nested_words(rule['Not'])}"
     operator = next((key for key in rule if key not in _BESIDE), "")
-    return _comparison(str(rule.get("Variable", "")), operator, rule.get(operator))
+    return _comparison_words(str(rule.get("Variable", "")), operator, rule.get(operator))
 
 
 _BESIDE = frozenset({"Variable", "Next", "Comment", "Assign", "Output"})
 
 
-def _part(rule: Mapping[str, Any]) -> str:
+def _nested_words(rule: Mapping[str, Any]) -> str:
     words = condition_words(rule)
     return f"({words})" if "And" in rule or "Or" in rule else words
 
 
-def _comparison(variable: str, operator: str, value: Any) -> str:
+def _comparison_words(variable: str, operator: str, value: Any) -> str:
     if operator in _KINDS:
         return f"{variable} is {'' if value else 'not '}{_KINDS[operator]}"
     name = operator.removesuffix("Path")

@@ -1,4 +1,4 @@
-"""How does text become a JSON value, and back?  Strictly, sized in UTF-8 bytes, capped in depth."""
+"""JSON text to values and back: strict, measured in UTF-8 bytes, and limited in depth."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MAX_DIGITS = 1000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def _constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise JsonTextError(f"Non-standard token '{name}': numbers must be finite")
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise JsonTextError(f"Number out of range: {text[:40]}")
     return value
 
 
-def _int(text: str) -> int:
+def _parse_int(text: str) -> int:
     if len(text) > _MAX_DIGITS:
         raise JsonTextError(
             f"Number too long: got {len(text)} digits, wanted at most {_MAX_DIGITS}"
@@ -33,7 +33,9 @@ def _int(text: str) -> int:
     return int(text)
 
 
-_decode = json.JSONDecoder(parse_constant=_constant, parse_float=_float, parse_int=_int).decode
+_decode = json.JSONDecoder(
+    parse_constant=_reject_constant, parse_float=_parse_float, parse_int=_parse_int
+).decode
 
 
 def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
@@ -44,12 +46,15 @@ def loads(text: str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH
     """
     if max_bytes is not None and byte_size(text) > max_bytes:
         raise JsonTextError(f"got {byte_size(text)} bytes, wanted at most {max_bytes}")
-    if text.count("[") + text.count("{") > max_depth and depth(text) > max_depth:
+    # Counting brackets is cheap and answers almost always: a text with few of them cannot be deep.
+    if text.count("[") + text.count("{") > max_depth and nesting_depth(text) > max_depth:
         raise JsonTextError(f"nested deeper than {max_depth} levels")
     try:
         value = _decode(text)
     except json.JSONDecodeError as error:
-        raise JsonTextError(_words(text, error), error.lineno, _column(text, error)) from None
+        raise JsonTextError(
+            _error_message(text, error), error.lineno, _error_column(text, error)
+        ) from None
     except RecursionError:
         raise JsonTextError(f"nested deeper than {max_depth} levels") from None
     if has_surrogate(text) or ("\\u" in text and has_surrogate(dumps(value))):
@@ -78,7 +83,7 @@ def byte_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def depth(text: str) -> int:
+def nesting_depth(text: str) -> int:
     """Return how deeply arrays and objects are nested, without parsing."""
     level = deepest = 0
     for match in _BRACKETS.finditer(text):
@@ -95,14 +100,14 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WORD = re.compile(r"\w+")
 
 
-def _column(text: str, error: json.JSONDecodeError) -> int:
-    """Return where the service's parser says it stopped: behind a word it does not know."""
+def _error_column(text: str, error: json.JSONDecodeError) -> int:
+    """Return the column that the service's parser names: behind a word it does not know."""
     word = _WORD.match(text, error.pos)
     return error.colno + (len(word[0]) if word and error.msg == "Expecting value" else 0)
 
 
-def _words(text: str, error: json.JSONDecodeError) -> str:
-    """Return what Jackson, the service's parser, says in the cases that are recorded."""
+def _error_message(text: str, error: json.JSONDecodeError) -> str:
+    """Return the message of Jackson, the service's parser, in the cases that are known."""
     rest = text[error.pos :]
     if not rest.strip():
         return f"Unexpected end-of-input at line {error.lineno}, column {error.colno}"
@@ -113,7 +118,7 @@ def _words(text: str, error: json.JSONDecodeError) -> str:
             "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
         )
     first = rest[0]
-    what = f"Unexpected character ('{first}' (code {ord(first)}))"
+    message = f"Unexpected character ('{first}' (code {ord(first)}))"
     if "property name" in error.msg:
-        return f"{what}: was expecting double-quote to start field name"
-    return f"{what} at line {error.lineno}, column {error.colno}: {error.msg}"
+        return f"{message}: was expecting double-quote to start field name"
+    return f"{message} at line {error.lineno}, column {error.colno}: {error.msg}"

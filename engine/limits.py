@@ -1,7 +1,7 @@
-"""How large may an input, output, argument or result be?
+"""The largest input, output, argument or result that is allowed.
 
-The service's limit today, or that of an earlier time: the choice is the process's, made once before
-anything runs (``use_limits``).
+It is the service's limit of today, or that of an earlier time. A process chooses once, before
+anything runs (``use_limits``); engines with different limits need different processes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MAX_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """At most so many bytes of UTF-8, or ``unit`` "characters"."""
+class PayloadLimit:
+    """A limit of ``most`` bytes of UTF-8 or, with the ``unit`` "characters", characters."""
 
     most: int
     unit: str = "bytes of UTF-8"
 
 
-LIMITS = {"aws": Limit(MAX_BYTES), "2019": Limit(32_768, "characters")}
+LIMITS = {"aws": PayloadLimit(MAX_BYTES), "2019": PayloadLimit(32_768, "characters")}
 """``2019``: what the service took until September 2020."""
 _used = [LIMITS["aws"]]
 
@@ -32,12 +32,12 @@ def use_limits(profile: str) -> None:
     _used[0] = LIMITS[profile]
 
 
-def limit() -> Limit:
+def payload_limit() -> PayloadLimit:
     """Return the limit in use."""
     return _used[0]
 
 
-def too_long(text: str) -> bool:
+def is_too_long(text: str) -> bool:
     """Tell whether a JSON text is larger than a payload may be."""
     used = _used[0]
     if len(text) * 4 <= used.most:

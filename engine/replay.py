@@ -1,8 +1,9 @@
-"""Does a definition still do what it did?  A recorded execution, played again without the world.
+"""Replay: a recorded execution is played again, to see whether a definition still does the same.
 
-A scenario (``docs/scenarios.md``) holds a definition, an input, what each task answered and when,
-and what came of it. Time is virtual: an answer comes as long after its task was scheduled as it did
-then, a wait is over when the clock says so, and nothing takes any real time.
+A scenario (``docs/reference/scenarios.md``) holds a definition, an input, what each task answered
+and when, and how it ended. Time is virtual: an answer comes as long after its task was scheduled as
+it did in the recording, a wait ends when the virtual clock reaches its time, and no real time
+passes.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
-from engine.differences import TOLD, Difference, differences
+from engine.differences import MAX_REPORTED, ReplayDifference, find_differences
 from engine.errors import DefinitionError
-from engine.graph import graph
+from engine.execution_status import ExecutionStatus
+from engine.graph import build_graph
 from engine.history.fold import Trace
 from engine.language import parse
 from engine.runtime import commands, messages
 from engine.runtime.advance import advance
-from engine.runtime.run import NEW_RUN, DictValues, Moment, Run, replace
+from engine.runtime.run import NEW_RUN, DictValues, FramePhase, GroupKind, Moment, Run, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,35 +40,39 @@ def replay(
     text: str,
     definition: str | None = None,
     unusable: Callable[[Resource, str, Json], str] | None = None,
-) -> list[Difference]:
-    """Play a scenario's text again and return how it differs from what was recorded.
+) -> list[ReplayDifference]:
+    """Play a scenario again and return how it differs from the recording, in the order of events.
 
-    ``definition``: another one than the scenario's own, to see whether it does the same.
-    ``unusable``: as in ``Moment``. Raise
-    ``JsonTextError`` or ``ValueError`` for what is no scenario.
+    ``text``: the scenario. ``definition``: a definition to use in place of the scenario's own.
+    ``unusable``: as in ``Moment``. Raise ``JsonTextError`` or ``ValueError`` for a text that is no
+    scenario.
     """
-    whole = _read(text)
-    told = whole["Scenario"]
+    whole = _read_scenario(text)
+    scenario = whole["Scenario"]
     try:
-        machine = parse(definition or jsontext.dumps(told["Definition"]), told["Type"])
+        machine = parse(definition or jsontext.dumps(scenario["Definition"]), scenario["Type"])
     except DefinitionError as error:
-        problems = [str(one) for one in error.diagnostics[:TOLD]]
-        return [Difference("definition", one, "one without errors") for one in problems]
+        problems = [str(problem) for problem in error.diagnostics[:MAX_REPORTED]]
+        return [
+            ReplayDifference("definition", problem, "one without errors") for problem in problems
+        ]
     player = _Player(machine, whole, unusable)
     player.play()
-    waiting = {one.state for one in player.run.frames.values() if one.waits_for}
-    found = differences(player.trace, player.finish, waiting, told["Expected"])
+    waiting = {frame.state for frame in player.run.frames.values() if frame.waits_for}
+    found = find_differences(player.trace, player.finish, waiting, scenario["Expected"])
     return [*player.problems, *found]
 
 
-def _read(text: str) -> dict[str, Any]:
+def _read_scenario(text: str) -> dict[str, Any]:
     whole = jsontext.loads(text)
-    told = whole.get("Scenario") if isinstance(whole, dict) else None
-    got = told.get("Format") if isinstance(told, dict) else None
-    if not isinstance(told, dict) or got != SCENARIO:
+    scenario = whole.get("Scenario") if isinstance(whole, dict) else None
+    got = scenario.get("Format") if isinstance(scenario, dict) else None
+    if not isinstance(scenario, dict) or got != SCENARIO:
         raise ValueError(f"Scenario.Format: got {jsontext.dumps(got)}, wanted {SCENARIO!r}")
     missing = [
-        one for one in ("Type", "Definition", "Input", "Tasks", "Expected") if one not in told
+        name
+        for name in ("Type", "Definition", "Input", "Tasks", "Expected")
+        if name not in scenario
     ]
     if missing:
         raise ValueError(f"Scenario: got no {missing[0]}, wanted one")
@@ -79,7 +85,10 @@ def _read(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a call was answered; ``after_ms``: it was scheduled. None of both: it never was."""
+    """The recorded answer to a call, ``after_ms`` milliseconds after it was scheduled.
+
+    ``response``: None for a call that was never answered.
+    """
 
     after_ms: int
     response: Mapping[str, Any] | None
@@ -87,38 +96,38 @@ class _Answer:
 
 @dataclass
 class _Player:
-    """A shell without I/O that knows all that will come in from outside, and when."""
+    """A caller of ``advance`` without I/O that knows all messages from outside, and their times."""
 
     machine: Machine
     scenario: Mapping[str, Any]
     unusable: Callable[[Resource, str, Json], str] | None = None
     run: Run = NEW_RUN
     finish: commands.Finish | None = None
-    problems: list[Difference] = field(default_factory=list)
+    problems: list[ReplayDifference] = field(default_factory=list)
     now_ms: int = 0
     steps: int = 0
     due: list[tuple[int, int, messages.Message]] = field(default_factory=list)
     answers: dict[tuple[str, tuple[int, ...]], deque[_Answer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Know the answers, and what people did meanwhile."""
-        told = self.scenario["Scenario"]
-        self.trace = Trace(graph(self.machine))
+        """Queue the start and what people did, and sort the answers by state and iteration."""
+        scenario = self.scenario["Scenario"]
+        self.trace = Trace(build_graph(self.machine))
         self.run = replace(self.run, values=DictValues())
-        start = _start(told.get("Start", {}), told["Input"])
+        start = _start_message(scenario.get("Start", {}), scenario["Input"])
         self.now_ms = start.start_ms
         self._send_at(self.now_ms, start)
-        for act in told.get("Acts", ()):
-            message = messages.Redrive() if act["Act"] == "Redrive" else _stop(act)
+        for act in scenario.get("Acts", ()):
+            message = messages.Redrive() if act["Act"] == "Redrive" else _stop_message(act)
             self._send_at(self.now_ms + act["Milliseconds"], message)
-        for one in told["Tasks"]:
-            response = self._response(one["State"], one.get("Number"))
-            key = one["State"], tuple(one.get("Iteration", ()))
-            answer = _Answer(one.get("Milliseconds", 0), response)
+        for task in scenario["Tasks"]:
+            response = self._response(task["State"], task.get("Number"))
+            key = task["State"], tuple(task.get("Iteration", ()))
+            answer = _Answer(task.get("Milliseconds", 0), response)
             self.answers.setdefault(key, deque()).append(answer)
 
     def play(self) -> None:
-        """Take what comes in, in its order, until nothing more does."""
+        """Send the messages in the order of their times, until none is left."""
         while self.due and self.steps < _STEPS:
             self.steps += 1
             now_ms, _, message = heapq.heappop(self.due)
@@ -127,17 +136,17 @@ class _Player:
             step = advance(self.machine, self.run, message, moment)
             self._take(step.run, step.events, step.kept)
             for command in step.commands:
-                self._carry_out(command)
+                self._apply(command)
 
     def _take(self, run: Run, events: tuple[Event, ...], kept: Mapping[str, str]) -> None:
-        if run.status == "RUNNING":
+        if run.status is ExecutionStatus.RUNNING:
             self.finish = None  # it had ended and was redriven
         self.run = run
         self.trace.feed(events)
         if isinstance(run.values, DictValues):
             run.values.update(kept)
 
-    def _carry_out(self, command: commands.Command) -> None:
+    def _apply(self, command: commands.Command) -> None:
         match command:
             case commands.RunTask(task=task) | commands.RedriveMapRun(task=task):
                 self._answer(task)
@@ -145,38 +154,41 @@ class _Player:
                 self._send_at(due_ms, messages.TimerFired(timer))
             case commands.CancelTimer(timer=timer):
                 gone = messages.TimerFired(timer)
-                self.due = [one for one in self.due if one[2] != gone]
+                self.due = [entry for entry in self.due if entry[2] != gone]
                 heapq.heapify(self.due)
             case commands.Proceed():
                 self._send_at(self.now_ms, messages.Continue())
             case commands.Finish():
                 self.finish = command
             case commands.CancelTask():
-                pass  # an answer that nobody waits for any more changes nothing
+                pass  # its answer will find no frame that waits for it
+            case _:
+                assert_never(command)
 
     def _send_at(self, due_ms: int, message: messages.Message) -> None:
         self.steps += 1  # keeps what is due at once in its order
         heapq.heappush(self.due, (due_ms, self.steps, message))
 
     def _answer(self, task: int) -> None:
-        """Let the recorded answer come in; without one the task stays open."""
+        """Queue the recorded answer of a task; without one the task stays open."""
         state, place = self._place(task)
         left = self.answers.get((state, place))
         if not left:
-            where = f"task of {state}" + "".join(f"[{one}]" for one in place)
-            self.problems.append(Difference(where, "one more call", "only those recorded"))
+            where = f"task of {state}" + "".join(f"[{index}]" for index in place)
+            self.problems.append(ReplayDifference(where, "one more call", "only those recorded"))
             return
         answer = left.popleft()
         if answer.response is not None:
-            self._send_at(self.now_ms + answer.after_ms, _message(task, answer.response))
+            self._send_at(self.now_ms + answer.after_ms, _outcome_message(task, answer.response))
 
     def _place(self, task: int) -> tuple[str, tuple[int, ...]]:
         """Return the state of a task, and its index in each surrounding Map."""
         for frame in self.run.frames.values():
-            if frame.phase == "task" and frame.waits_for == task:
-                return frame.state, _iteration(self.run, frame.id)
-        visits = (one for many in self.trace.visits.values() for one in many)
-        visit = next(one for one in visits if task in one.events)  # stopped in the same step
+            if frame.phase is FramePhase.TASK and frame.waits_for == task:
+                return frame.state, _iteration_of(self.run, frame.id)
+        visits = (visit for many in self.trace.visits.values() for visit in many)
+        # No frame waits for it: a sibling failed in the very step that scheduled it.
+        visit = next(visit for visit in visits if task in visit.events)
         return self.trace.graph.by_id[visit.node].name, visit.iteration
 
     def _response(self, state: str, number: int | None) -> Mapping[str, Any] | None:
@@ -189,8 +201,8 @@ class _Player:
         return found
 
 
-def _start(given: Mapping[str, Any], data: Any) -> messages.Start:
-    """Return the first message; ``given``: what is known of its fields, as ``ExecutionArn``."""
+def _start_message(given: Mapping[str, Any], data: Any) -> messages.Start:
+    """Return the first message; ``given``: those of its fields that were recorded."""
     arn = "arn:aws:states:us-east-1:123456789012"
     made_up = {
         "execution_arn": f"{arn}:execution:scenario:run",
@@ -205,24 +217,24 @@ def _start(given: Mapping[str, Any], data: Any) -> messages.Start:
     return messages.Start(**{**made_up, **known, "input": jsontext.dumps(data)})
 
 
-def _stop(act: Mapping[str, Any]) -> messages.Stop:
+def _stop_message(act: Mapping[str, Any]) -> messages.Stop:
     return messages.Stop(act.get("Error"), act.get("Cause"))
 
 
-def _message(task: int, response: Mapping[str, Any]) -> messages.Message:
+def _outcome_message(task: int, response: Mapping[str, Any]) -> messages.Message:
     if "Return" in response:
         return messages.TaskSucceeded(task, jsontext.dumps(response["Return"]))
     thrown = response.get("Throw", {})
     return messages.TaskFailed(task, thrown.get("Error"), thrown.get("Cause"))
 
 
-def _iteration(run: Run, number: int) -> tuple[int, ...]:
+def _iteration_of(run: Run, number: int) -> tuple[int, ...]:
     """Return a frame's index in each surrounding Map, outermost first."""
     indexes: list[int] = []
     frame = run.frames[number]
     while frame.group:
         group = run.groups[frame.group]
-        if group.kind == "map":
+        if group.kind is GroupKind.MAP:
             indexes.append(frame.index)
         frame = run.frames[group.owner]
     return tuple(reversed(indexes))

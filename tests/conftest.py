@@ -8,7 +8,6 @@ or ``postgres_only``, and is collected only there.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from tests import run_folder
 from tests.postgres import FAST, Postgres, address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _FOLDER = run_folder.begin()
 _SERVER_FOLDER = _FOLDER / "postgres"
@@ -28,36 +27,12 @@ _URL = "STEPYARD_TEST_DATABASE_URL"
 _server: Postgres | None = None
 
 
-class _ChooseDatabase(argparse.Action):
-    """Keep ``--db`` in the environment, for the settings and the other processes of the run.
-
-    pytest-django reads the settings while pytest reads its options; no hook comes before that.
-    ``STEPYARD_DATABASE_URL`` names a server that is there already.
-    """
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        del parser, option_string
-        namespace.db = values
-        if values == "postgres":
-            given = os.environ.get("STEPYARD_DATABASE_URL") or os.environ.get(_URL)
-            os.environ[_URL] = given or address(_SERVER_FOLDER)
-        else:
-            os.environ.pop(_URL, None)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--db``."""
+    """Add ``--db``, which ``tests.settings`` has read from the command line already."""
     parser.addoption(
         "--db",
         choices=("sqlite", "postgres"),
         default="sqlite",
-        action=_ChooseDatabase,
         help="postgres: start a PostgreSQL and run the tests that use the database",
     )
 
@@ -65,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start the PostgreSQL of the run, in the first of its processes."""
     global _server  # noqa: PLW0603 - one server a run
+    if (config.getoption("--db") == "postgres") != bool(os.environ.get(_URL)):
+        raise pytest.UsageError("--db is read from the command line and PYTEST_ADDOPTS only")
     # the browser's driver runs an event loop in the thread of the tests; servers do without this
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     is_first = not hasattr(config, "workerinput")

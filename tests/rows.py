@@ -1,4 +1,4 @@
-"""The list of console features, and the tests that prove each of its rows.
+"""The features of ``docs/reference/console-features.md``, and the tests that prove each.
 
 ``python -m tests.rows`` prints the table: row, what it asks for, its tests. A test proves the row
 its name begins with (``test_E11_...``) and those of its mark ``row("X5", "X18")``.

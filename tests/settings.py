@@ -6,15 +6,42 @@ otherwise is set here, by the same settings that anybody may set.
 
 from __future__ import annotations
 
+import argparse
 import os
+import shlex
+import sys
 
 import pytest
 
 from tests import run_folder
+from tests.postgres import address
 
 _FOLDER = run_folder.begin()
 _OWN = ("STEPYARD_TEST_", "STEPYARD_SHARED", "STEPYARD_JSONATA_SUITE", "STEPYARD_REQUIRE_BROWSER")
-_DATABASE_URL = os.environ.get("STEPYARD_TEST_DATABASE_URL", "")
+
+
+def _chosen_database() -> str:
+    """Return the URL that ``--db postgres`` stands for, "" for SQLite.
+
+    pytest-django reads the settings before pytest reads the options of ``conftest.py``, so the
+    command line is read here. The other processes of the run inherit the variable instead.
+    ``STEPYARD_DATABASE_URL`` names a server that is there already.
+    """
+    inherited = os.environ.get("STEPYARD_TEST_DATABASE_URL", "")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return inherited
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--db", default="sqlite")
+    words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *sys.argv[1:]]
+    if parser.parse_known_args(words)[0].db != "postgres":
+        os.environ.pop("STEPYARD_TEST_DATABASE_URL", None)
+        return ""
+    url = os.environ.get("STEPYARD_DATABASE_URL") or inherited or address(_FOLDER / "postgres")
+    os.environ["STEPYARD_TEST_DATABASE_URL"] = url
+    return url
+
+
+_DATABASE_URL = _chosen_database()
 
 if os.environ.get("STEPYARD_DATABASE_URL") and not _DATABASE_URL:
     raise pytest.UsageError(

@@ -1,24 +1,44 @@
-"""Everything that an operator can use is named where operators read."""
+"""The documentation names all that there is, and its links, commands and citations hold."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.core.management import get_commands, load_command_class
+from django.urls import get_resolver
 
+from console.access import least_role
+from console.awsapi.services import SERVICES
 from console.metrics.names import METRICS
+from console.quotas import Quotas
+from tests import citations
+from tests.chaos.scenarios import SCENARIOS
+from tests.rows import ROWS
+
+if TYPE_CHECKING:
+    from console.awsapi.services import Service
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MARKDOWN = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), *PAGES[1:]]
+CODE_FILES = [
+    *(file for folder in citations.CODE for file in sorted((ROOT / folder).rglob("*.py"))),
+    *sorted((ROOT / "templates").rglob("*.html")),
+]
+HELP = ROOT / "templates/parts/help.html"
+PAGE_URLS = "console.web.urls"
+_LINK = re.compile(r"\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)")
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "console")
 _READ = re.compile(r"environ(?:\.get\(|\[|ment\.\w+\()\s*[\"'](\w+)[\"']")
 _BLOCK = re.compile(r"manage\.py (\w+)((?: [^\n`|&;>]*)?)")
 OWN = ("STEPYARD_", "SFN_")
 # only tests and their commands read these
-TESTS_ONLY = {"STEPYARD_REQUIRE_BROWSER", "STEPYARD_SHARED"}
+TESTS_ONLY = {"STEPYARD_JSONATA_SUITE", "STEPYARD_REQUIRE_BROWSER", "STEPYARD_SHARED"}
 
 
 def variables() -> set[str]:
@@ -77,8 +97,164 @@ def test_every_metric_is_documented(name: str) -> None:
     assert f"`{name}`" in TEXT
 
 
-def test_links_between_the_pages_lead_somewhere() -> None:
-    """A page that is renamed takes its links along."""
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in words}
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    """Each relative link of a Markdown file names a file, and a heading of it."""
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        file = page.parent / target if target else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in _anchors(file), f"{page.name}: {target}#{anchor}"
+
+
+def test_the_index_lists_every_page() -> None:
+    """A page that ``docs/README.md`` and the list of decisions leave out is hard to find."""
+    docs = ROOT / "docs"
+    linked = {
+        (index.parent / target).resolve()
+        for index in (docs / "README.md", docs / "explanation/decisions/README.md")
+        for target, _ in _LINK.findall(index.read_text(encoding="utf-8"))
+    }
+    assert {page.resolve() for page in docs.rglob("*.md")} - {docs / "README.md"} <= linked
+
+
+def test_the_readme_is_short() -> None:
+    """What is longer than a first look stands in ``docs/``."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_test_line_comes_first_under_its_heading() -> None:
+    """``.ci/run`` runs the first fenced block under "## Test"."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Test\n")[2]
+    block = re.search(r"```(\w*)\n(.*?)```", section, re.DOTALL)
+    assert block is not None
+    assert block[1] == "sh"
+    assert "-m pytest" in block[2]
+    assert "\n## " not in section[: block.start()]
+
+
+def _mentions() -> list[tuple[str, str]]:
+    """Return file and path for each page of ``docs/`` that another file names."""
+    files = [*CODE_FILES, *MARKDOWN, ROOT / "compose.yaml", ROOT / "Dockerfile"]
+    return [
+        (file.relative_to(ROOT).as_posix(), path)
+        for file in files
+        if file.name != "CHANGELOG.md"  # tells of pages of its time
+        for path in re.findall(r"\bdocs/[\w/-]+\.md", file.read_text(encoding="utf-8"))
+    ]
+
+
+def test_pages_that_code_names_are_there() -> None:
+    """A page that is renamed takes the docstrings and messages that name it along."""
+    assert len(_mentions()) >= 10
+    assert [one for one in _mentions() if not (ROOT / one[1]).exists()] == []
+
+
+# -- what pages list -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
+def test_every_action_is_documented_with_its_role(service: Service) -> None:
+    """The page of the API has each action in the row of the least role that may call it."""
+    page = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (viewer|operator|editor|owner) \| (.*) \|$", page, re.MULTILINE)
+    for action in service.handlers:
+        role = least_role(service.permission(action))
+        assert any(role == row and f"`{action}`" in actions for row, actions in rows), action
+
+
+def test_every_quota_is_documented() -> None:
+    """Settings have a row for each member of ``Quotas``."""
+    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    assert [one.name for one in fields(Quotas) if f"| `{one.name}` |" not in page] == []
+
+
+def test_every_page_of_the_console_is_documented() -> None:
+    """The list of pages has the first part of each address."""
+    page = (ROOT / "docs/reference/pages.md").read_text(encoding="utf-8")
+    routes = {
+        str(pattern.pattern).split("/")[0] for pattern in get_resolver(PAGE_URLS).url_patterns
+    }
+    shown = {route for route in routes if route and not route.startswith("_") and "." not in route}
+    assert len(shown) >= 20
+    assert {route for route in shown if f"/{route}" not in page} <= {"logout", "preferences"}
+
+
+def test_every_check_and_benchmark_is_documented() -> None:
+    """The page of commands has each check of ``tests.chaos`` and each benchmark."""
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert [check for check in SCENARIOS if f"| `{check}` |" not in page] == []
+    files = (ROOT / "tests/benchmarks").glob("[!_]*.py")
+    assert [file.stem for file in files if f"{file.stem}`" not in page] == []
+
+
+def test_every_key_is_documented() -> None:
+    """The list of shortcuts has the keys that the pages' own help has."""
+    page = (ROOT / "docs/reference/pages.md").read_text(encoding="utf-8")
+    keys = re.findall(r"<kbd>(.*?)</kbd>", HELP.read_text(encoding="utf-8"))
+    assert len(keys) >= 15
+    assert [key for key in keys if f"`{key}`" not in page] == []
+
+
+def test_the_features_of_the_console_are_those_that_tests_prove() -> None:
+    """Rows, priorities and order of the page are those of ``tests.rows``."""
+    page = (ROOT / "docs/reference/console-features.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| ([EX]\d+) \| P(\d) \|", page, re.MULTILINE)
+    assert listed == [(row, str(priority)) for row, (priority, _) in ROWS.items()]
+
+
+def test_the_invariants_are_those_that_are_checked() -> None:
+    """The page has the ids that the checker reports, and no others."""
+    files = (ROOT / "console/invariants").rglob("*.py")
+    checked = {
+        found for file in files for found in re.findall(r'"(I\d+)"', file.read_text("utf-8"))
+    }
+    page = (ROOT / "docs/reference/invariants.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| (I\d+) \|", page, re.MULTILINE)) == checked
+    assert len(checked) == 16
+
+
+def test_the_words_of_the_engine_are_in_the_glossary() -> None:
+    """The eight words stand first, as names of classes of the engine."""
+    page = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    engine_words = page.partition("## The engine\n")[2].partition("\n## ")[0]
+    words = re.findall(r"^\| ([A-Z]\w+) \|", engine_words, re.MULTILINE)
+    assert words == ["Machine", "Run", "Frame", "Message", "Event", "Command", "Step", "Moment"]
+
+
+# -- citations -------------------------------------------------------------------------------------
+
+
+def test_citations_have_an_entry_in_the_docs() -> None:
+    """A reader of the code can look up every id and mark that it cites."""
+    known = citations.defined()
+    unknown = {one: files for one, files in citations.cited().items() if one not in known}
+    assert unknown == {}
+
+
+def test_citations_are_found() -> None:
+    """The search above looks at comments, docstrings, names and marks of tests."""
+    found = citations.cited()
+    assert {"G14", "I7", "E11", "X5", "S2", "R1", "[recorded]", "[measured]"} <= set(found)
+    text = (
+        '"""Do it (G99)."""\nx = 1  # as I98 says\n@pytest.mark.row("E97")\ndef test_x96_y(): ...\n'
+    )
+    texts = [*citations.comments_of(text), *citations.statements_of(text)]
+    assert {"G99", "I98", "E97", "X96"} == set(re.findall(r"[A-Z]\d\d", " ".join(texts)))
+
+
+def test_every_guarantee_says_what_proves_it() -> None:
+    """No row of the page of guarantees has an empty last cell."""
+    page = (ROOT / "docs/reference/guarantees.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| G(\d+) \| .* \| (.+) \|$", page, re.MULTILINE)
+    assert [number for number, _ in rows] == [str(number) for number in range(1, 18)]

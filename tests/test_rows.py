@@ -1,4 +1,4 @@
-"""Every row of the list of console features has its browser test."""
+"""Every feature of ``docs/reference/console-features.md`` has its browser test."""
 
 from __future__ import annotations
 

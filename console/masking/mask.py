@@ -42,7 +42,7 @@ class Members(list[tuple[str, Any]]):
 class Mask:
     """What is hidden. ``values``: the texts of strings and numbers that hidden places held."""
 
-    places: engine.Places = field(default_factory=engine.Places)
+    places: engine.PathSet = field(default_factory=engine.PathSet)
     values: frozenset[str] = frozenset()
 
     def payload(self, text: str, found: set[str] | None = None) -> str:
@@ -83,33 +83,33 @@ class Mask:
             if text.startswith(one, at)
         )
 
-    def _payload(self, text: str, places: engine.Places, found: set[str] | None) -> str:
+    def _payload(self, text: str, places: engine.PathSet, found: set[str] | None) -> str:
         if not self._may_hide(text, places):
             return text
         parsed = _parsed(text)
         if parsed is _NO_JSON:
-            return MASK if places.here else self.words(text)
+            return MASK if places.matches else self.words(text)
         try:
             shown = self._hidden(parsed, places, found)
             return text if shown == parsed else _written(shown)
         except RecursionError:  # so deep that nobody can tell what is in it
             return _written(MASK)
 
-    def _hidden(self, value: Any, places: engine.Places, found: set[str] | None) -> Any:
+    def _hidden(self, value: Any, places: engine.PathSet, found: set[str] | None) -> Any:
         """Return a value without what is hidden in it."""
-        if places.here:
+        if places.matches:
             if found is not None:
                 found |= _leaves(value)
             return MASK
         if isinstance(value, Members):
-            below = ((key, one, places.into(key)) for key, one in value)
+            below = ((key, one, places.child(key)) for key, one in value)
             return Members(
                 (self.words(key), self._hidden(one, to, found)) for key, one, to in below
             )
         if isinstance(value, list):
             if not places:
                 return [self._hidden(one, places, found) for one in value]
-            return [self._hidden(one, places.into(at), found) for at, one in enumerate(value)]
+            return [self._hidden(one, places.child(at), found) for at, one in enumerate(value)]
         if isinstance(value, Number):
             return MASK if value in self.values and len(value) >= SHORTEST else value
         return self._text(value, found) if isinstance(value, str) else value
@@ -138,12 +138,12 @@ class Mask:
         if not isinstance(value, Members):
             return self._texts(value, found)
         return Members(
-            (name, self._payload(str(text), self.places.into(name), found)) for name, text in value
+            (name, self._payload(str(text), self.places.child(name), found)) for name, text in value
         )
 
-    def _may_hide(self, text: str, places: engine.Places) -> bool:
+    def _may_hide(self, text: str, places: engine.PathSet) -> bool:
         """Tell quickly whether there may be something to hide; an escape can stand for anything."""
-        if places.here or self._odd or "\\u" in text:
+        if places.matches or self._odd or "\\u" in text:
             return bool(places or self.values)
         if any(all(_plainly(name, text) for name in names) for names in places.names):
             return True

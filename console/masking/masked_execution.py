@@ -153,9 +153,9 @@ def hide(execution: Execution, veil: Mask) -> None:
 
 
 @lru_cache(maxsize=64)
-def places_of(masked: str) -> engine.Places:
+def places_of(masked: str) -> engine.PathSet:
     """Return the places a project hides. ``masked``: a path a line, checked when it was kept."""
-    return engine.places(masked.splitlines())
+    return engine.compile_path_set(masked.splitlines())
 
 
 def veils_of(project: Project, numbers: Collection[int]) -> dict[int, Mask]:
@@ -223,7 +223,7 @@ def _weight(read: _Read | None) -> int:
 _memory = _Memory()
 
 
-def _joined(places: engine.Places, known: Iterable[_Read]) -> Mask:
+def _joined(places: engine.PathSet, known: Iterable[_Read]) -> Mask:
     values = [one.values for one in known if one.values]
     return _veil(places, values[0] if len(values) == 1 else frozenset().union(*values))
 
@@ -237,10 +237,10 @@ class _Veils:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._made: OrderedDict[tuple[engine.Places, frozenset[str]], Mask] = OrderedDict()
+        self._made: OrderedDict[tuple[engine.PathSet, frozenset[str]], Mask] = OrderedDict()
         self._size = 0
 
-    def of(self, places: engine.Places, values: frozenset[str]) -> Mask:
+    def of(self, places: engine.PathSet, values: frozenset[str]) -> Mask:
         """Return the veil that hides these; what was used longest ago makes room."""
         key = (places, values)
         with self._lock:
@@ -291,7 +291,7 @@ def _known(masked: str, family: dict[int, _State]) -> dict[int, _Read]:
 
 
 def _values(
-    places: engine.Places,
+    places: engine.PathSet,
     texts: Iterable[tuple[int, *tuple[str | None, ...]]],
     stale: dict[int, _Read | None],
 ) -> dict[int, set[str]]:
@@ -314,7 +314,7 @@ def _values(
     return found
 
 
-def _may_hold(places: engine.Places) -> Q:
+def _may_hold(places: engine.PathSet) -> Q:
     """Let the database throw out events in which no hidden place can be."""
     found = Q(details__contains="\\u")
     for names in places.names:

@@ -1,7 +1,7 @@
 """Which metrics are there?  The table that is the contract: names, units, dimensions, meaning.
 
-Names, units and dimensions are those of the namespace ``AWS/States``. ``docs/metrics.md`` has one
-row for each; a test compares the two.
+Names, units and dimensions are those of the namespace ``AWS/States``.
+``docs/reference/metrics.md`` has one row for each; a test compares the two.
 """
 
 from __future__ import annotations

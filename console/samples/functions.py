@@ -59,7 +59,7 @@ def put_message(event: Event, context: object) -> dict[str, Any]:
 
 
 def create_account(event: Event, context: object) -> None:
-    """Raise as the deck's example does: the account exists already."""
+    """Raise the error of an account that exists already."""
     del event, context
     raise AccountAlreadyExistsException("Account is in use!")
 

@@ -89,8 +89,8 @@ def _record(child: Execution) -> dict[str, Any]:
         **{name: text for name, text in texts.items() if text is not None},
         **({"OutputDetails": {"Included": True}} if child.output is not None else {}),
         "RedriveCount": child.redrive_count,
-        "StartDate": engine.iso(child.start_ms),
-        **({"StopDate": engine.iso(child.stop_ms)} if child.stop_ms is not None else {}),
+        "StartDate": engine.iso_text(child.start_ms),
+        **({"StopDate": engine.iso_text(child.stop_ms)} if child.stop_ms is not None else {}),
         "StateMachineArn": child.state_machine_arn,
         "Status": child.status,
     }

@@ -1,8 +1,8 @@
-"""What may an expression look at, and what does every compiled expression offer?
+"""The protocol of compiled expressions, and the scope in which they are evaluated.
 
 Paths, payload templates, intrinsic calls and JSONata expressions are all compiled to objects with
 one method, ``evaluate(scope)``. Values are plain JSON values (dict, list, str, int, float, bool,
-None) and are never changed in place: everyone may share them.
+None) and are never changed in place, so that any number of readers may share them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ABSENT: Final = _Absent()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Everything an expression can see.
+    """Everything that an expression can see.
 
     ``input``: what ``$`` means (JSONPath) or ``$states.input`` (JSONata).
-    ``context``: makes the context object (``$$``, ``$states.context``) when somebody asks for it.
+    ``context``: makes the context object (``$$``, ``$states.context``) when it is first needed.
     ``variables``: name -> value, inner scopes already laid over outer ones.
     ``result``, ``error_output``: ``$states.result`` and ``$states.errorOutput``, else ``ABSENT``.
-    ``rng``: makes the random source of this step when somebody asks for it.
+    ``rng``: makes the random source of this step when it is first needed.
     """
 
     input: Json

@@ -1,4 +1,4 @@
-"""Which elements does a filter ``[?(...)]`` of a JSONPath let through?
+"""The filters ``[?(...)]`` of a JSONPath.
 
 A small recursive-descent reader of Jayway's filter language, which is wider than jsonpath-ng's:
 ``==`` ``!=`` ``<`` ``<=`` ``>`` ``>=`` ``=~`` ``in`` ``nin`` ``subsetof`` ``anyof`` ``noneof``
@@ -16,11 +16,15 @@ import re2
 
 from engine import jsontext
 from engine.data.expression import ABSENT, Json
-from engine.data.pathtext import PathSyntaxError, read_steps, unquote
-from engine.data.steps import apply_function, split, walk, walk_definite
+from engine.data.path_syntax import PathSyntaxError, unquote
+from engine.data.selectors import apply_function, select_all, select_definite, split_definite
 
 if TYPE_CHECKING:
-    from engine.data.steps import Budget, Step, Test
+    from collections.abc import Callable
+
+    from engine.data.selectors import Budget, FilterTest, Selector
+
+    PathReader = Callable[[str], tuple[tuple[Selector, ...], str]]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -47,17 +51,17 @@ class _Operand:
     """A literal, or a path from the node (``@``) or the root (``$``)."""
 
     literal: Json = ABSENT
-    definite: tuple[Step, ...] = ()
-    rest: tuple[Step, ...] = ()
+    definite: tuple[Selector, ...] = ()
+    rest: tuple[Selector, ...] = ()
     from_root: bool = False
     function: str = ""
 
     def value(self, node: Json, root: Json, budget: Budget) -> Json:
         if self.literal is not ABSENT:
             return self.literal
-        found = walk_definite(self.definite, root if self.from_root else node)
+        found = select_definite(self.definite, root if self.from_root else node)
         if self.rest:
-            found = [] if found is ABSENT else walk(self.rest, found, root, budget)
+            found = [] if found is ABSENT else select_all(self.rest, found, root, budget)
         return apply_function(self.function, found) if self.function else found
 
 
@@ -72,7 +76,7 @@ class _Exists:
 
 @dataclass(frozen=True, slots=True)
 class _Not:
-    test: Test
+    test: FilterTest
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         return not self.test.holds(node, root, budget)
@@ -80,7 +84,7 @@ class _Not:
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    tests: tuple[Test, ...]
+    tests: tuple[FilterTest, ...]
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         return all(test.holds(node, root, budget) for test in self.tests)
@@ -88,7 +92,7 @@ class _All:
 
 @dataclass(frozen=True, slots=True)
 class _Any:
-    tests: tuple[Test, ...]
+    tests: tuple[FilterTest, ...]
 
     def holds(self, node: Json, root: Json, budget: Budget) -> bool:
         return any(test.holds(node, root, budget) for test in self.tests)
@@ -118,36 +122,38 @@ class _Matches:
 def _compare(operator: str, left: Json, right: Json) -> bool:
     match operator:
         case "==":
-            return _same(left, right)
+            return _json_equal(left, right)
         case "!=":
-            return not _same(left, right)
+            return not _json_equal(left, right)
         case "in":
-            return isinstance(right, list) and any(_same(left, one) for one in right)
+            return isinstance(right, list) and any(_json_equal(left, element) for element in right)
         case "nin":
-            return isinstance(right, list) and not any(_same(left, one) for one in right)
+            return isinstance(right, list) and not any(
+                _json_equal(left, element) for element in right
+            )
         case "size":
             return isinstance(left, list | str) and len(left) == right
         case "empty":
             return isinstance(left, list | str | dict) and (not left) is right
         case "subsetof" | "anyof" | "noneof":
-            return _sets(operator, left, right)
-    return _ordered(operator, left, right)
+            return _compare_sets(operator, left, right)
+    return _compare_order(operator, left, right)
 
 
-def _sets(operator: str, left: Json, right: Json) -> bool:
+def _compare_sets(operator: str, left: Json, right: Json) -> bool:
     if not isinstance(left, list) or not isinstance(right, list):
         return False
-    inside = [any(_same(one, other) for other in right) for one in left]
+    inside = [any(_json_equal(element, other) for other in right) for element in left]
     return {"subsetof": all(inside), "anyof": any(inside), "noneof": not any(inside)}[operator]
 
 
-def _same(left: Json, right: Json) -> bool:
+def _json_equal(left: Json, right: Json) -> bool:
     if left is ABSENT or right is ABSENT:
         return left is right
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-def _ordered(operator: str, left: Json, right: Json) -> bool:
+def _compare_order(operator: str, left: Json, right: Json) -> bool:
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (left, right))
     if not numbers and not (isinstance(left, str) and isinstance(right, str)):
         return False
@@ -159,18 +165,22 @@ def _ordered(operator: str, left: Json, right: Json) -> bool:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def compile_filter(text: str) -> Test:
-    """Compile the inside of ``[? ... ]``; raise ``PathSyntaxError``."""
-    reader = _Reader(text)
+def compile_filter(text: str, read_path: PathReader) -> FilterTest:
+    """Compile the inside of ``[? ... ]``; raise ``PathSyntaxError``.
+
+    ``read_path`` reads what follows the ``@`` or ``$`` of a path in the filter.
+    """
+    reader = _FilterReader(text, read_path)
     test = reader.either(0)
     if reader.token is not None:
         raise reader.error("the end")
     return test
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
+class _FilterReader:
+    def __init__(self, text: str, read_path: PathReader) -> None:
         self.text = text
+        self.read_path = read_path
         self.at = 0
         self.token: tuple[str, str] | None = None
         self.next()
@@ -198,7 +208,7 @@ class _Reader:
             return True
         return False
 
-    def either(self, depth: int) -> Test:
+    def either(self, depth: int) -> FilterTest:
         if depth > _MAX_DEPTH:
             raise self.error(f"at most {_MAX_DEPTH} levels of parentheses")
         tests = [self.both(depth)]
@@ -206,13 +216,13 @@ class _Reader:
             tests.append(self.both(depth))
         return tests[0] if len(tests) == 1 else _Any(tuple(tests))
 
-    def both(self, depth: int) -> Test:
+    def both(self, depth: int) -> FilterTest:
         tests = [self.single(depth)]
         while self.takes("&&"):
             tests.append(self.single(depth))
         return tests[0] if len(tests) == 1 else _All(tuple(tests))
 
-    def single(self, depth: int) -> Test:
+    def single(self, depth: int) -> FilterTest:
         if self.takes("!"):
             if depth > _MAX_DEPTH:
                 raise self.error(f"at most {_MAX_DEPTH} levels")
@@ -224,7 +234,7 @@ class _Reader:
             return test
         return self.comparison()
 
-    def comparison(self) -> Test:
+    def comparison(self) -> FilterTest:
         left = self.operand()
         if self.token is None or self.token[1] in (")", "&&", "||"):
             return _Exists(left)
@@ -256,8 +266,8 @@ class _Reader:
             raise self.error("a value")
         kind, text = token
         if kind == "path":
-            steps, function = read_steps(text[1:])
-            definite, rest = split(steps)
+            selectors, function = self.read_path(text[1:])
+            definite, rest = split_definite(selectors)
             return _Operand(ABSENT, definite, rest, text[0] == "$", function)
         return _Operand(literal=self.literal(kind, text))
 

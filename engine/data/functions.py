@@ -2,8 +2,6 @@
 
 A refused argument raises ``ValueError`` with what was got and what was wanted. Source: "Intrinsic
 functions" of the ASL documentation and recorded answers of the service.
-
-(Above 300 lines: one table of small functions.)
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _MANY = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class IntrinsicFunction:
     """A function and how many arguments it takes. ``numbers``: which of them must be numbers."""
 
     call: Callable[[list[Json], Scope], Json]
@@ -59,7 +57,7 @@ class Function:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _text(value: Json, most: int | None = None) -> str:
+def _require_text(value: Json, most: int | None = None) -> str:
     if not isinstance(value, str):
         raise ValueError(f"got {jsontext.dumps(value)[:100]}, wanted a string")
     if most is not None and len(value) > most:
@@ -67,36 +65,39 @@ def _text(value: Json, most: int | None = None) -> str:
     return value
 
 
-def _array(value: Json) -> list[Json]:
+def _require_array(value: Json) -> list[Json]:
     if not isinstance(value, list):
         raise ValueError(f"got {jsontext.dumps(value)[:100]}, wanted an array")
     return value
 
 
-def _number(value: Json) -> float:
+def _require_number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"got {jsontext.dumps(value)[:100]}, wanted a number")
     return value
 
 
-def _whole(value: Json) -> int:
+def _round_half_up(value: Json) -> int:
     """Round as the service does: half up (1.5 -> 2, -0.5 -> 0, -2.5 -> -2)."""
-    number = _number(value)
+    # Python's round() goes to the even neighbour: round(2.5) is 2.
+    number = _require_number(value)
     whole = number if isinstance(number, int) else math.floor(number + 0.5)
     if abs(whole) > _MAX_INT:
         raise ValueError(f"got {whole}, wanted a number from -{_MAX_INT} to {_MAX_INT}")
     return whole
 
 
-def _same(one: Json, other: Json) -> bool:
-    """JSON equality: ``true`` is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+def _json_equal(left: Json, right: Json) -> bool:
+    """Tell whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            _json_equal(left[key], right[key]) for key in left
+        )
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_json_equal, left, right))
+    return bool(left == right)
 
 
 # -- texts -----------------------------------------------------------------------------------------
@@ -105,31 +106,35 @@ _BRACES = re.compile(r"\\([{}])|(\{\})")
 
 
 def format_text(values: list[Json], scope: Scope) -> str:
-    """States.Format: each ``{}`` takes the next argument."""
+    """Return the template with each ``{}`` replaced by the next argument (States.Format)."""
     del scope
-    template, arguments = _text(values[0]), values[1:]
+    template, arguments = _require_text(values[0]), values[1:]
     marks = sum(match[2] is not None for match in _BRACES.finditer(template))
     if marks != len(arguments):
         raise ValueError(f"got {len(arguments)} arguments for {marks} occurrences of {{}}")
     rest = iter(arguments)
-    return _BRACES.sub(lambda m: m[1] or shown(next(rest)), template)
+    return _BRACES.sub(lambda m: m[1] or format_value(next(rest)), template)
 
 
-def shown(value: Json) -> str:
+def format_value(value: Json) -> str:
     """Return a value as States.Format writes it: texts bare, maps and lists as Java prints them."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}={shown(one)}" for key, one in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{key}={format_value(element)}" for key, element in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(format_value, value)) + "]"
     return jsontext.dumps(value)
 
 
 def string_to_json(values: list[Json], scope: Scope) -> Json:
-    """States.StringToJson: a blank text is null."""
+    """Return the value of a JSON text; a blank text is null (States.StringToJson)."""
     del scope
-    text = _text(values[0])
+    text = _require_text(values[0])
     if not text.strip():
         return None
     try:
@@ -140,48 +145,51 @@ def string_to_json(values: list[Json], scope: Scope) -> Json:
 
 
 def json_to_string(values: list[Json], scope: Scope) -> str:
-    """States.JsonToString: compact text, keys in their order."""
+    """Return the compact JSON text of a value, keys in their order (States.JsonToString)."""
     del scope
     return jsontext.dumps(values[0])
 
 
 def string_split(values: list[Json], scope: Scope) -> list[str]:
-    """States.StringSplit: at any character of the second text; empty pieces are dropped."""
+    """Return the pieces of a text, cut at any character of the second one (States.StringSplit).
+
+    Empty pieces are dropped, so two separators side by side count as one.
+    """
     del scope
-    text, marks = _text(values[0]), _text(values[1])
+    text, marks = _require_text(values[0]), _require_text(values[1])
     if not marks:
         return [text] if text else []
     return [piece for piece in re.split(f"[{re.escape(marks)}]", text) if piece]
 
 
 def base64_encode(values: list[Json], scope: Scope) -> str:
-    """States.Base64Encode: UTF-8 text of at most 10,000 characters."""
+    """Return the Base64 of a UTF-8 text of at most 10,000 characters (States.Base64Encode)."""
     del scope
-    return base64.b64encode(_text(values[0], _MAX_TEXT).encode()).decode()
+    return base64.b64encode(_require_text(values[0], _MAX_TEXT).encode()).decode()
 
 
 def base64_decode(values: list[Json], scope: Scope) -> str:
-    """States.Base64Decode."""
+    """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode)."""
     del scope
     try:
-        return base64.b64decode(_text(values[0], _MAX_TEXT), validate=True).decode()
+        return base64.b64decode(_require_text(values[0], _MAX_TEXT), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError(f"got a text that is not Base64 of UTF-8: {error}") from None
 
 
 def hash_value(values: list[Json], scope: Scope) -> str:
-    """States.Hash: hex digest of a text, or of another value's JSON text."""
+    """Return the hex digest of a text, or of another value's JSON text (States.Hash)."""
     del scope
-    value, algorithm = values[0], _text(values[1])
+    value, algorithm = values[0], _require_text(values[1])
     text = value if isinstance(value, str) else jsontext.dumps(value)
-    _text(text, _MAX_TEXT)
+    _require_text(text, _MAX_TEXT)
     if algorithm not in _ALGORITHMS:
         raise ValueError(f"got algorithm {algorithm!r}, wanted one of {', '.join(_ALGORITHMS)}")
     return hashlib.new(_ALGORITHMS[algorithm], text.encode(), usedforsecurity=False).hexdigest()
 
 
 def make_uuid(values: list[Json], scope: Scope) -> str:
-    """States.UUID: version 4, from the step's random source."""
+    """Return a UUID of version 4, from the step's random source (States.UUID)."""
     del values
     return str(uuid.UUID(int=scope.rng().getrandbits(128), version=4))
 
@@ -189,31 +197,31 @@ def make_uuid(values: list[Json], scope: Scope) -> str:
 # -- arrays ----------------------------------------------------------------------------------------
 
 
-def array(values: list[Json], scope: Scope) -> list[Json]:
-    """States.Array: its arguments."""
+def make_array(values: list[Json], scope: Scope) -> list[Json]:
+    """Return the array of its arguments (States.Array)."""
     del scope
     return values
 
 
 def array_partition(values: list[Json], scope: Scope) -> list[list[Json]]:
-    """States.ArrayPartition: chunks of at most n."""
+    """Return an array cut into chunks of at most n items (States.ArrayPartition)."""
     del scope
-    items, size = _array(values[0]), _whole(values[1])
+    items, size = _require_array(values[0]), _round_half_up(values[1])
     if size < 1:
         raise ValueError(f"got chunk size {size}, wanted a positive number")
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def array_contains(values: list[Json], scope: Scope) -> bool:
-    """States.ArrayContains: JSON equality at any depth."""
+    """Tell whether an array has a value, by JSON equality at any depth (States.ArrayContains)."""
     del scope
-    return any(_same(one, values[1]) for one in _array(values[0]))
+    return any(_json_equal(element, values[1]) for element in _require_array(values[0]))
 
 
 def array_range(values: list[Json], scope: Scope) -> list[int]:
-    """States.ArrayRange: first to last inclusive, at most 1,000 numbers."""
+    """Return the numbers from first to last, both included, at most 1,000 (States.ArrayRange)."""
     del scope
-    first, last, step = (_whole(value) for value in values)
+    first, last, step = (_round_half_up(value) for value in values)
     if step == 0:
         raise ValueError("got step 0, wanted any other number")
     numbers = range(first, last + (1 if step > 0 else -1), step)
@@ -223,36 +231,38 @@ def array_range(values: list[Json], scope: Scope) -> list[int]:
 
 
 def array_get_item(values: list[Json], scope: Scope) -> Json:
-    """States.ArrayGetItem: by index from 0."""
+    """Return an item of an array by its index from 0 (States.ArrayGetItem)."""
     del scope
-    items, index = _array(values[0]), _whole(values[1])
+    items, index = _require_array(values[0]), _round_half_up(values[1])
     if not 0 <= index < len(items):
         raise ValueError(f"got index {index} for an array of {len(items)} items")
     return items[index]
 
 
 def array_length(values: list[Json], scope: Scope) -> int:
-    """States.ArrayLength."""
+    """Return the number of items (States.ArrayLength)."""
     del scope
-    return len(_array(values[0]))
+    return len(_require_array(values[0]))
 
 
 def array_unique(values: list[Json], scope: Scope) -> list[Json]:
-    """States.ArrayUnique: first occurrences."""
+    """Return an array without repetitions; the first ones are kept (States.ArrayUnique)."""
     del scope
     seen: dict[str, Json] = {}
-    for one in _array(values[0]):
-        seen.setdefault(_canonical(one), one)
+    for element in _require_array(values[0]):
+        seen.setdefault(_canonical_text(element), element)
     return list(seen.values())
 
 
-def _canonical(value: Json) -> str:
+def _canonical_text(value: Json) -> str:
     """Return a text that is equal for equal JSON values."""
     if isinstance(value, dict):
-        members = sorted((jsontext.dumps(key), _canonical(one)) for key, one in value.items())
-        return "{" + ",".join(f"{key}:{one}" for key, one in members) + "}"
+        members = sorted(
+            (jsontext.dumps(key), _canonical_text(element)) for key, element in value.items()
+        )
+        return "{" + ",".join(f"{key}:{element}" for key, element in members) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_canonical, value)) + "]"
+        return "[" + ",".join(map(_canonical_text, value)) + "]"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return jsontext.dumps(value)
@@ -262,17 +272,18 @@ def _canonical(value: Json) -> str:
 
 
 def json_merge(values: list[Json], scope: Scope) -> Json:
-    """States.JsonMerge: shallow, the second object wins.
+    """Return two objects merged at their top level; the second one wins (States.JsonMerge).
 
-    Texts holding JSON objects are taken too.
+    A text that holds a JSON object is taken for the object.
     """
+    # ASL has a third argument for a deep merge; the service refuses anything but false.
     del scope
     if values[2] is not False:
         raise ValueError("got a deep merge, wanted false as the third argument")
-    return {**_object(values[0]), **_object(values[1])}
+    return {**_require_object(values[0]), **_require_object(values[1])}
 
 
-def _object(value: Json) -> dict[str, Json]:
+def _require_object(value: Json) -> dict[str, Json]:
     if isinstance(value, str):
         try:
             value = jsontext.loads(value)
@@ -284,37 +295,40 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def math_random(values: list[Json], scope: Scope) -> int:
-    """States.MathRandom: first inclusive, last exclusive; a seed makes it repeatable."""
-    first, last = _whole(values[0]), _whole(values[1])
+    """Return a random number from first, included, to last, excluded (States.MathRandom).
+
+    A seed makes the result repeatable.
+    """
+    first, last = _round_half_up(values[0]), _round_half_up(values[1])
     if first >= last:
         raise ValueError(f"got start {first} and end {last}, wanted start below end")
-    rng = random.Random(_whole(values[2])) if len(values) > 2 else scope.rng()  # noqa: PLR2004, S311
+    rng = random.Random(_round_half_up(values[2])) if len(values) > 2 else scope.rng()  # noqa: PLR2004, S311
     return rng.randrange(first, last)
 
 
 def math_add(values: list[Json], scope: Scope) -> int:
-    """States.MathAdd: whole numbers."""
+    """Return the sum of two numbers, each rounded to a whole one first (States.MathAdd)."""
     del scope
-    return _whole(_whole(values[0]) + _whole(values[1]))
+    return _round_half_up(_round_half_up(values[0]) + _round_half_up(values[1]))
 
 
 FUNCTIONS: Final[dict[str, Any]] = {
-    "States.Format": Function(format_text, 1, _MANY),
-    "States.StringToJson": Function(string_to_json, 1, 1),
-    "States.JsonToString": Function(json_to_string, 1, 1),
-    "States.Array": Function(array, 0, _MANY),
-    "States.ArrayPartition": Function(array_partition, 2, 2, (1,)),
-    "States.ArrayContains": Function(array_contains, 2, 2),
-    "States.ArrayRange": Function(array_range, 3, 3, (0, 1, 2)),
-    "States.ArrayGetItem": Function(array_get_item, 2, 2, (1,)),
-    "States.ArrayLength": Function(array_length, 1, 1),
-    "States.ArrayUnique": Function(array_unique, 1, 1),
-    "States.Base64Encode": Function(base64_encode, 1, 1),
-    "States.Base64Decode": Function(base64_decode, 1, 1),
-    "States.Hash": Function(hash_value, 2, 2),
-    "States.JsonMerge": Function(json_merge, 3, 3),
-    "States.MathRandom": Function(math_random, 2, 3, (0, 1, 2)),
-    "States.MathAdd": Function(math_add, 2, 2, (0, 1)),
-    "States.StringSplit": Function(string_split, 2, 2),
-    "States.UUID": Function(make_uuid, 0, 0),
+    "States.Format": IntrinsicFunction(format_text, 1, _MANY),
+    "States.StringToJson": IntrinsicFunction(string_to_json, 1, 1),
+    "States.JsonToString": IntrinsicFunction(json_to_string, 1, 1),
+    "States.Array": IntrinsicFunction(make_array, 0, _MANY),
+    "States.ArrayPartition": IntrinsicFunction(array_partition, 2, 2, (1,)),
+    "States.ArrayContains": IntrinsicFunction(array_contains, 2, 2),
+    "States.ArrayRange": IntrinsicFunction(array_range, 3, 3, (0, 1, 2)),
+    "States.ArrayGetItem": IntrinsicFunction(array_get_item, 2, 2, (1,)),
+    "States.ArrayLength": IntrinsicFunction(array_length, 1, 1),
+    "States.ArrayUnique": IntrinsicFunction(array_unique, 1, 1),
+    "States.Base64Encode": IntrinsicFunction(base64_encode, 1, 1),
+    "States.Base64Decode": IntrinsicFunction(base64_decode, 1, 1),
+    "States.Hash": IntrinsicFunction(hash_value, 2, 2),
+    "States.JsonMerge": IntrinsicFunction(json_merge, 3, 3),
+    "States.MathRandom": IntrinsicFunction(math_random, 2, 3, (0, 1, 2)),
+    "States.MathAdd": IntrinsicFunction(math_add, 2, 2, (0, 1)),
+    "States.StringSplit": IntrinsicFunction(string_split, 2, 2),
+    "States.UUID": IntrinsicFunction(make_uuid, 0, 0),
 }

@@ -1,4 +1,4 @@
-"""What do the intrinsic functions ``States.*`` yield?
+"""Calls of the intrinsic functions ``States.*`` in JSONPath states.
 
 Arguments: single-quoted text, number, ``true``/``false``/``null``, path, context path, variable,
 nested call. The call is compiled once; its functions live in ``engine.data.functions``.
@@ -28,7 +28,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class IntrinsicCall:
     """A compiled call. ``text``: the whole expression as written, for errors."""
 
     name: str
@@ -51,7 +51,7 @@ class Call:
 
 def compile_intrinsic(text: str, *, field: str = "") -> Expression:
     """Compile an intrinsic call; raise ``PathSyntaxError``."""
-    reader = _Reader(text, field)
+    reader = _CallReader(text, field)
     if text[:1].isspace():
         raise reader.error("no blanks before the function")
     call = reader.call(1)
@@ -61,7 +61,7 @@ def compile_intrinsic(text: str, *, field: str = "") -> Expression:
     return call
 
 
-class _Reader:
+class _CallReader:
     def __init__(self, text: str, field: str) -> None:
         self.text = text
         self.field = field
@@ -75,7 +75,7 @@ class _Reader:
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
 
-    def call(self, depth: int) -> Call:
+    def call(self, depth: int) -> IntrinsicCall:
         start = self.at
         head = _NAME.match(self.text, self.at)
         if head is None or head[1] not in FUNCTIONS:
@@ -83,7 +83,7 @@ class _Reader:
         if depth > MAX_NESTING:
             raise self.error(f"at most {MAX_NESTING} nested calls")
         self.at = head.end()
-        arguments = _plain_braces(head[1], self.arguments(depth))
+        arguments = _unescape_braces(head[1], self.arguments(depth))
         function = FUNCTIONS[head[1]]
         if not function.least <= len(arguments) <= function.most:
             raise PathSyntaxError(
@@ -91,7 +91,7 @@ class _Reader:
             )
         for number in function.numbers[: len(arguments)]:
             self._check_number(head[1], arguments[number])
-        return Call(head[1], arguments, self.text[start : self.at].strip(), self.field)
+        return IntrinsicCall(head[1], arguments, self.text[start : self.at].strip(), self.field)
 
     def _check_number(self, name: str, argument: Expression) -> None:
         """Refuse a literal that can never be the number a function wants."""
@@ -155,13 +155,13 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: match[1] if match[1] in "'\\" else match[0], text)
 
 
-def _plain_braces(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _unescape_braces(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
     r"""Undo ``\\{`` and ``\\}`` in literal texts, but in the template of States.Format."""
     first = 1 if name == "States.Format" else 0
-    return (*arguments[:first], *(_plain(argument) for argument in arguments[first:]))
+    return (*arguments[:first], *(_unescape_literal(argument) for argument in arguments[first:]))
 
 
-def _plain(argument: Expression) -> Expression:
+def _unescape_literal(argument: Expression) -> Expression:
     if isinstance(argument, Literal) and isinstance(argument.value, str):
         return Literal(argument.value.replace("\\{", "{").replace("\\}", "}"))
     return argument

@@ -1,4 +1,4 @@
-"""What does a JSONPath select?  Jayway's dialect, which the service speaks.
+"""JSONPath in the dialect of Jayway's library, which the service uses.
 
 A path is compiled once. A *definite* path (members and single indexes) yields the value itself or
 is missing; an *indefinite* one always yields an array, perhaps empty (the service has recorded
@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from engine import jsontext
 from engine.data.expression import ABSENT, ROOT, Json, Scope
-from engine.data.pathtext import PathSyntaxError, read_steps
-from engine.data.steps import (
+from engine.data.path_parser import read_selectors
+from engine.data.path_syntax import PathSyntaxError
+from engine.data.selectors import (
     Budget,
     BudgetExceededError,
-    Element,
-    Member,
-    Step,
+    IndexSelector,
+    NameSelector,
+    Selector,
     apply_function,
-    split,
-    walk,
-    walk_definite,
+    select_all,
+    select_definite,
+    split_definite,
 )
 from engine.errors import InterpreterError
 
@@ -49,15 +50,15 @@ class Path:
 
     ``head``: ``""`` for ``$``, ``"$$"`` for the context, else a variable's name. ``field``: the
     field it stands in, ``""`` for InputPath and OutputPath, whose errors read differently.
-    ``definite``: the leading steps that select one value; ``rest``: those that follow the first
+    ``definite``: the leading selectors that select one value; ``rest``: those that follow the first
     that does not. ``function``: what is applied at the end, or ``""``.
     """
 
     text: str
     field: str
     head: str
-    definite: tuple[Step, ...]
-    rest: tuple[Step, ...] = ()
+    definite: tuple[Selector, ...]
+    rest: tuple[Selector, ...] = ()
     function: str = ""
 
     def found(self, scope: Scope) -> Json:
@@ -65,20 +66,20 @@ class Path:
         root = self._root(scope)
         if root is ABSENT:
             return ABSENT
-        value = walk_definite(self.definite, root)
+        value = select_definite(self.definite, root)
         if self.rest:
             value = self._indefinite(value, root)
         return apply_function(self.function, value) if self.function else value
 
     def present(self, scope: Scope) -> bool:
-        """Tell what IsPresent asks: is there such a value, be it null?
+        """Tell whether the path leads to a value, for IsPresent.
 
-        Beyond an array there is none.
+        A null is a value. An index beyond an array leads to none, although ``found`` gives null.
         """
         root = self._root(scope)
         if root is ABSENT:
             return False
-        value = walk_definite(self.definite, root, ABSENT)
+        value = select_definite(self.definite, root, ABSENT)
         if value is ABSENT or not self.rest:
             return value is not ABSENT
         return bool(self._indefinite(value, root))
@@ -91,7 +92,7 @@ class Path:
         return value
 
     def undefined_variable(self, scope: Scope) -> str:
-        """Say that the variable the path begins with is not there; ``""`` if it is."""
+        """Return the message for a missing variable at the path's head; ``""`` if it is there."""
         if self._root(scope) is not ABSENT:
             return ""
         return f"Variable '${self.head}' referenced in '{self.text}' is not defined"
@@ -107,7 +108,7 @@ class Path:
         if value is ABSENT:
             return []
         try:
-            return walk(self.rest, value, root, Budget())
+            return select_all(self.rest, value, root, Budget())
         except BudgetExceededError:
             raise InterpreterError(f"The JSONPath '{self.text}' selects too many values") from None
 
@@ -122,20 +123,20 @@ class Path:
         return f"Invalid path '{self.text}' : {self._where(self._root(scope))}"
 
     def _where(self, value: Json) -> str:
-        """Say which step led nowhere, as Jayway does."""
+        """Return which selector led nowhere, in Jayway's words."""
         shown = "$"
-        for number, step in enumerate(self.definite, 1):
-            shown += str(step)
-            following = walk_definite((step,), value)
+        for number, selector in enumerate(self.definite, 1):
+            shown += str(selector)
+            following = select_definite((selector,), value)
             if following is not ABSENT:
                 value = following
-            elif isinstance(step, Member):
+            elif isinstance(selector, NameSelector):
                 leaf = number == len(self.definite) and isinstance(value, dict)
                 return f"{'No results for path:' if leaf else 'Missing property in path'} {shown}"
             else:
                 break
         shown = jsontext.dumps(value)
-        return f"Filter: {step} can only be applied to arrays. Current context is: {shown}"
+        return f"Filter: {selector} can only be applied to arrays. Current context is: {shown}"
 
 
 def compile_path(text: str, *, field: str = "") -> Expression:
@@ -144,10 +145,10 @@ def compile_path(text: str, *, field: str = "") -> Expression:
     if head is None:
         raise PathSyntaxError(f"{text!r}: got no '$' at the beginning")
     name = "$$" if head[0] == "$$" else head["name"] or ""
-    steps, function = read_steps(text[head.end() :])
-    if not steps and not name and not function:
+    selectors, function = read_selectors(text[head.end() :])
+    if not selectors and not name and not function:
         return ROOT
-    return Path(text, field, name, *split(steps), function)
+    return Path(text, field, name, *split_definite(selectors), function)
 
 
 _REFERENCE = re.compile(
@@ -166,40 +167,40 @@ def is_reference_path(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResultPath:
-    """Where a result goes in the raw input. No steps: it replaces the input (``is_whole``)."""
+    """Where a result goes in the raw input. No selectors: it replaces the input (``is_whole``)."""
 
     text: str
-    steps: tuple[Step, ...]
+    selectors: tuple[Selector, ...]
 
     @property
     def is_whole(self) -> bool:
         """Tell whether this is ``$``."""
-        return not self.steps
+        return not self.selectors
 
     def put(self, raw: Json, result: Json) -> Json:
         """Return the input with the result in its place; only what lies on the way is copied."""
         parents = []
         node = raw
-        for step in self.steps:
+        for selector in self.selectors:
             parents.append(node)
-            node = walk_definite((step,), node)
+            node = select_definite((selector,), node)
         made = result
-        for step, parent in zip(reversed(self.steps), reversed(parents), strict=True):
-            made = self._with(parent, step, made)
+        for selector, parent in zip(reversed(self.selectors), reversed(parents), strict=True):
+            made = self._with(parent, selector, made)
         return made
 
-    def _with(self, parent: Json, step: Step, value: Json) -> Json:
-        if isinstance(step, Member) and (
+    def _with(self, parent: Json, selector: Selector, value: Json) -> Json:
+        if isinstance(selector, NameSelector) and (
             parent is ABSENT or parent is None or isinstance(parent, dict)
         ):
-            return {**(parent if isinstance(parent, dict) else {}), step.name: value}
+            return {**(parent if isinstance(parent, dict) else {}), selector.name: value}
         if (
-            isinstance(step, Element)
+            isinstance(selector, IndexSelector)
             and isinstance(parent, list)
-            and -len(parent) <= step.index < len(parent)
+            and -len(parent) <= selector.index < len(parent)
         ):
             copy = list(parent)
-            copy[step.index] = value
+            copy[selector.index] = value
             return copy
         shown = "" if parent is ABSENT else jsontext.dumps(parent)
         raise InterpreterError(f"Unable to apply ReferencePath {self.text} to input {shown}")
@@ -213,5 +214,5 @@ def compile_result_path(text: str) -> ResultPath:
     head = _HEAD.match(text)
     if head is None or head[0] != "$" or not is_reference_path(text):
         raise PathSyntaxError(f"{text!r}: wanted a Reference Path that begins with '$'")
-    steps, _ = read_steps(text[1:])
-    return ResultPath(text, steps) if steps else REPLACE
+    selectors, _ = read_selectors(text[1:])
+    return ResultPath(text, selectors) if selectors else REPLACE

@@ -1,6 +1,4 @@
-"""What does a payload template yield?
-
-Parameters, ResultSelector, ItemSelector and their JSONata twins.
+"""Payload templates: Parameters, ResultSelector, ItemSelector and their JSONata twins.
 
 A template is compiled once into a tree of parts; a part without expressions is a constant that is
 handed out as it is, so a static template costs nothing.
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from engine.data.expression import Expression
 
     # key, value, pointer, field, depth -> name and compiled value of a member
-    Member = Callable[[str, Json, str, str, int], tuple[str, Expression]]
+    MemberCompiler = Callable[[str, Json, str, str, int], tuple[str, Expression]]
 
 _MAX_DEPTH = 400
 
@@ -52,7 +50,7 @@ class CollidingKeysError(TemplateSyntaxError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Object:
+class _ObjectTemplate:
     members: tuple[tuple[str, Expression], ...]
 
     def evaluate(self, scope: Scope) -> Json:
@@ -61,7 +59,7 @@ class _Object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Array:
+class _ArrayTemplate:
     elements: tuple[Expression, ...]
 
     def evaluate(self, scope: Scope) -> Json:
@@ -83,22 +81,25 @@ def compile_jsonata_template(value: Json, *, field: str) -> Expression:
     return _compile(value, "", field, _jsonata_member, 0)
 
 
-def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) -> Expression:
+def _compile(
+    value: Json, pointer: str, field: str, member: MemberCompiler, depth: int
+) -> Expression:
     if depth > _MAX_DEPTH:
         raise TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", pointer, field)
     if isinstance(value, dict):
-        if member is _jsonpath_member and (problem := collision(value)):
+        if member is _jsonpath_member and (problem := find_collision(value)):
             raise CollidingKeysError(problem, pointer, field)
-        members = tuple(member(key, one, pointer, field, depth) for key, one in value.items())
+        members = tuple(member(key, inner, pointer, field, depth) for key, inner in value.items())
+        # A part without expressions becomes one constant, which is handed out and never copied.
         constants = {name: part.value for name, part in members if isinstance(part, Literal)}
-        return Literal(constants) if len(constants) == len(members) else _Object(members)
+        return Literal(constants) if len(constants) == len(members) else _ObjectTemplate(members)
     if isinstance(value, list):
         elements = tuple(
-            _compile(one, f"{pointer}/{index}", _below(field, str(index)), member, depth + 1)
-            for index, one in enumerate(value)
+            _compile(inner, f"{pointer}/{index}", _join_field(field, str(index)), member, depth + 1)
+            for index, inner in enumerate(value)
         )
         values = [part.value for part in elements if isinstance(part, Literal)]
-        return Literal(values) if len(values) == len(elements) else _Array(elements)
+        return Literal(values) if len(values) == len(elements) else _ArrayTemplate(elements)
     if member is _jsonata_member:
         if is_jsonata(value):
             return _expression(value, pointer, field)
@@ -107,9 +108,9 @@ def _compile(value: Json, pointer: str, field: str, member: Member, depth: int) 
     return Literal(value)
 
 
-def collision(value: dict[str, Json]) -> str | None:
-    """Return what is wrong with ``x`` beside ``x.$``, None without such a pair."""
-    key = next((one for one in value if one.endswith(".$") and one[:-2] in value), None)
+def find_collision(value: dict[str, Json]) -> str | None:
+    """Return the problem of a key ``x`` beside ``x.$``, None without such a pair."""
+    key = next((name for name in value if name.endswith(".$") and name[:-2] in value), None)
     return None if key is None else f"Both '{key[:-2]}' and '{key}' give the key '{key[:-2]}'"
 
 
@@ -126,7 +127,7 @@ def _jsonpath_member(
 
 
 def compile_value(text: Json, *, field: str) -> Expression:
-    """Compile what may stand under a ``.$`` key: a path or an intrinsic call.
+    """Compile the value of a ``.$`` key: a path or an intrinsic call.
 
     Raise ``PathSyntaxError``.
     """
@@ -140,7 +141,9 @@ def compile_value(text: Json, *, field: str) -> Expression:
 def _jsonata_member(
     key: str, value: Json, pointer: str, field: str, depth: int
 ) -> tuple[str, Expression]:
-    return key, _compile(value, f"{pointer}/{key}", _below(field, key), _jsonata_member, depth + 1)
+    return key, _compile(
+        value, f"{pointer}/{key}", _join_field(field, key), _jsonata_member, depth + 1
+    )
 
 
 def _expression(text: str, pointer: str, field: str) -> Expression:
@@ -150,5 +153,5 @@ def _expression(text: str, pointer: str, field: str) -> Expression:
         raise TemplateSyntaxError(str(error), pointer, field) from None
 
 
-def _below(field: str, name: str) -> str:
+def _join_field(field: str, name: str) -> str:
     return f"{field}/{name}" if field else name

@@ -1,4 +1,4 @@
-"""What all events of one type and one state have in common, looked up once for all of them."""
+"""The facts that all events of one type and one state share, looked up once for all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engine.history.event_types import EVENT_TYPES, Effect
 
 
 class EventKind:
-    """What all events of one type and state have in common.
+    """The facts that all events of one type and one state share.
 
     ``node``: the state in the graph, "" if it is not there; ``group``: the group it stands in;
     ``event_ids``: the events of this kind so far.

@@ -1,7 +1,7 @@
 """The event types of an execution's history: one table, and the questions that readers ask of it.
 
-The names are those of AWS's ``HistoryEventType``. Whoever wants to know what a type means reads
-its row; nobody takes the name apart. To add a type, add a row.
+The names are those of AWS's ``HistoryEventType``. The meaning of a type is in its row, and no code
+derives it from the parts of the name. To add a type, add a row.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from engine.execution_status import ExecutionStatus
+
 
 class Family(StrEnum):
-    """What an event tells about. The value is the beginning of the family's names."""
+    """The subject of an event. The value is the beginning of the names in the family."""
 
-    EXECUTION = "Execution"
+    EXECUTION = "Execution"  # the execution as a whole
     STATE = "State"  # the entry and the exit of a state of any type
-    TASK = "Task"
-    LAMBDA_FUNCTION = "LambdaFunction"
-    ACTIVITY = "Activity"
-    PARALLEL = "Parallel"
-    MAP = "Map"
-    MAP_ITERATION = "MapIteration"
-    MAP_RUN = "MapRun"
-    EVALUATION = "Evaluation"
+    TASK = "Task"  # the work of a Task that calls a service
+    LAMBDA_FUNCTION = "LambdaFunction"  # the work of a Task that calls a function by its ARN
+    ACTIVITY = "Activity"  # the work of a Task that an activity worker does
+    PARALLEL = "Parallel"  # the branches of a Parallel, together
+    MAP = "Map"  # the iterations of a Map, together
+    MAP_ITERATION = "MapIteration"  # one iteration of an inline Map
+    MAP_RUN = "MapRun"  # the children of a distributed Map, together
+    EVALUATION = "Evaluation"  # a JSONata expression
 
 
 WORK_FAMILIES = frozenset({Family.TASK, Family.LAMBDA_FUNCTION, Family.ACTIVITY})
@@ -32,18 +34,18 @@ GROUP_FAMILIES = frozenset({Family.PARALLEL, Family.MAP})
 
 
 class Stage(StrEnum):
-    """How far that which an event tells about has come. The value ends the names of the stage."""
+    """How far the subject of an event has come. The value ends the names of most of its types."""
 
-    ENTERED = "Entered"
-    EXITED = "Exited"
-    SCHEDULED = "Scheduled"
-    STARTED = "Started"
-    SUBMITTED = "Submitted"
+    ENTERED = "Entered"  # a state
+    EXITED = "Exited"  # a state
+    SCHEDULED = "Scheduled"  # work: it is asked for
+    STARTED = "Started"  # work: it is under way
+    SUBMITTED = "Submitted"  # work: the service has accepted it, and it goes on
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"  # also what could not be scheduled, started or submitted
     TIMED_OUT = "TimedOut"
-    ABORTED = "Aborted"
-    REDRIVEN = "Redriven"
+    ABORTED = "Aborted"  # ended by the end of something around it
+    REDRIVEN = "Redriven"  # it goes on after a bad end
 
 
 OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
@@ -53,29 +55,29 @@ OUTCOME_STAGES = frozenset({Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT})
 class Effect(IntEnum):
     """What an event does to the visits of states, see ``engine.history.fold``."""
 
-    NONE = 0
-    STATE_ENTERED = 1
-    STATE_EXITED = 2
-    FAIL_ENTERED = 3  # a Fail state is never exited
+    NONE = 0  # it only belongs to a visit
+    STATE_ENTERED = 1  # a visit begins
+    STATE_EXITED = 2  # a visit ends
+    FAIL_ENTERED = 3  # a visit of a Fail state begins and ends: it is never exited
     ATTEMPT_BEGAN = 4  # the work of a state begins, for the first time or again
-    STATE_ABORTED = 5
-    ITERATION_STARTED = 6
-    ITERATION_SUCCEEDED = 7
-    CHILD_FAILED = 8  # and with it the attempt of its Parallel or Map
-    EXECUTION_SUCCEEDED = 9
-    EXECUTION_FAILED = 10
-    EXECUTION_STOPPED = 11  # from outside: stopped, or its time was over
-    EXECUTION_REDRIVEN = 12
+    STATE_ABORTED = 5  # a visit ends because something around it ended
+    ITERATION_STARTED = 6  # a line of control begins
+    ITERATION_SUCCEEDED = 7  # a line of control ends
+    CHILD_FAILED = 8  # a line of control fails, and with it the attempt of its Parallel or Map
+    EXECUTION_SUCCEEDED = 9  # the last transition leads to the end
+    EXECUTION_FAILED = 10  # the visits that are open end as failed
+    EXECUTION_STOPPED = 11  # the visits that are open end as aborted: a stop, or its time was over
+    EXECUTION_REDRIVEN = 12  # the visits that did not succeed are open again
 
 
 class Tone(StrEnum):
     """The colour that a page gives to an event."""
 
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    ABORTED = "aborted"
-    IDLE = "idle"
+    RUNNING = "running"  # something began
+    SUCCEEDED = "succeeded"  # something ended well
+    FAILED = "failed"  # something failed or timed out
+    ABORTED = "aborted"  # something was stopped
+    IDLE = "idle"  # neither: a redrive
 
 
 _TONES = {
@@ -231,11 +233,11 @@ def event_names(families: frozenset[Family] = frozenset(Family), *stages: Stage)
 
 STATE_ENTRIES = event_names(frozenset({Family.STATE}), Stage.ENTERED)
 STATE_EXITS = event_names(frozenset({Family.STATE}), Stage.EXITED)
-EXECUTION_ENDS: dict[str, str] = {
-    "ExecutionSucceeded": "SUCCEEDED",
-    "ExecutionFailed": "FAILED",
-    "ExecutionAborted": "ABORTED",
-    "ExecutionTimedOut": "TIMED_OUT",
+EXECUTION_ENDS: dict[str, ExecutionStatus] = {
+    "ExecutionSucceeded": ExecutionStatus.SUCCEEDED,
+    "ExecutionFailed": ExecutionStatus.FAILED,
+    "ExecutionAborted": ExecutionStatus.ABORTED,
+    "ExecutionTimedOut": ExecutionStatus.TIMED_OUT,
 }
 """The event that ends an execution -> the status of the execution."""
 WORK_SCHEDULED = event_names(WORK_FAMILIES, Stage.SCHEDULED)

@@ -17,8 +17,6 @@ type and state do the same, so this is looked up once for each such pair and kep
 ``EventKind``. Entries and exits are most of a history; ``take`` handles them in one loop without
 calls, because a page folds up to 25,000 events while a reader waits. Finished iterations are
 folded into a tally, so that the cost grows with the number of events and not with its square.
-
-(Above 300 lines: one fold, whose effects share its state.)
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from engine.graph import TOP
+from engine.graph import TOP, EdgeKind
 from engine.history.batch import EventBatch, LastEvent
 from engine.history.event_kind import START, EventKind
-from engine.history.event_types import Effect
+from engine.history.event_types import EVENT_TYPES, GROUP_FAMILIES, Effect, Family
 from engine.history.visits import (
     ABORTED,
     CAUGHT,
@@ -41,6 +39,7 @@ from engine.history.visits import (
     GroupAttempt,
     Visit,
     Visits,
+    VisitStatus,
     VisitTable,
 )
 
@@ -71,7 +70,7 @@ class _EventKinds(dict[tuple[str, str], EventKind]):
 
 
 class Trace(VisitTable):
-    """The fold. Feed it the events of one execution in order, in any number of batchs."""
+    """The fold. Feed it the events of one execution in order, in any number of batches."""
 
     def __init__(self, graph: Graph) -> None:
         """Start before the first event."""
@@ -91,7 +90,7 @@ class Trace(VisitTable):
         self._lengths: Mapping[int, int] = {}
         self.group_owners = {group.id: group.owner for group in graph.groups}
         self._groups = {owner: group for group, owner in self.group_owners.items()}
-        self._inside = _insides(graph)
+        self._inside = _states_within(graph)
 
     def _make_kind(self, name: str, state: str) -> EventKind:
         """Return a kind that has not occurred yet."""
@@ -111,12 +110,12 @@ class Trace(VisitTable):
         kind.event_ids = visits.numbers
         kind.taken_from = self._transitions_taken.setdefault(node, {})
         edges = [edge for edge in self.graph.edges if edge.target == node]
-        uncaught = {edge.source for edge in edges if edge.kind != "catch"}
+        uncaught = {edge.source for edge in edges if edge.kind is not EdgeKind.CATCH}
         kind.caught_from = frozenset({edge.source for edge in edges} - uncaught)
 
     # -- results -----------------------------------------------------------------------------------
 
-    def statuses(self) -> dict[str, str]:
+    def statuses(self) -> dict[str, VisitStatus]:
         """Return node id -> status; a node that was not entered is absent."""
         return {
             node: next(status for status in SHOWN_FIRST if counts[status])
@@ -166,7 +165,7 @@ class Trace(VisitTable):
         root = self._root
         if not root.open or self.status(root.latest[root.open]) != FAILED:
             return None
-        return self.visit(*_deepest(root))
+        return self.visit(*_deepest_failure(root))
 
     @property
     def last_event(self) -> LastEvent | None:
@@ -204,17 +203,19 @@ class Trace(VisitTable):
 
     def feed(self, events: Iterable[RecordedEvent]) -> None:
         """Take more events; of ``details`` only ``MapStateStarted``'s length is read."""
-        some = list(events)
-        if not some:
+        batch = list(events)
+        if not batch:
             return
-        maps = [(one.id, one.details or {}) for one in some if one.type == "MapStateStarted"]
+        maps = [
+            (event.id, event.details or {}) for event in batch if event.type == "MapStateStarted"
+        ]
         self.take(
             EventBatch(
-                some[-1].id,
-                [one.previous for one in some],
-                [one.at_ms for one in some],
-                [(one.type, one.state) for one in some],
-                {number: said["length"] for number, said in maps if "length" in said},
+                batch[-1].id,
+                [event.previous for event in batch],
+                [event.at_ms for event in batch],
+                [(event.type, event.state) for event in batch],
+                {number: details["length"] for number, details in maps if "length" in details},
             )
         )
 
@@ -273,7 +274,9 @@ class Trace(VisitTable):
         self._note_changes(before)
 
     def _note_exit(self, visit: int, previous: int) -> None:
-        """Note why a visit was left: because an error was caught, or because all went well."""
+        """Note why a visit was left: an error was caught, or the state succeeded."""
+        # An exit that follows a failure is the way of a Catcher: with a Retrier the work would have
+        # begun again first, and the exit would follow its success.
         if previous in self._failures:
             self.ended[visit] = CAUGHT
         else:
@@ -307,7 +310,7 @@ class Trace(VisitTable):
         owner = self.group_owners[group]
         home = near.enclosing(self.graph.by_id[owner].group) or self._root
         attempt = home.inner.setdefault(owner, GroupAttempt(owner, home))
-        index = next(one.index for one in self.graph.groups if one.id == group)
+        index = next(candidate.index for candidate in self.graph.groups if candidate.id == group)
         return attempt.lines.setdefault(index, ControlLine(group, attempt, index, home.iteration))
 
     def _iteration(self, near: ControlLine, kind: EventKind) -> ControlLine:
@@ -366,15 +369,17 @@ class Trace(VisitTable):
             self._take_transition(number, previous, kind)
 
     def _attempt_began(self, number: int, kind: EventKind, line: ControlLine, visit: int) -> None:
-        """Work starts, for the first time, again after a failure, or again after a redrive."""
+        """Note that work began: for the first time, after a failure, or after a redrive."""
         node = kind.node
         attempts = self.attempts[visit] = self.attempts.get(visit, 0) + 1
+        # A start after a redrive is no retry: the redrive has interrupted the attempts.
         self._retries += attempts > 1 and self._begun[visit] > self._redrive
         self._begun[visit] = number
         self._mark_running(line, node)
-        if kind.type.endswith("StateStarted"):
+        family = EVENT_TYPES[kind.type].family
+        if family in GROUP_FAMILIES:
             total = self._lengths.get(number)
-            if kind.type == "ParallelStateStarted":
+            if family is Family.PARALLEL:
                 total = sum(owner == node for owner in self.group_owners.values())
             self._forget(line, node, number)
             line.inner[node] = GroupAttempt(node, line, total)
@@ -392,29 +397,29 @@ class Trace(VisitTable):
         line.open = node
 
     def _forget(self, line: ControlLine, node: str, number: int) -> None:
-        """A Parallel or Map begins anew: what is inside it has not been entered yet."""
+        """Forget what is inside of a Parallel or Map that begins anew."""
         if line.inner.pop(node, None) is None:
             return
         inside = self._inside[node]
-        for one in inside:
-            self._change(one, number)
+        for node_inside in inside:
+            self._change(node_inside, number)
         if not line.iteration:
             for sources in self._transitions_taken.values():
                 for source in inside & sources.keys():
                     del sources[source]
 
     def _group_failed(self, number: int, previous: int, line: ControlLine, kind: EventKind) -> None:
-        """A child failed: it, and with it the whole attempt, is over."""
+        """End the attempt of a Parallel or Map, because a child failed."""
         attempt = line.inner.get(kind.node)
         if attempt is None:
             return
         visit = line.latest.get(kind.node)
-        if visit is not None and kind.type.endswith("StateFailed"):
+        if visit is not None and EVENT_TYPES[kind.type].family in GROUP_FAMILIES:
             self.ended[visit], self.left[visit] = FAILED, self.times[number]
         failing = self.lines[previous].child_of(kind.node)
         for child in attempt.lines.values():
             if child is failing and attempt.culprit is None and child.open:
-                attempt.culprit = _deepest(child)
+                attempt.culprit = _deepest_failure(child)
             self._close(child, FAILED if child is failing else ABORTED, number)
 
     def _succeeded(self, number: int, previous: int, _: ControlLine, __: EventKind) -> None:
@@ -429,7 +434,7 @@ class Trace(VisitTable):
         self._close(line, ABORTED, number)
 
     def _redriven(self, number: int, _: int, __: ControlLine, ___: EventKind) -> None:
-        """What did not succeed is in progress again; a Fail will be entered anew."""
+        """Open again what did not succeed; a Fail is not: it will be entered anew."""
         self._redrive = number
         self._reopen(self._root, number)
 
@@ -445,7 +450,7 @@ class Trace(VisitTable):
             for child in attempt.lines.values():
                 self._reopen(child, number)
 
-    def _close(self, line: ControlLine, status: str, number: int) -> None:
+    def _close(self, line: ControlLine, status: VisitStatus, number: int) -> None:
         """End what is still open on this line of control, and inside it."""
         node = line.open
         if not node or not self._is_running(line, node):
@@ -492,7 +497,7 @@ _HANDLERS: dict[Effect, Callable[[Trace, int, int, ControlLine, EventKind], None
 }
 
 
-def _insides(graph: Graph) -> dict[str, set[str]]:
+def _states_within(graph: Graph) -> dict[str, set[str]]:
     """Return Parallel or Map -> all states within it, at any depth."""
     owners = {group.id: group.owner for group in graph.groups}
     inside: dict[str, set[str]] = {}
@@ -504,7 +509,7 @@ def _insides(graph: Graph) -> dict[str, set[str]]:
     return inside
 
 
-def _deepest(line: ControlLine) -> tuple[str, int]:
+def _deepest_failure(line: ControlLine) -> tuple[str, int]:
     """Return node and visit of the failure on a line of control: that of a child, if it has one."""
     attempt = (line.attempts or {}).get(line.open)
     if attempt is not None and attempt.culprit is not None:

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from engine.graph import Graph
     from engine.history.batch import RecordedEvent
+    from engine.history.visits import VisitStatus
 
 
-def paint(graph: Graph, events: Iterable[RecordedEvent]) -> dict[str, str]:
+def paint(graph: Graph, events: Iterable[RecordedEvent]) -> dict[str, VisitStatus]:
     """Return node id -> status from *all* events of an execution, in order.
 
     Statuses: ``running``, ``succeeded``, ``caught``, ``failed``, ``aborted``; a state that was not

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import repeat
 from typing import TYPE_CHECKING, overload
 
@@ -16,14 +17,25 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
-RUNNING, SUCCEEDED, CAUGHT = "running", "succeeded", "caught"
-FAILED, ABORTED = "failed", "aborted"
+
+class VisitStatus(StrEnum):
+    """How a visit goes on or ended. Pages use the values as names of style classes."""
+
+    RUNNING = "running"  # the state is not left yet
+    SUCCEEDED = "succeeded"  # it was left by its own transition
+    CAUGHT = "caught"  # it failed, and a Catcher took the error
+    FAILED = "failed"  # it failed, and nothing took the error
+    ABORTED = "aborted"  # it was stopped by the failure of a sibling, or from outside
+
+
+RUNNING, SUCCEEDED, CAUGHT = VisitStatus.RUNNING, VisitStatus.SUCCEEDED, VisitStatus.CAUGHT
+FAILED, ABORTED = VisitStatus.FAILED, VisitStatus.ABORTED
 _FEW = 20
-"""After so many look-ups of a visit's events one by one, an index of all is made."""
+"""After this many look-ups of the events of single visits, an index of all visits is made."""
 
 
 class VisitTable:
-    """What is known of each visit, by the number of the event that entered it."""
+    """The facts about all visits, as columns; a visit is the number of its entering event."""
 
     def __init__(self) -> None:
         """Start without events. Number 0 stands for what came before the first event."""
@@ -37,7 +49,7 @@ class VisitTable:
         """Event -> the visit it belongs to, 0 if to none."""
         self.left: dict[int, int] = {}
         """Visit -> when it ended."""
-        self.ended: dict[int, str] = {}
+        self.ended: dict[int, VisitStatus] = {}
         """Visit -> its status, if it is over and did not succeed."""
         self.attempts: dict[int, int] = {}
         """Visit -> how often its work was started."""
@@ -49,7 +61,7 @@ class VisitTable:
         """Return when an event happened, in epoch milliseconds."""
         return self.times[event]
 
-    def status(self, visit: int) -> str:
+    def status(self, visit: int) -> VisitStatus:
         """Return the status of a visit."""
         return self.ended.get(visit) or (SUCCEEDED if visit in self.left else RUNNING)
 
@@ -89,7 +101,7 @@ def _positions(owners: list[int], visit: int) -> Iterator[int]:
 
 
 class Visit:
-    """One stay in a state, as far as the events go. ``number``: of the event that entered."""
+    """One stay in a state, as far as the events are known. ``number``: of the entering event."""
 
     __slots__ = ("_table", "node", "number")
 
@@ -110,7 +122,7 @@ class Visit:
         return self._table.left.get(self.number)
 
     @property
-    def status(self) -> str:
+    def status(self) -> VisitStatus:
         """Return its status."""
         return self._table.status(self.number)
 
@@ -169,7 +181,7 @@ class Visits(Sequence[Visit]):
         entered = map(self._table.times.__getitem__, self.numbers)
         return zip(entered, map(self._table.left.get, self.numbers, repeat(now)), strict=True)
 
-    def statuses(self) -> list[str]:
+    def statuses(self) -> list[VisitStatus]:
         """Return the status of each."""
         ended, left = self._table.ended, self._table.left
         return [
@@ -187,7 +199,9 @@ class Visits(Sequence[Visit]):
         ended = self._table.ended
         if not ended:
             return set()
-        return {place for place, one in enumerate(self.numbers, 1) if ended.get(one) == FAILED}
+        return {
+            place for place, number in enumerate(self.numbers, 1) if ended.get(number) == FAILED
+        }
 
     def place(self, visit: Visit) -> int:
         """Return the number of a visit among them, from 1."""

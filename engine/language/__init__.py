@@ -1,6 +1,10 @@
-"""What is a state machine?
+"""The reader of definitions: text in, a checked and compiled Machine out, or all problems of it.
 
-Text in, a checked and compiled Machine out, or every problem of the text.
+Reading has four stages. ``jsontext`` parses the text. ``build`` walks through the value once,
+checks every field against the table in ``fields``, and compiles paths, templates and expressions.
+``transitions`` checks each block as a graph. ``positions`` finds the lines and columns of the
+problems, if there are any. A problem never stops the reading, so that an author sees all of them
+at once; but a definition with an error never becomes a Machine.
 """
 
 from __future__ import annotations
@@ -11,59 +15,58 @@ from typing import Any
 from engine import jsontext
 from engine.errors import DefinitionError, JsonTextError
 from engine.language.build import build
-from engine.language.diagnostics import (
-    MISSING_END,
-    MISSING_TARGET,
-    NOT_JSON,
-    Diagnostic,
-    Problems,
-)
-from engine.language.model import Machine
-from engine.language.positions import positions
+from engine.language.diagnostics import Diagnostic, DiagnosticCode, Problems, Severity
+from engine.language.model import Machine, MachineType
+from engine.language.positions import find_positions
 
 MAX_DEFINITION_BYTES = 1_048_576
 _SHOWN = 500  # characters of a text that is not JSON
 
 
-def parse(text: str, type: str = "STANDARD") -> Machine:  # noqa: A002 - AWS's name of the field
+def parse(text: str, type: str = MachineType.STANDARD) -> Machine:  # noqa: A002 - AWS's name of the field
     """Return the machine of a definition.
 
-    Raise ``DefinitionError`` with every problem that is an error.
-
-    ``type``: STANDARD or EXPRESS, which supports less. Compiled once per text.
+    ``type``: STANDARD or EXPRESS, which supports less. Raise ``DefinitionError`` with every
+    problem that is an error. The last 1,024 texts are kept compiled.
     """
-    machine, diagnostics = _read(text, type)
+    machine, diagnostics = _check_and_build(text, type)
     if machine is None:
-        raise DefinitionError([one for one in diagnostics if one.severity == "ERROR"])
+        raise DefinitionError(
+            [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
+        )
     return machine
 
 
 def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]:
     """Return a machine of one state, and the state's name, for trying it alone.
 
-    ``text``: one state, or with ``state_name`` a whole definition that has it anywhere. Where its
-    transitions lead does not matter. Raises ``DefinitionError``, or ``KeyError`` for an unknown
-    name.
+    ``text``: one state or, with ``state_name``, a whole definition that has a state of that name
+    at any depth. The targets of its transitions need not exist. Raise ``DefinitionError``, or
+    ``KeyError`` for an unknown name.
     """
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
-        raise DefinitionError([_not_json(text, error)]) from None
+        raise DefinitionError([_json_diagnostic(text, error)]) from None
     name = state_name or "StateName"
     alone: dict[str, Any] = {"StartAt": name, "States": {name: value}}
     if state_name is not None:
-        alone["States"] = {name: _find(value, state_name)}
+        alone["States"] = {name: _find_state(value, state_name)}
         if "QueryLanguage" in value:
             alone["QueryLanguage"] = value["QueryLanguage"]
     problems = Problems()
     machine = build(alone, text, express=False, problems=problems)
-    errors = [one for one in problems.errors if one.code not in (MISSING_TARGET, MISSING_END)]
+    errors = [
+        diagnostic
+        for diagnostic in problems.errors
+        if diagnostic.code not in (DiagnosticCode.MISSING_TARGET, DiagnosticCode.MISSING_END)
+    ]
     if errors or machine is None:
         raise DefinitionError(errors)
     return machine, name
 
 
-def _find(definition: Any, name: str) -> Any:
+def _find_state(definition: Any, name: str) -> Any:
     """Return a state of a definition, at any depth; raise ``KeyError``."""
     blocks = [definition]
     while blocks:
@@ -81,13 +84,13 @@ def _find(definition: Any, name: str) -> Any:
     raise KeyError(name)
 
 
-def check(text: str, type: str = "STANDARD") -> list[Diagnostic]:  # noqa: A002
-    """Return every error and warning of a definition, errors first; an empty list is a good one."""
-    return list(_read(text, type)[1])
+def check(text: str, type: str = MachineType.STANDARD) -> list[Diagnostic]:  # noqa: A002
+    """Return every error and warning of a definition, errors first; none for a good definition."""
+    return list(_check_and_build(text, type)[1])
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
+def _check_and_build(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]:  # noqa: A002
     problems = Problems()
     if not text.strip():
         problems.error("", "Definition must be a valid JSON object")
@@ -95,22 +98,24 @@ def _read(text: str, type: str) -> tuple[Machine | None, tuple[Diagnostic, ...]]
     try:
         value = jsontext.loads(text, max_bytes=MAX_DEFINITION_BYTES)
     except JsonTextError as error:
-        return None, (_not_json(text, error),)
-    machine = build(value, text, express=type == "EXPRESS", problems=problems)
+        return None, (_json_diagnostic(text, error),)
+    machine = build(value, text, express=type == MachineType.EXPRESS, problems=problems)
     if not problems.found:
         return machine, ()
-    diagnostics = tuple(problems.placed(positions(text)))
+    diagnostics = tuple(problems.placed(find_positions(text)))
     return (None if problems.errors else machine), diagnostics
 
 
-def _not_json(text: str, error: JsonTextError) -> Diagnostic:
-    """Tell what the service's parser tells, with its own way to name the place [recorded]."""
+def _json_diagnostic(text: str, error: JsonTextError) -> Diagnostic:
+    """Return the problem of a text that is no JSON, in the words of the service's parser."""
     if not error.line:
-        return Diagnostic("ERROR", NOT_JSON, str(error))
+        return Diagnostic(Severity.ERROR, DiagnosticCode.NOT_JSON, str(error))
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
     place = f'[Source: (String)"{shown}"; line: {error.line}, column: {error.column}]'
     message = f"{error}\n at {place}"
-    return Diagnostic("ERROR", NOT_JSON, message, place, error.line, error.column)
+    return Diagnostic(
+        Severity.ERROR, DiagnosticCode.NOT_JSON, message, place, error.line, error.column
+    )
 
 
 __all__ = ["Diagnostic", "Machine", "check", "parse", "parse_state"]

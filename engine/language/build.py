@@ -1,7 +1,7 @@
-"""How does a definition become a Machine?  Read once; problems are collected on the way.
+"""The builder of a Machine: it reads a definition once and collects the problems on its way.
 
-A part with a problem still gets built as well as it can be, so that the rest is checked too; a
-machine with errors is never handed out.
+A part with a problem is still built as well as possible, so that what is inside of it is checked,
+too. A machine with errors is never handed out (``engine.language``).
 """
 
 from __future__ import annotations
@@ -11,15 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.language import fields, transitions
-from engine.language.diagnostics import (
-    DUPLICATE_LABEL,
-    DUPLICATE_STATE,
-    INVALID_STATE_NAME,
-    TOO_DEEP,
-    Problems,
-)
+from engine.language.diagnostics import DiagnosticCode, Problems
 from engine.language.model import Block, Machine, QueryLanguage, State
-from engine.language.node import Node
+from engine.language.node import DefinitionNode
 from engine.language.roots import check_roots
 from engine.language.states import BUILDERS
 
@@ -34,7 +28,11 @@ _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&\"`\x00-\x1f\x7f-\x9f\uff
 
 @dataclass
 class Builder:
-    """What is known of the whole machine while its parts are built."""
+    """The state of building: what is known of the whole machine while its parts are read.
+
+    ``names``: the state names so far; ``labels``: those of distributed Maps; ``depth``: how deeply
+    the block that is read is nested.
+    """
 
     problems: Problems
     express: bool
@@ -48,7 +46,7 @@ class Builder:
 
     def machine(self, value: dict[str, Json], text: str) -> Machine:
         """Build the top level."""
-        node = Node(value, "", QueryLanguage.JSONPATH, self.problems)
+        node = DefinitionNode(value, "", QueryLanguage.JSONPATH, self.problems)
         self._unknown(node, fields.MACHINE)
         self.language = self._language(node, QueryLanguage.JSONPATH)
         version = node.text("Version")
@@ -65,24 +63,26 @@ class Builder:
             activities=tuple(sorted(self.activities)),
         )
 
-    def _unknown(self, node: Node, known: tuple[str, ...]) -> None:
+    def _unknown(self, node: DefinitionNode, known: tuple[str, ...]) -> None:
         for name in node.value:
             if name not in known:
                 node.error(name, f"Field '{name}' is not supported")
 
-    def _language(self, node: Node, inherited: QueryLanguage) -> QueryLanguage:
+    def _language(self, node: DefinitionNode, inherited: QueryLanguage) -> QueryLanguage:
         value = node.get("QueryLanguage")
         if not node.has("QueryLanguage"):
             return inherited
         if value not in ("JSONPath", "JSONata"):
-            what = "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]"
-            node.error("QueryLanguage", what)
+            message = (
+                "The field 'QueryLanguage' should have one of these values: [JSONPath, JSONata]"
+            )
+            node.error("QueryLanguage", message)
             return inherited
         return QueryLanguage(value)
 
     # -- blocks ------------------------------------------------------------------------------------
 
-    def block(self, node: Node) -> Block:
+    def block(self, node: DefinitionNode) -> Block:
         """Build ``StartAt`` and ``States`` of a machine, branch or item processor."""
         missing = [name for name in ("States", "StartAt") if not node.has(name)]
         if missing:
@@ -95,32 +95,35 @@ class Builder:
             node.error("States", "Value cannot be empty")
         built = {name: self._named(states, name) for name in states.value}
         transitions.check_block(node.value, node.pointer, self.problems)
-        return Block(start or "", {name: one for name, one in built.items() if one is not None})
+        return Block(
+            start or "", {name: state for name, state in built.items() if state is not None}
+        )
 
-    def _named(self, states: Node, name: str) -> State | None:
+    def _named(self, states: DefinitionNode, name: str) -> State | None:
         pointer = states.at(name)
         if not 1 <= len(name) <= _MAX_NAME:
-            what = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
-            self.problems.error(pointer, what, INVALID_STATE_NAME)
+            message = f"State name has {len(name)} characters, wanted 1 to {_MAX_NAME}"
+            self.problems.error(pointer, message, DiagnosticCode.INVALID_STATE_NAME)
         if name in self.names:
-            # documented as unique in the whole machine, yet sources disagree whether that is
-            # enforced
-            what = f"State name '{name}' is used more than once"
-            self.problems.warning(pointer, what, DUPLICATE_STATE)
+            # ASL: names "must be unique within the scope of the whole state machine". Sources
+            # disagree whether the service enforces that, so it is a warning here.
+            message = f"State name '{name}' is used more than once"
+            self.problems.warning(pointer, message, DiagnosticCode.DUPLICATE_STATE)
         self.names.add(name)
         value = states.get(name)
         if not isinstance(value, dict):
             self.problems.error(pointer, "Expected value of type Object")
             return None
-        return self.state(Node(value, pointer, self.language, self.problems), name)
+        return self.state(DefinitionNode(value, pointer, self.language, self.problems), name)
 
-    def nested(self, node: Node, known: tuple[str, ...]) -> Block:
+    def nested(self, node: DefinitionNode, known: tuple[str, ...]) -> Block:
         """Build a branch or item processor."""
         if self.depth >= _MAX_NESTING:
-            what = f"Nested deeper than {_MAX_NESTING} levels"
-            self.problems.error(node.pointer, what, TOO_DEEP)
+            message = f"Nested deeper than {_MAX_NESTING} levels"
+            self.problems.error(node.pointer, message, DiagnosticCode.TOO_DEEP)
             return Block("", {})
         self._unknown(node, known)
+        # The limit keeps a hostile definition from exhausting Python's stack: reading recurses.
         self.depth += 1
         block = self.block(node)
         self.depth -= 1
@@ -128,7 +131,7 @@ class Builder:
 
     # -- states ------------------------------------------------------------------------------------
 
-    def state(self, node: Node, name: str) -> State | None:
+    def state(self, node: DefinitionNode, name: str) -> State | None:
         """Build one state, or return None if even its type is unknown."""
         kind = node.get("Type")
         if not node.has("Type"):
@@ -139,26 +142,28 @@ class Builder:
             node.error("Type", f"The field 'Type' should have one of these values: [{values}]")
             return None
         language = self._language(node, self.language)
+        # A machine may move to JSONata state by state, but not back: ASL allows the default
+        # JSONPath with single JSONata states only.
         if self.language is QueryLanguage.JSONATA and language is QueryLanguage.JSONPATH:
-            what = (
+            message = (
                 "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
             )
-            node.error("", what)
-        node = Node(node.value, node.pointer, language, node.problems)
+            node.error("", message)
+        node = DefinitionNode(node.value, node.pointer, language, node.problems)
         self._check_fields(node, kind)
         if node.jsonata:
             check_roots(node)
         made: State = BUILDERS[kind](self, node, name)
         return made
 
-    def _check_fields(self, node: Node, kind: str) -> None:
+    def _check_fields(self, node: DefinitionNode, kind: str) -> None:
         for name in node.value:
-            answer = fields.allowed(kind, name, node.language)
-            if answer is False:
+            allowed = fields.is_allowed(kind, name, node.language)
+            if allowed is False:
                 node.error(name, f"Field '{name}' is not supported")
-            elif answer is None:
-                what = f"Field '{name}' is not supported by the query language '{node.language}'"
-                node.error(name, what)
+            elif allowed is None:
+                message = f"Field '{name}' is not supported by the query language '{node.language}'"
+                node.error(name, message)
         missing = [name for name in fields.REQUIRED.get(kind, ()) if not node.has(name)]
         if missing:
             node.error("", f"These fields are required: [{', '.join(missing)}]")
@@ -169,22 +174,25 @@ class Builder:
         if "Next" in fields.FIELDS[kind]:
             _check_transition(node)
 
-    def label(self, node: Node) -> str | None:
+    def label(self, node: DefinitionNode) -> str | None:
         """Read the Label of a distributed Map."""
         label = node.text("Label")
         if label is None:
             return None
         if not 1 <= len(label) <= _MAX_LABEL or _NOT_IN_LABELS.search(label):
-            what = f"got {label!r}, wanted 1 to 40 characters without blanks and special characters"
-            self.problems.error(node.at("Label"), what, "INVALID_LABEL_NAME")
+            message = (
+                f"got {label!r}, wanted 1 to 40 characters without blanks and special characters"
+            )
+            self.problems.error(node.at("Label"), message, DiagnosticCode.INVALID_LABEL)
         if label in self.labels:
-            what = f"Label '{label}' is used more than once"
-            self.problems.error(node.at("Label"), what, DUPLICATE_LABEL)
+            message = f"Label '{label}' is used more than once"
+            self.problems.error(node.at("Label"), message, DiagnosticCode.DUPLICATE_LABEL)
         self.labels.append(label)
         return label
 
 
-def _check_transition(node: Node) -> None:
+def _check_transition(node: DefinitionNode) -> None:
+    # "End": false is legal beside Next, and is no end by itself.
     following, end = node.has("Next"), node.has("End")
     if following:
         node.text("Next")

@@ -1,7 +1,8 @@
-"""When does a Choice rule hold?
+"""The conditions of Choice rules, compiled.
 
-A type mismatch is false, never an error. A missing Variable is an error, but for IsPresent. Texts
-are ordered as Java does it, by UTF-16 code units.
+A value of the wrong type makes a comparison false; it is no error. A missing Variable is an error,
+except for IsPresent. Texts are ordered as Java orders them, by UTF-16 code units. Source: "Choice
+workflow state" and recorded executions.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from engine.data.expression import Expression
 
 
-class Condition(Protocol):
+class ChoiceCondition(Protocol):
     """A compiled rule."""
 
     def holds(self, scope: Scope) -> bool:
-        """Tell whether the rule holds; raise ``InterpreterError`` if it cannot be told."""
+        """Tell whether the rule holds; raise ``InterpreterError`` if its Variable is missing."""
         ...
 
 
@@ -31,7 +32,7 @@ class Condition(Protocol):
 class And:
     """All rules hold."""
 
-    rules: tuple[Condition, ...]
+    rules: tuple[ChoiceCondition, ...]
 
     def holds(self, scope: Scope) -> bool:
         """Stop at the first that does not."""
@@ -42,7 +43,7 @@ class And:
 class Or:
     """Any rule holds."""
 
-    rules: tuple[Condition, ...]
+    rules: tuple[ChoiceCondition, ...]
 
     def holds(self, scope: Scope) -> bool:
         """Stop at the first that does."""
@@ -53,7 +54,7 @@ class Or:
 class Not:
     """The rule does not hold."""
 
-    rule: Condition
+    rule: ChoiceCondition
 
     def holds(self, scope: Scope) -> bool:
         """Turn it around."""
@@ -71,7 +72,7 @@ class Comparison:
 
     def holds(self, scope: Scope) -> bool:
         """Compare."""
-        found = _found(self.variable, scope)
+        found = _look_up(self.variable, scope)
         if found is ABSENT:
             msg = f"Invalid path '{self.path}': The choice state's condition path references an "
             raise InterpreterError(msg + "invalid value.")
@@ -87,7 +88,7 @@ class Presence:
 
     def holds(self, scope: Scope) -> bool:
         """An explicit null is present; an element beyond an array is not."""
-        return (_found(self.variable, scope, presence=True) is not ABSENT) is self.wanted
+        return (_look_up(self.variable, scope, presence=True) is not ABSENT) is self.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Jsonata:
         return value
 
 
-def _found(variable: Expression, scope: Scope, *, presence: bool = False) -> Json:
+def _look_up(variable: Expression, scope: Scope, *, presence: bool = False) -> Json:
     find = getattr(variable, "found", None)
     if find is None:
         return variable.evaluate(scope)
@@ -122,16 +123,18 @@ def _found(variable: Expression, scope: Scope, *, presence: bool = False) -> Jso
 # -- comparisons -----------------------------------------------------------------------------------
 
 
-def _text(value: Json) -> bytes | None:
-    """Return what orders texts as Java's compareTo does."""
+def _java_order(value: Json) -> bytes | None:
+    """Return bytes that are ordered as Java's compareTo orders texts; None for all else."""
+    # Python orders by code points. The two differ for characters beyond U+FFFF, such as emoji:
+    # Java sees two surrogates, U+D800 to U+DFFF, which come before U+E000 to U+FFFF.
     return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
 
 
-def _number(value: Json) -> float | None:
+def _as_number(value: Json) -> float | None:
     return None if isinstance(value, bool) or not isinstance(value, int | float) else value
 
 
-def timestamp(value: Json) -> datetime | None:
+def parse_rfc3339(value: Json) -> datetime | None:
     """Return the moment of an RFC 3339 text with upper-case T and Z or offset.
 
     None for all else.
@@ -147,16 +150,18 @@ def timestamp(value: Json) -> datetime | None:
         return None
 
 
-def _boolean(value: Json) -> bool | None:
+def _as_boolean(value: Json) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _comparison(
+def _make_comparison(
     read: Callable[[Json], Any], decide: Callable[[Any, Any], bool]
 ) -> Callable[[Json, Json], bool]:
     def test(left: Json, right: Json) -> bool:
-        one, other = read(left), read(right)
-        return one is not None and other is not None and decide(one, other)
+        left_value, right_value = read(left), read(right)
+        return (
+            left_value is not None and right_value is not None and decide(left_value, right_value)
+        )
 
     return test
 
@@ -168,17 +173,17 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "LessThanEquals": lambda a, b: a <= b,
     "GreaterThanEquals": lambda a, b: a >= b,
 }
-_FAMILIES = {"String": _text, "Numeric": _number, "Timestamp": timestamp}
+_FAMILIES = {"String": _java_order, "Numeric": _as_number, "Timestamp": parse_rfc3339}
 
 
-def glob(value: Json, pattern: Json) -> bool:
-    r"""StringMatches: ``*`` is any run of characters, ``\*`` a star, ``\\`` a backslash.
+def matches_glob(value: Json, pattern: Json) -> bool:
+    r"""Tell whether a text matches: ``*`` is any run of characters, ``\*`` a star.
 
-    Linear time.
+    Source: StringMatches. ``\\`` is a backslash. It takes linear time, whatever the pattern.
     """
     if not isinstance(value, str) or not isinstance(pattern, str):
         return False
-    pieces = _pieces(pattern)
+    pieces = _split_pattern(pattern)
     if len(pieces) == 1:
         return value == pieces[0]
     first, *middle, last = pieces
@@ -187,7 +192,9 @@ def glob(value: Json, pattern: Json) -> bool:
     if not value.startswith(first) or not value.endswith(last):
         return False
     at, end = len(first), len(value) - len(last)
-    for piece in middle:  # leftmost fits leave the most room for the rest
+    # Taking the leftmost place for each piece leaves the most room for the rest, so no piece is
+    # ever tried again: a pattern such as a*a*a*a*b cannot make it slow.
+    for piece in middle:
         at = value.find(piece, at, end)
         if at < 0:
             return False
@@ -195,7 +202,7 @@ def glob(value: Json, pattern: Json) -> bool:
     return True
 
 
-def _pieces(pattern: str) -> list[str]:
+def _split_pattern(pattern: str) -> list[str]:
     pieces, at = [""], 0
     while at < len(pattern):
         mark = pattern[at]
@@ -212,20 +219,20 @@ def _pieces(pattern: str) -> list[str]:
 
 COMPARISONS: dict[str, Callable[[Json, Json], bool]] = {
     **{
-        family + order: _comparison(read, decide)
+        family + order: _make_comparison(read, decide)
         for family, read in _FAMILIES.items()
         for order, decide in _ORDERS.items()
     },
-    "BooleanEquals": _comparison(_boolean, _ORDERS["Equals"]),
-    "StringMatches": glob,
+    "BooleanEquals": _make_comparison(_as_boolean, _ORDERS["Equals"]),
+    "StringMatches": matches_glob,
 }
 WITH_PATH = tuple(name for name in COMPARISONS if name != "StringMatches")
 TYPE_TESTS: dict[str, Callable[[Json, Json], bool]] = {
     "IsNull": lambda value, wanted: (value is None) is wanted,
-    "IsNumeric": lambda value, wanted: (_number(value) is not None) is wanted,
+    "IsNumeric": lambda value, wanted: (_as_number(value) is not None) is wanted,
     "IsString": lambda value, wanted: isinstance(value, str) is wanted,
     "IsBoolean": lambda value, wanted: isinstance(value, bool) is wanted,
-    "IsTimestamp": lambda value, wanted: (timestamp(value) is not None) is wanted,
+    "IsTimestamp": lambda value, wanted: (parse_rfc3339(value) is not None) is wanted,
 }
 PRESENCE = "IsPresent"
 LOGIC = ("And", "Or", "Not")

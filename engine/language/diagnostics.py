@@ -1,37 +1,47 @@
-"""What is wrong with a definition, where, and how badly?"""
+"""The problems of a definition: kind, place and severity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
-SCHEMA = "SCHEMA_VALIDATION_FAILED"
-NOT_JSON = "INVALID_JSON_DESCRIPTION"
-MISSING_TARGET = "MISSING_TRANSITION_TARGET"
-MISSING_END = "MISSING_END_STATE"
-DUPLICATE_STATE = "DUPLICATE_STATE_NAME"
-INVALID_STATE_NAME = "INVALID_STATE_NAME"
-DUPLICATE_LABEL = "DUPLICATE_LABEL_NAME"
-INVALID_LABEL = "INVALID_LABEL_NAME"
-TOO_DEEP = "TOO_DEEPLY_NESTED"
-NO_DOLLAR = "NO_DOLLAR"
-NO_PATH = "NO_PATH"
-STATIC_RESULT = "PASS_RESULT_IS_STATIC"
-UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
-INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"
-CATCH_UNUSED = "UNREACHABLE_CATCH"
+
+class Severity(StrEnum):
+    """How bad a problem is. The values are those of ValidateStateMachineDefinition."""
+
+    ERROR = "ERROR"  # the service refuses the definition
+    WARNING = "WARNING"  # the service accepts it, but the author hardly meant it
+
+
+class DiagnosticCode(StrEnum):
+    """The kind of a problem: the service's codes where it has one."""
+
+    SCHEMA = "SCHEMA_VALIDATION_FAILED"  # a field is missing, unknown or has a wrong value
+    NOT_JSON = "INVALID_JSON_DESCRIPTION"  # the text is no JSON
+    MISSING_TARGET = "MISSING_TRANSITION_TARGET"  # a transition leads nowhere, or none leads here
+    MISSING_END = "MISSING_END_STATE"  # no state of a block ends it
+    DUPLICATE_STATE = "DUPLICATE_STATE_NAME"  # two states have one name
+    INVALID_STATE_NAME = "INVALID_STATE_NAME"  # the name is empty or too long
+    DUPLICATE_LABEL = "DUPLICATE_LABEL_NAME"  # two distributed Maps have one Label
+    INVALID_LABEL = "INVALID_LABEL_NAME"  # the Label is empty, too long or has special characters
+    TOO_DEEP = "TOO_DEEPLY_NESTED"  # branches in branches beyond the limit
+    NO_DOLLAR = "NO_DOLLAR"  # a value looks like a path, but its key does not end in ".$"
+    STATIC_RESULT = "PASS_RESULT_IS_STATIC"  # a Pass has ".$" keys in Result, which is literal
+    UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"  # no ARN of a service that is known
+    INLINE_IGNORED = "IGNORED_IN_INLINE_MAP"  # a field that only a distributed Map obeys
+    CATCH_UNUSED = "UNREACHABLE_CATCH"  # an entry after the one that takes every error
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem. ``location``.
+    """One problem of a definition.
 
-    ``/States/Pay/Next`` as the service writes it, "" for the whole text.
-
-    ``line`` and ``column`` count from 1; None where the place is not in the text.
+    ``location``: a pointer such as ``/States/Pay/Next``, as the service writes it; "" for the whole
+    text. ``line`` and ``column`` count from 1; None where the place is not in the text.
     """
 
-    severity: str  # ERROR | WARNING
-    code: str
+    severity: Severity
+    code: DiagnosticCode
     message: str
     location: str = ""
     line: int | None = None
@@ -39,39 +49,47 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """Return the problem as InvalidDefinition lists it."""
-        told = self.location and self.location not in self.message
-        return f"{self.code}: {self.message}" + (f" at {self.location}" if told else "")
+        adds_place = self.location and self.location not in self.message
+        return f"{self.code}: {self.message}" + (f" at {self.location}" if adds_place else "")
 
 
 @dataclass
 class Problems:
-    """A collector: checking goes on after a problem, so that all of them are told at once."""
+    """A collector: checking goes on after a problem, so that an author sees all at once."""
 
     found: list[Diagnostic] = field(default_factory=list)
 
-    def error(self, location: str, message: str, code: str = SCHEMA) -> None:
+    def error(
+        self, location: str, message: str, code: DiagnosticCode = DiagnosticCode.SCHEMA
+    ) -> None:
         """Note what the service refuses."""
-        self.found.append(Diagnostic("ERROR", code, message, location))
+        self.found.append(Diagnostic(Severity.ERROR, code, message, location))
 
-    def warning(self, location: str, message: str, code: str) -> None:
-        """Note what the service accepts but the author hardly meant."""
-        self.found.append(Diagnostic("WARNING", code, message, location))
+    def warning(self, location: str, message: str, code: DiagnosticCode) -> None:
+        """Note what the service accepts, although the author hardly meant it."""
+        self.found.append(Diagnostic(Severity.WARNING, code, message, location))
 
     @property
     def errors(self) -> list[Diagnostic]:
         """Those that make the definition invalid."""
-        return [one for one in self.found if one.severity == "ERROR"]
+        return [diagnostic for diagnostic in self.found if diagnostic.severity is Severity.ERROR]
 
     def placed(self, places: dict[str, tuple[int, int]]) -> list[Diagnostic]:
         """Return all, errors first, with line and column from pointer -> place."""
-        ordered = [*self.errors, *(one for one in self.found if one.severity == "WARNING")]
-        return [_placed(one, places) for one in ordered]
+        ordered = [
+            *self.errors,
+            *(diagnostic for diagnostic in self.found if diagnostic.severity is Severity.WARNING),
+        ]
+        return [_with_position(diagnostic, places) for diagnostic in ordered]
 
 
-def _placed(one: Diagnostic, places: dict[str, tuple[int, int]]) -> Diagnostic:
-    """Look the location up, or the nearest one around it that is in the text."""
-    pointer = "" if one.location == "/" else one.location
+def _with_position(diagnostic: Diagnostic, places: dict[str, tuple[int, int]]) -> Diagnostic:
+    """Return the diagnostic with line and column of its location.
+
+    A missing field has no place in the text: the nearest object around it is named then.
+    """
+    pointer = "" if diagnostic.location == "/" else diagnostic.location
     while pointer and pointer not in places:
         pointer = pointer.rpartition("/")[0]
     line, column = places.get(pointer, (None, None))
-    return replace(one, line=line, column=column)
+    return replace(diagnostic, line=line, column=column)

@@ -1,66 +1,78 @@
-"""Which fields may a state of each type have, in each query language?
+"""The fields that a state of each type may have, in each query language.
 
-The one table to touch when ASL gets a new field. ``P``: JSONPath only, ``A``: JSONata only, ``B``:
-both.
+When ASL gets a new field, this table is the first place to change.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from engine.language.model import QueryLanguage
+
+
+class FieldLanguage(StrEnum):
+    """The query language in which a field is allowed."""
+
+    JSONPATH = "JSONPath"  # in JSONPath states only
+    JSONATA = "JSONata"  # in JSONata states only
+    BOTH = "both"  # in either
+
+
+_PATH, _JSONATA, _BOTH = FieldLanguage.JSONPATH, FieldLanguage.JSONATA, FieldLanguage.BOTH
 
 TYPES = ("Task", "Wait", "Pass", "Succeed", "Fail", "Choice", "Parallel", "Map")
 
-_COMMON = {"Type": "B", "Comment": "B", "QueryLanguage": "B"}
-_GOES_ON = {"Next": "B", "End": "B"}
-_IN_OUT = {"InputPath": "P", "OutputPath": "P"}
-_RESULT = {"ResultPath": "P"}
-_OUTPUT = {"Output": "A"}
-_ASSIGN = {"Assign": "B"}
-_RECOVERY = {"Retry": "B", "Catch": "B"}
-_WORK = {**_IN_OUT, **_RESULT, **_OUTPUT, **_ASSIGN, **_RECOVERY, "ResultSelector": "P"}
+_COMMON = {"Type": _BOTH, "Comment": _BOTH, "QueryLanguage": _BOTH}
+_GOES_ON = {"Next": _BOTH, "End": _BOTH}
+_IN_OUT = {"InputPath": _PATH, "OutputPath": _PATH}
+_RESULT = {"ResultPath": _PATH}
+_OUTPUT = {"Output": _JSONATA}
+_ASSIGN = {"Assign": _BOTH}
+_RECOVERY = {"Retry": _BOTH, "Catch": _BOTH}
+_WORK = {**_IN_OUT, **_RESULT, **_OUTPUT, **_ASSIGN, **_RECOVERY, "ResultSelector": _PATH}
 
-FIELDS: dict[str, dict[str, str]] = {
+FIELDS: dict[str, dict[str, FieldLanguage]] = {
     "Task": {
         **_COMMON,
         **_GOES_ON,
         **_WORK,
-        "Parameters": "P",
-        "Arguments": "A",
-        "Resource": "B",
-        "TimeoutSeconds": "B",
-        "HeartbeatSeconds": "B",
-        "TimeoutSecondsPath": "P",
-        "HeartbeatSecondsPath": "P",
-        "Credentials": "B",
+        "Parameters": _PATH,
+        "Arguments": _JSONATA,
+        "Resource": _BOTH,
+        "TimeoutSeconds": _BOTH,
+        "HeartbeatSeconds": _BOTH,
+        "TimeoutSecondsPath": _PATH,
+        "HeartbeatSecondsPath": _PATH,
+        "Credentials": _BOTH,
     },
     "Parallel": {
         **_COMMON,
         **_GOES_ON,
         **_WORK,
-        "Parameters": "P",
-        "Arguments": "A",
-        "Branches": "B",
+        "Parameters": _PATH,
+        "Arguments": _JSONATA,
+        "Branches": _BOTH,
     },
     "Map": {
         **_COMMON,
         **_GOES_ON,
         **_WORK,
-        "Parameters": "P",
-        "ItemProcessor": "B",
-        "Iterator": "B",
-        "ItemSelector": "B",
-        "ItemReader": "B",
-        "ItemBatcher": "B",
-        "ResultWriter": "B",
-        "Label": "B",
-        "Items": "A",
-        "ItemsPath": "P",
-        "MaxConcurrency": "B",
-        "MaxConcurrencyPath": "P",
-        "ToleratedFailureCount": "B",
-        "ToleratedFailureCountPath": "P",
-        "ToleratedFailurePercentage": "B",
-        "ToleratedFailurePercentagePath": "P",
+        "Parameters": _PATH,
+        "ItemProcessor": _BOTH,
+        "Iterator": _BOTH,
+        "ItemSelector": _BOTH,
+        "ItemReader": _BOTH,
+        "ItemBatcher": _BOTH,
+        "ResultWriter": _BOTH,
+        "Label": _BOTH,
+        "Items": _JSONATA,
+        "ItemsPath": _PATH,
+        "MaxConcurrency": _BOTH,
+        "MaxConcurrencyPath": _PATH,
+        "ToleratedFailureCount": _BOTH,
+        "ToleratedFailureCountPath": _PATH,
+        "ToleratedFailurePercentage": _BOTH,
+        "ToleratedFailurePercentagePath": _PATH,
     },
     "Pass": {
         **_COMMON,
@@ -69,8 +81,8 @@ FIELDS: dict[str, dict[str, str]] = {
         **_RESULT,
         **_OUTPUT,
         **_ASSIGN,
-        "Parameters": "P",
-        "Result": "P",
+        "Parameters": _PATH,
+        "Result": _PATH,
     },
     "Wait": {
         **_COMMON,
@@ -78,14 +90,14 @@ FIELDS: dict[str, dict[str, str]] = {
         **_IN_OUT,
         **_OUTPUT,
         **_ASSIGN,
-        "Seconds": "B",
-        "Timestamp": "B",
-        "SecondsPath": "P",
-        "TimestampPath": "P",
+        "Seconds": _BOTH,
+        "Timestamp": _BOTH,
+        "SecondsPath": _PATH,
+        "TimestampPath": _PATH,
     },
-    "Choice": {**_COMMON, **_IN_OUT, **_OUTPUT, **_ASSIGN, "Choices": "B", "Default": "B"},
+    "Choice": {**_COMMON, **_IN_OUT, **_OUTPUT, **_ASSIGN, "Choices": _BOTH, "Default": _BOTH},
     "Succeed": {**_COMMON, **_IN_OUT, **_OUTPUT},
-    "Fail": {**_COMMON, "Error": "B", "Cause": "B", "ErrorPath": "P", "CausePath": "P"},
+    "Fail": {**_COMMON, "Error": _BOTH, "Cause": _BOTH, "ErrorPath": _PATH, "CausePath": _PATH},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     "Task": ("Resource",),
@@ -130,10 +142,10 @@ BRANCH = ("Comment", "QueryLanguage", "StartAt", "States")
 PROCESSOR = (*BRANCH, "ProcessorConfig")
 
 
-def allowed(kind: str, name: str, language: QueryLanguage) -> bool | None:
+def is_allowed(kind: str, name: str, language: QueryLanguage) -> bool | None:
     """Tell whether a state may have a field; None if only in the other query language."""
     where = FIELDS[kind].get(name)
     if where is None:
         return False
-    mine = "A" if language is QueryLanguage.JSONATA else "P"
-    return True if where in ("B", mine) else None
+    mine = _JSONATA if language is QueryLanguage.JSONATA else _PATH
+    return True if where in (_BOTH, mine) else None

@@ -1,7 +1,7 @@
-"""How does a linter tell the problems of a definition?  As text, JSON, or GitHub annotations.
+"""The formats of the linter: text, JSON, or annotations of a GitHub pull request.
 
-Two problems are told in the words that users know from statelint: a ``StartAt`` that leads
-nowhere, and a state that nothing leads to.
+Two problems have the words that users know from statelint: a ``StartAt`` that leads nowhere, and a
+state that no transition leads to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
-from engine.language.diagnostics import MISSING_TARGET
+from engine.language.diagnostics import DiagnosticCode, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,56 +21,57 @@ _START = re.compile(r"Missing 'StartAt' target: (.*)", re.DOTALL)
 _UNREACHED = re.compile(r'State "(.*)" is not reachable\.', re.DOTALL)
 
 
-def words(one: Diagnostic) -> str:
+def linter_message(diagnostic: Diagnostic) -> str:
     """Return a problem in a linter's words."""
-    if one.code == MISSING_TARGET:
-        place = _place(one.location)
-        if match := _START.fullmatch(one.message):
+    if diagnostic.code == DiagnosticCode.MISSING_TARGET:
+        place = _statelint_place(diagnostic.location)
+        if match := _START.fullmatch(diagnostic.message):
             return f"StartAt value {match[1]} not found in States field at {place}"
-        if match := _UNREACHED.fullmatch(one.message):
+        if match := _UNREACHED.fullmatch(diagnostic.message):
             return f"No transition found to state {place}"
-    return str(one)
+    return str(diagnostic)
 
 
-def _place(location: str) -> str:
+def _statelint_place(location: str) -> str:
     """Return ``State Machine.A.B`` for ``/States/A/Branches[0]/States/B``."""
     names = re.findall(r"/States/([^/]+)", location)
     return ".".join(["State Machine", *names])
 
 
-def as_text(name: str, found: Sequence[Diagnostic]) -> str:
+def as_text(name: str, diagnostics: Sequence[Diagnostic]) -> str:
     """Return one line a problem, as compilers write them, after a line that counts the errors."""
-    errors = sum(one.severity == "ERROR" for one in found)
+    errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     noun = "error" if errors == 1 else "errors"
-    lines = [f"{name}: {errors} {noun}" + (":" if found else "")]
-    for one in found:
-        at = f":{one.line}:{one.column}" if one.line else ""
-        lines.append(f"{name}{at}: {one.severity.lower()}: {words(one)}")
+    lines = [f"{name}: {errors} {noun}" + (":" if diagnostics else "")]
+    for diagnostic in diagnostics:
+        at = f":{diagnostic.line}:{diagnostic.column}" if diagnostic.line else ""
+        lines.append(f"{name}{at}: {diagnostic.severity.lower()}: {linter_message(diagnostic)}")
     return "\n".join(lines)
 
 
-def as_json(name: str, found: Sequence[Diagnostic]) -> str:
+def as_json(name: str, diagnostics: Sequence[Diagnostic]) -> str:
     """Return an object with the file's name and its problems."""
     problems: list[dict[str, Any]] = [
         {
-            "severity": one.severity,
-            "code": one.code,
-            "message": one.message,
-            "location": one.location,
-            "line": one.line,
-            "column": one.column,
+            "severity": diagnostic.severity,
+            "code": diagnostic.code,
+            "message": diagnostic.message,
+            "location": diagnostic.location,
+            "line": diagnostic.line,
+            "column": diagnostic.column,
         }
-        for one in found
+        for diagnostic in diagnostics
     ]
     return jsontext.dumps({"file": name, "problems": problems})
 
 
-def as_github(name: str, found: Sequence[Diagnostic]) -> str:
+def as_github(name: str, diagnostics: Sequence[Diagnostic]) -> str:
     """Return workflow commands that annotate the lines of a pull request."""
     return "\n".join(
-        f"::{one.severity.lower()} file={name},line={one.line or 1},col={one.column or 1}::"
-        + words(one).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        for one in found
+        f"::{diagnostic.severity.lower()} file={name},"
+        f"line={diagnostic.line or 1},col={diagnostic.column or 1}::"
+        + linter_message(diagnostic).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        for diagnostic in diagnostics
     )
 
 

@@ -1,7 +1,7 @@
-"""What is a state machine once it is parsed and compiled?
+"""The model of a compiled state machine.
 
-One frozen dataclass a state type; what a type may not have cannot be set. Every path, template and
-JSONata expression is compiled already (``engine.data``), so running never parses.
+Each state type has a frozen dataclass with the fields that the type may have, and no others. Every
+path, template and JSONata expression is compiled already (``engine.data``): running never parses.
 """
 
 from __future__ import annotations
@@ -17,23 +17,39 @@ if TYPE_CHECKING:
 
     from engine.data.expression import Expression
     from engine.data.paths import ResultPath
-    from engine.language.choice import Condition
+    from engine.language.choice import ChoiceCondition
 
 
 class QueryLanguage(StrEnum):
     """The two query languages of ASL."""
 
-    JSONPATH = "JSONPath"
-    JSONATA = "JSONata"
+    JSONPATH = "JSONPath"  # the default: fields of paths, in stages
+    JSONATA = "JSONata"  # expressions between {% and %}
 
 
-class Pattern(StrEnum):
+class IntegrationPattern(StrEnum):
     """How a Task waits for its service (the suffix of the Resource)."""
 
-    REQUEST_RESPONSE = ""
-    SYNC = ".sync"
-    SYNC_2 = ".sync:2"
-    WAIT_FOR_TASK_TOKEN = ".waitForTaskToken"
+    REQUEST_RESPONSE = ""  # it goes on with the service's first answer
+    SYNC = ".sync"  # it waits for the job that the call began
+    SYNC_2 = ".sync:2"  # as SYNC, and the output of a nested execution is JSON, not text
+    WAIT_FOR_TASK_TOKEN = ".waitForTaskToken"  # it waits for SendTaskSuccess or SendTaskFailure
+
+
+class TaskKind(StrEnum):
+    """Who does the work of a task."""
+
+    LAMBDA = "lambda"  # a function, called at once
+    ACTIVITY = "activity"  # a worker that polls for tasks
+    SERVICE = "service"  # a service integration
+    MAP = "map"  # the child executions of a distributed Map; no Resource names it
+
+
+class MachineType(StrEnum):
+    """AWS's ``StateMachineType``."""
+
+    STANDARD = "STANDARD"  # durable, at most a year, with a history
+    EXPRESS = "EXPRESS"  # short; has no activities, job runs or task tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +62,10 @@ class Resource:
     """
 
     arn: str
-    kind: Literal["lambda", "activity", "service"]
+    kind: TaskKind
     service: str = ""
     action: str = ""
-    pattern: Pattern = Pattern.REQUEST_RESPONSE
+    pattern: IntegrationPattern = IntegrationPattern.REQUEST_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +89,7 @@ class Retrier:
 
 @dataclass(frozen=True, slots=True)
 class DataFlow:
-    """What happens to the JSON on its way through a state.
+    """The fields that process the data on its way through a state.
 
     JSONPath: ``input_path`` -> ``parameters`` -> work -> ``result_selector`` -> ``result_path``
     (None discards the result) -> ``output_path``. JSONata: ``arguments`` -> work -> ``output``.
@@ -111,8 +127,8 @@ NO_RECOVERY = Recovery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    """What every state has. ``pointer`` is its JSON pointer in the definition."""
+class _StateFields:
+    """The fields that every state has. ``pointer``: its JSON pointer in the definition."""
 
     name: str
     language: QueryLanguage = QueryLanguage.JSONPATH
@@ -121,7 +137,7 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass(_State):
+class Pass(_StateFields):
     """``result``: the literal Result, or ``engine.data.expression.ABSENT``."""
 
     data: DataFlow
@@ -130,7 +146,7 @@ class Pass(_State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task(_State):
+class Task(_StateFields):
     """``timeout_seconds``/``heartbeat_seconds``: an expression that yields a number, or None."""
 
     resource: Resource
@@ -146,14 +162,17 @@ class Task(_State):
 class ChoiceRule:
     """One entry of ``Choices``; ``data`` holds its Assign and Output."""
 
-    condition: Condition
+    condition: ChoiceCondition
     next: str
     data: DataFlow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(_State):
-    """First rule that holds wins, else ``default``; ``data.assign`` belongs to the default."""
+class Choice(_StateFields):
+    """The first rule that holds is taken, else ``default``.
+
+    ``data.assign`` belongs to the default; each rule has an Assign of its own.
+    """
 
     rules: tuple[ChoiceRule, ...]
     data: DataFlow
@@ -161,8 +180,8 @@ class Choice(_State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait(_State):
-    """Exactly one way to say how long.
+class Wait(_StateFields):
+    """A wait for seconds, or until a time.
 
     ``field``: which field was given (it is named in errors). ``path``: its text when a …Path field.
     ``until``: yields seconds for Seconds/SecondsPath, an RFC 3339 text for the other two.
@@ -176,14 +195,14 @@ class Wait(_State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Succeed(_State):
+class Succeed(_StateFields):
     """Ends its line of control successfully."""
 
     data: DataFlow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fail(_State):
+class Fail(_StateFields):
     """Ends its line of control with an error; both texts are optional."""
 
     error: Expression | None = None
@@ -199,7 +218,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel(_State):
+class Parallel(_StateFields):
     """All branches run; the output is the array of their outputs in branch order."""
 
     branches: tuple[Block, ...]
@@ -210,9 +229,9 @@ class Parallel(_State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributed:
-    """What only a distributed Map has; raw JSON parts are compiled templates."""
+    """The fields that only a distributed Map has; templates in its parts are compiled."""
 
-    execution_type: Literal["STANDARD", "EXPRESS"]
+    execution_type: MachineType
     label: str | None = None
     item_reader: Mapping[str, Any] | None = None
     item_batcher: Mapping[str, Any] | None = None
@@ -222,7 +241,7 @@ class Distributed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map(_State):
+class Map(_StateFields):
     """``items``: ItemsPath or Items. ``selector``: ItemSelector or, in old texts, Parameters.
 
     ``max_concurrency_path``: the text of MaxConcurrencyPath when given (it is named in errors).

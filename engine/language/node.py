@@ -1,4 +1,4 @@
-"""How is a part of a definition read?  A value, where it stands, and where problems go."""
+"""An object of a definition while it is read: its value, its place, and where problems go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from engine.data.templates import (
     compile_jsonata_template,
     compile_template,
 )
+from engine.language.diagnostics import DiagnosticCode
 from engine.language.model import QueryLanguage
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MAX_SECONDS = 99_999_999
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DefinitionNode:
     """An object of the definition: its value, its pointer, its query language."""
 
     value: dict[str, Json]
@@ -79,7 +80,7 @@ class Node:
             return None
         return int(value)
 
-    def objects(self, name: str) -> list[Node]:
+    def objects(self, name: str) -> list[DefinitionNode]:
         """Return the objects of a list field, each as a node; note anything else."""
         value = self.get(name)
         if name not in self.value:
@@ -88,19 +89,19 @@ class Node:
             self.error(name, f"The value for the field '{name}' must be an array")
             return []
         found = []
-        for index, one in enumerate(value):
+        for index, entry in enumerate(value):
             pointer = f"{self.at(name)}[{index}]"
-            if isinstance(one, dict):
-                found.append(Node(one, pointer, self.language, self.problems))
+            if isinstance(entry, dict):
+                found.append(DefinitionNode(entry, pointer, self.language, self.problems))
             else:
                 self.problems.error(pointer, "Expected value of type Object")
         return found
 
-    def child(self, name: str) -> Node | None:
-        """Return an object field as a node; note anything else."""
+    def child(self, name: str) -> DefinitionNode | None:
+        """Return an object field as a node, None if it is missing; note anything else."""
         value = self.get(name)
         if isinstance(value, dict):
-            return Node(value, self.at(name), self.language, self.problems)
+            return DefinitionNode(value, self.at(name), self.language, self.problems)
         if name in self.value:
             self.error(name, "Expected value of type Object")
         return None
@@ -108,7 +109,10 @@ class Node:
     # -- expressions -------------------------------------------------------------------------------
 
     def path(self, name: str, *, reference: bool = False) -> Expression | None:
-        """Return a path field; null stands for an empty object (InputPath, OutputPath)."""
+        """Return a path field, None if it is missing; note anything else.
+
+        ASL: a null InputPath or OutputPath yields an empty object.
+        """
         value = self.get(name)
         if name not in self.value:
             return None
@@ -136,8 +140,8 @@ class Node:
                 return compile_intrinsic(value, field=name)
         except PathSyntaxError:
             pass
-        what = f"The value for the field '{name}' must be a valid JSONPath or a valid intrinsic"
-        self.error(name, f"{what} function call")
+        message = f"The value for the field '{name}' must be a valid JSONPath or a valid intrinsic"
+        self.error(name, f"{message} function call")
         return None
 
     def template(self, name: str) -> Expression | None:
@@ -148,7 +152,7 @@ class Node:
         try:
             if self.jsonata:
                 return self._jsonata_template(name, value)
-            _warn(self, name, value)
+            _warn_of_bare_paths(self, name, value)
             return compile_template(value, field=name)
         except CollidingKeysError as error:
             self.problems.error(self.at(name) + error.pointer, str(error))
@@ -191,20 +195,24 @@ class Node:
             return None
 
 
-def _warn(node: Node, name: str, value: Json) -> None:
-    """Warn of values that look like paths under keys that do not say so."""
+def _warn_of_bare_paths(node: DefinitionNode, name: str, value: Json) -> None:
+    """Warn of values that look like paths under keys that do not end in ``.$``.
+
+    ``{"id": "$.id"}`` is legal, but it passes the text "$.id" on: the most frequent mistake in
+    payload templates.
+    """
     stack: list[tuple[str, Any]] = [(node.at(name), value)]
     while stack:
-        pointer, one = stack.pop()
-        if isinstance(one, list):
-            stack.extend((f"{pointer}[{index}]", inner) for index, inner in enumerate(one))
-        if not isinstance(one, dict):
+        pointer, part = stack.pop()
+        if isinstance(part, list):
+            stack.extend((f"{pointer}[{index}]", inner) for index, inner in enumerate(part))
+        if not isinstance(part, dict):
             continue
-        for key, inner in one.items():
+        for key, inner in part.items():
             place = f"{pointer}/{key}"
             stack.append((place, inner))
             if isinstance(inner, str) and inner.startswith("$.") and not key.endswith(".$"):
-                what = (
+                message = (
                     f"The value looks like a JSONPath; the field name '{key}' does not end in '.$'"
                 )
-                node.problems.warning(place, what, "NO_DOLLAR")
+                node.problems.warning(place, message, DiagnosticCode.NO_DOLLAR)

@@ -1,4 +1,4 @@
-"""Where in the text does each value of a JSON document stand?"""
+"""The lines and columns of the values of a JSON text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bisect import bisect_right
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 
 
-def positions(text: str) -> dict[str, tuple[int, int]]:
+def find_positions(text: str) -> dict[str, tuple[int, int]]:
     """Return JSON pointer -> (line, column), from 1, of every value of a valid JSON text.
 
     Pointers are written as the service writes locations: names as they are, joined by ``/``,
@@ -31,20 +31,20 @@ def positions(text: str) -> dict[str, tuple[int, int]]:
         elif stack and stack[-1][1] is None and stack[-1][2] is None:
             stack[-1] = (stack[-1][0], None, json.loads(token))
         else:
-            pointer = _pointer(stack)
-            found[pointer] = _place(starts, match.start())
+            pointer = _current_pointer(stack)
+            found[pointer] = _line_and_column(starts, match.start())
             if token in "[{":
                 stack.append((pointer, 0 if token == "[" else None, None))
     return found
 
 
-def _pointer(stack: list[tuple[str, int | None, str | None]]) -> str:
+def _current_pointer(stack: list[tuple[str, int | None, str | None]]) -> str:
     if not stack:
         return ""
     pointer, index, key = stack[-1]
     return f"{pointer}/{key}" if index is None else f"{pointer}[{index}]"
 
 
-def _place(starts: list[int], offset: int) -> tuple[int, int]:
+def _line_and_column(starts: list[int], offset: int) -> tuple[int, int]:
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1

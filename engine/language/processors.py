@@ -1,4 +1,4 @@
-"""What is the definition of the child executions of a distributed Map?"""
+"""The definition of the child executions of a distributed Map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables does each state mention?  DescribeStateMachine's ``variableReferences``."""
+"""The variables that each state mentions: DescribeStateMachine's ``variableReferences``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,23 @@ _JSONATA_LOCAL = re.compile(r"\$([^\W\d]\w*)\s*:=|function\s*\(([^)]*)\)")
 _NESTED = ("ItemProcessor", "Iterator", "Branches")
 
 
-def references(text: str) -> dict[str, list[str]]:
+def variable_references(text: str) -> dict[str, list[str]]:
     """Return state name -> names of the variables it mentions, sorted, where there are any.
 
-    ``text``: a definition that was accepted. States of branches and processors count for
-    themselves.
+    ``text``: a definition that was accepted. A state inside of a branch or processor has an entry
+    of its own; it does not count for the state around it.
     """
     found: dict[str, list[str]] = {}
     blocks: list[Any] = [jsontext.loads(text)]
     while blocks:
         for name, state in blocks.pop()["States"].items():
-            names = sorted({one for value, path in _texts(state) for one in _names(value, path)})
+            names = sorted(
+                {
+                    variable
+                    for value, path in _own_texts(state)
+                    for variable in _variable_names(value, path)
+                }
+            )
             if names:
                 found[name] = names
             blocks += [state[key] for key in _NESTED[:2] if key in state]
@@ -38,7 +44,7 @@ def references(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _texts(state: Json) -> Iterator[tuple[str, bool]]:
+def _own_texts(state: Json) -> Iterator[tuple[str, bool]]:
     """Yield the texts of a state's own fields, and whether each stands where a path stands."""
     stack: list[tuple[Json, bool]] = [
         (value, _takes_path(key)) for key, value in state.items() if key not in _NESTED
@@ -46,9 +52,9 @@ def _texts(state: Json) -> Iterator[tuple[str, bool]]:
     while stack:
         value, path = stack.pop()
         if isinstance(value, dict):
-            stack.extend((one, _takes_path(key)) for key, one in value.items())
+            stack.extend((inner, _takes_path(key)) for key, inner in value.items())
         elif isinstance(value, list):
-            stack.extend((one, path) for one in value)
+            stack.extend((inner, path) for inner in value)
         elif isinstance(value, str):
             yield value, path
 
@@ -57,7 +63,7 @@ def _takes_path(key: str) -> bool:
     return key.endswith((".$", "Path")) or key == "Variable"
 
 
-def _names(text: str, path: bool) -> set[str]:
+def _variable_names(text: str, path: bool) -> set[str]:
     if is_jsonata(text):
         bare = _QUOTED.sub("''", text)
         local: set[str] = set()

@@ -1,11 +1,11 @@
-"""What does a Task's Resource name, and does the service know it?"""
+"""The Resources of Tasks: functions, activities and integrations, as the service knows them."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-from engine.language.model import Pattern, Resource
+from engine.language.model import IntegrationPattern, Resource, TaskKind
 
 _LAMBDA = re.compile(r"arn:aws[a-z-]*:lambda:[\w-]*:[\w-]*:function:[\w.$-]+(:[\w$-]+)?", re.ASCII)
 _ACTIVITY = re.compile(r"arn:aws[a-z-]*:states:[\w-]+:\d+:activity:[^\s:]+")
@@ -18,69 +18,69 @@ _OWN = re.compile(r"arn:aws[a-z-]*:(states|lambda):")
 _RR, _SYNC, _TOKEN = "", ".sync", ".waitForTaskToken"
 
 
-def _table(text: str, *patterns: str) -> dict[str, tuple[str, ...]]:
+def _actions(text: str, *patterns: str) -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(text.split(), patterns)
 
 
 OPTIMIZED: dict[str, dict[str, tuple[str, ...]]] = {
-    "lambda": _table("invoke", _RR, _TOKEN),
-    "dynamodb": _table("getItem putItem updateItem deleteItem", _RR),
-    "batch": _table("submitJob", _RR, _SYNC),
-    "ecs": _table("runTask", _RR, _SYNC, _TOKEN),
-    "sns": _table("publish", _RR, _TOKEN),
-    "sqs": _table("sendMessage", _RR, _TOKEN),
-    "glue": _table("startJobRun", _RR, _SYNC),
-    "databrew": _table("startJobRun", _RR, _SYNC),
+    "lambda": _actions("invoke", _RR, _TOKEN),
+    "dynamodb": _actions("getItem putItem updateItem deleteItem", _RR),
+    "batch": _actions("submitJob", _RR, _SYNC),
+    "ecs": _actions("runTask", _RR, _SYNC, _TOKEN),
+    "sns": _actions("publish", _RR, _TOKEN),
+    "sqs": _actions("sendMessage", _RR, _TOKEN),
+    "glue": _actions("startJobRun", _RR, _SYNC),
+    "databrew": _actions("startJobRun", _RR, _SYNC),
     "sagemaker": {
-        **_table(
+        **_actions(
             "createTrainingJob createTransformJob createHyperParameterTuningJob "
             "createLabelingJob createProcessingJob",
             _RR,
             _SYNC,
         ),
-        **_table("createModel createEndpoint createEndpointConfig updateEndpoint", _RR),
+        **_actions("createModel createEndpoint createEndpointConfig updateEndpoint", _RR),
     },
-    "events": _table("putEvents", _RR, _TOKEN),
-    "apigateway": _table("invoke", _RR, _TOKEN),
-    "states": _table("startExecution", _RR, _SYNC, ".sync:2", _TOKEN),
+    "events": _actions("putEvents", _RR, _TOKEN),
+    "apigateway": _actions("invoke", _RR, _TOKEN),
+    "states": _actions("startExecution", _RR, _SYNC, ".sync:2", _TOKEN),
     "athena": {
-        **_table("startQueryExecution", _RR, _SYNC),
-        **_table("stopQueryExecution getQueryExecution getQueryResults", _RR),
+        **_actions("startQueryExecution", _RR, _SYNC),
+        **_actions("stopQueryExecution getQueryExecution getQueryResults", _RR),
     },
     "codebuild": {
-        **_table("startBuild startBuildBatch retryBuildBatch", _RR, _SYNC),
-        **_table("stopBuild stopBuildBatch batchDeleteBuilds batchGetReports", _RR),
-        **_table("deleteBuildBatch", _RR),
+        **_actions("startBuild startBuildBatch retryBuildBatch", _RR, _SYNC),
+        **_actions("stopBuild stopBuildBatch batchDeleteBuilds batchGetReports", _RR),
+        **_actions("deleteBuildBatch", _RR),
     },
     "elasticmapreduce": {
-        **_table("createCluster terminateCluster addStep", _RR, _SYNC),
-        **_table("cancelStep setClusterTerminationProtection", _RR),
-        **_table("modifyInstanceFleetByName modifyInstanceGroupByName", _RR),
+        **_actions("createCluster terminateCluster addStep", _RR, _SYNC),
+        **_actions("cancelStep setClusterTerminationProtection", _RR),
+        **_actions("modifyInstanceFleetByName modifyInstanceGroupByName", _RR),
     },
-    "emr-containers": _table("createVirtualCluster deleteVirtualCluster startJobRun", _RR, _SYNC),
-    "emr-serverless": _table(
+    "emr-containers": _actions("createVirtualCluster deleteVirtualCluster startJobRun", _RR, _SYNC),
+    "emr-serverless": _actions(
         "createApplication startApplication stopApplication deleteApplication startJobRun "
         "cancelJobRun",
         _RR,
         _SYNC,
     ),
     "eks": {
-        **_table("call", _RR),
-        **_table("runJob", _RR, _SYNC),
-        **_table(
+        **_actions("call", _RR),
+        **_actions("runJob", _RR, _SYNC),
+        **_actions(
             "createCluster deleteCluster createNodegroup deleteNodegroup createFargateProfile "
             "deleteFargateProfile",
             _RR,
             _SYNC,
         ),
     },
-    "mediaconvert": _table("createJob", _RR, _SYNC),
+    "mediaconvert": _actions("createJob", _RR, _SYNC),
     "bedrock": {
-        **_table("invokeModel", _RR, _TOKEN),
-        **_table("createModelCustomizationJob", _RR, _SYNC),
+        **_actions("invokeModel", _RR, _TOKEN),
+        **_actions("createModelCustomizationJob", _RR, _SYNC),
     },
-    "bedrockagentcore": _table("invokeHarness", _RR),
-    "http": _table("invoke", _RR),
+    "bedrockagentcore": _actions("invokeHarness", _RR),
+    "http": _actions("invoke", _RR),
 }
 
 
@@ -91,11 +91,11 @@ def is_own(arn: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def parse_resource(arn: str) -> Resource | None:
-    """Take a Resource apart; None if the service would not recognise it."""
+    """Take a Resource apart; return None if the service would not recognise it."""
     if _LAMBDA.fullmatch(arn):
-        return Resource(arn, "lambda")
+        return Resource(arn, TaskKind.LAMBDA)
     if _ACTIVITY.fullmatch(arn):
-        return Resource(arn, "activity")
+        return Resource(arn, TaskKind.ACTIVITY)
     match = _SERVICE.fullmatch(arn)
     if match is None:
         return None
@@ -104,6 +104,7 @@ def parse_resource(arn: str) -> Resource | None:
         patterns = OPTIMIZED.get(service, {}).get(action)
         if patterns is None or pattern not in patterns:
             return None
+    # AWS SDK integrations have no .sync, and their actions are written in camel case.
     elif pattern not in (_RR, _TOKEN) or not action[0].islower():
         return None
-    return Resource(arn, "service", service, action, Pattern(pattern))
+    return Resource(arn, TaskKind.SERVICE, service, action, IntegrationPattern(pattern))

@@ -1,4 +1,4 @@
-"""How are the rules of a Choice read?"""
+"""The reader of the rules of a Choice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.language.choice import (
     TYPE_TESTS,
     WITH_PATH,
     And,
+    ChoiceCondition,
     Comparison,
-    Condition,
     Jsonata,
     Not,
     Or,
     Presence,
-    timestamp,
+    parse_rfc3339,
 )
 from engine.language.model import ChoiceRule
 
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
     from engine.data.expression import Expression
     from engine.language.model import DataFlow
-    from engine.language.node import Node
+    from engine.language.node import DefinitionNode
 
 _TOP = ("Next", "Comment", "Assign", "Output")
 _MAX_DEPTH = 50
 
 
-def choice_rules(node: Node, data_flow: Callable[[Node], DataFlow]) -> tuple[ChoiceRule, ...]:
+def read_choice_rules(
+    node: DefinitionNode, data_flow: Callable[[DefinitionNode], DataFlow]
+) -> tuple[ChoiceRule, ...]:
     """Read ``Choices``; ``data_flow`` reads a rule's Assign and Output."""
     if node.has("Choices") and node.get("Choices") == []:
         node.error("Choices", "Value cannot be empty")
@@ -43,13 +45,13 @@ def choice_rules(node: Node, data_flow: Callable[[Node], DataFlow]) -> tuple[Cho
     for rule in node.objects("Choices"):
         if not rule.has("Next"):
             rule.error("", "These fields are required: [Next]")
-        condition = _jsonata(rule) if node.jsonata else _rule(rule, 0)
+        condition = _read_jsonata_condition(rule) if node.jsonata else _read_condition(rule, 0)
         following = rule.text("Next")
         rules.append(ChoiceRule(condition=condition, next=following or "", data=data_flow(rule)))
     return tuple(rules)
 
 
-def _jsonata(rule: Node) -> Condition:
+def _read_jsonata_condition(rule: DefinitionNode) -> ChoiceCondition:
     for name in rule.value:
         if name not in (*_TOP, "Condition"):
             rule.error(name, f"Field '{name}' is not supported by the query language 'JSONata'")
@@ -63,7 +65,8 @@ def _jsonata(rule: Node) -> Condition:
     return Jsonata(Literal(value=False))
 
 
-def _rule(rule: Node, depth: int) -> Condition:
+def _read_condition(rule: DefinitionNode, depth: int) -> ChoiceCondition:
+    # A rule with a problem is replaced by one that harms nothing: the machine is never handed out.
     nothing = Presence(Literal(None), wanted=True)
     if depth > _MAX_DEPTH:
         rule.error("", f"Nested deeper than {_MAX_DEPTH} levels")
@@ -77,12 +80,13 @@ def _rule(rule: Node, depth: int) -> Condition:
         rule.error("", f"A choice rule must have exactly one comparison operator: got {got}")
         return nothing
     if known[0] in LOGIC:
-        return _logic(rule, known[0], depth)
-    return _comparison(rule, known[0]) or nothing
+        return _read_logic(rule, known[0], depth)
+    return _read_comparison(rule, known[0]) or nothing
 
 
 def _is_operator(name: str) -> bool:
     base = name.removesuffix("Path")
+    # Every comparison has a twin that reads its value by a path, but for StringMatches.
     return (
         name in COMPARISONS
         or name in TYPE_TESTS
@@ -91,25 +95,25 @@ def _is_operator(name: str) -> bool:
     )
 
 
-def _logic(rule: Node, name: str, depth: int) -> Condition:
+def _read_logic(rule: DefinitionNode, name: str, depth: int) -> ChoiceCondition:
     if rule.has("Variable"):
         rule.error("Variable", f"Field 'Variable' is not supported beside '{name}'")
     if name == "Not":
         inner = rule.child("Not")
         if inner is None:
             return Presence(Literal(None), wanted=True)
-        return Not(_rule(inner, depth + 1))
+        return Not(_read_condition(inner, depth + 1))
     if rule.get(name) == []:
         rule.error(name, "Value cannot be empty")
-    rules = tuple(_rule(one, depth + 1) for one in rule.objects(name))
+    rules = tuple(_read_condition(inner_rule, depth + 1) for inner_rule in rule.objects(name))
     return And(rules) if name == "And" else Or(rules)
 
 
-def _comparison(rule: Node, name: str) -> Condition | None:
+def _read_comparison(rule: DefinitionNode, name: str) -> ChoiceCondition | None:
     if not rule.has("Variable"):
         rule.error("", "These fields are required: [Variable]")
         return None
-    variable = _path(rule, "Variable")
+    variable = _read_path(rule, "Variable")
     if variable is None:
         return None
     value = rule.get(name)
@@ -123,12 +127,12 @@ def _comparison(rule: Node, name: str) -> Condition | None:
     if name in COMPARISONS:
         _check_constant(rule, name, value)
         return Comparison(variable, COMPARISONS[name], Literal(value), rule.get("Variable"))
-    other = _path(rule, name)
+    other = _read_path(rule, name)
     test = COMPARISONS[name.removesuffix("Path")]
     return None if other is None else Comparison(variable, test, other, rule.get("Variable"))
 
 
-def _path(rule: Node, name: str) -> Expression | None:
+def _read_path(rule: DefinitionNode, name: str) -> Expression | None:
     value = rule.get(name)
     try:
         if isinstance(value, str) and not is_jsonata(value):
@@ -139,14 +143,14 @@ def _path(rule: Node, name: str) -> Expression | None:
     return None
 
 
-def _check_constant(rule: Node, name: str, value: Any) -> None:
+def _check_constant(rule: DefinitionNode, name: str, value: Any) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name.startswith("Numeric"):
         good, wanted = number, "a number"
     elif name.startswith("Boolean"):
         good, wanted = isinstance(value, bool), "a boolean"
     elif name.startswith("Timestamp"):
-        good, wanted = timestamp(value) is not None, "an RFC3339 timestamp"
+        good, wanted = parse_rfc3339(value) is not None, "an RFC3339 timestamp"
     else:
         good, wanted = isinstance(value, str), "a string"
     if not good:

@@ -1,9 +1,7 @@
-"""How does the text of each state type become its compiled form?
+"""The readers of the state types: one function for each, from the text to the compiled form.
 
-One function a type. A field that is new in ASL is added to ``fields`` (who may have it), to
-``model`` (where it is kept) and here (how it is read).
-
-(Above 300 lines: one table of small functions.)
+A field that is new in ASL is added to ``fields`` (which types may have it), to ``model`` (where it
+is kept) and here (how it is read).
 """
 
 from __future__ import annotations
@@ -15,24 +13,24 @@ from engine.data.jsonata import is_jsonata
 from engine.data.paths import REPLACE, PathSyntaxError, ResultPath, compile_result_path
 from engine.data.templates import (
     TemplateSyntaxError,
-    collision,
     compile_jsonata_template,
     compile_template,
     compile_value,
+    find_collision,
 )
 from engine.language import fields, model
-from engine.language.choice import timestamp
-from engine.language.diagnostics import STATIC_RESULT, UNKNOWN_RESOURCE
-from engine.language.maps import map_state
-from engine.language.recovery import recovery
+from engine.language.choice import parse_rfc3339
+from engine.language.diagnostics import DiagnosticCode
+from engine.language.maps import read_map
+from engine.language.recovery import read_recovery
 from engine.language.resources import is_own, parse_resource
-from engine.language.rules import choice_rules
+from engine.language.rules import read_choice_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.language.build import Builder
-    from engine.language.node import Node
+    from engine.language.builder import MachineBuilder
+    from engine.language.node import DefinitionNode
 
 _TEXT_FUNCTIONS = (
     "States.Format",
@@ -45,8 +43,8 @@ _TEXT_FUNCTIONS = (
 )
 
 
-def common(node: Node, name: str) -> dict[str, Any]:
-    """Return what every state has."""
+def common_fields(node: DefinitionNode, name: str) -> dict[str, Any]:
+    """Return the fields that every state has, as arguments of its class."""
     comment = node.get("Comment")
     return {
         "name": name,
@@ -56,27 +54,30 @@ def common(node: Node, name: str) -> dict[str, Any]:
     }
 
 
-def following(node: Node) -> str | None:
+def read_next(node: DefinitionNode) -> str | None:
     """Return the name of the next state, None for the end."""
     value = node.get("Next")
     return value if isinstance(value, str) else None
 
 
-def data_flow(node: Node) -> model.DataFlow:
-    """Read all data fields; those a type does not have were noted before and do no harm."""
+def read_data_flow(node: DefinitionNode) -> model.DataFlow:
+    """Read all data fields.
+
+    A field that the type may not have was noted before; reading it, too, does no harm.
+    """
     return model.DataFlow(
         input_path=node.path("InputPath") or ROOT,
         parameters=node.template("Parameters"),
         result_selector=node.template("ResultSelector"),
-        result_path=result_path(node),
+        result_path=read_result_path(node),
         output_path=node.path("OutputPath") or ROOT,
         arguments=node.template("Arguments"),
         output=node.template("Output"),
-        assign=assign(node),
+        assign=read_assign(node),
     )
 
 
-def result_path(node: Node) -> ResultPath | None:
+def read_result_path(node: DefinitionNode) -> ResultPath | None:
     """Read ResultPath; null discards the result."""
     value = node.get("ResultPath")
     if not node.has("ResultPath"):
@@ -92,7 +93,7 @@ def result_path(node: Node) -> ResultPath | None:
     return None
 
 
-def assign(node: Node) -> model.Assign | None:
+def read_assign(node: DefinitionNode) -> model.Assign | None:
     """Read Assign: whole variables only, ``states`` is reserved."""
     value = node.get("Assign")
     if not node.has("Assign"):
@@ -100,21 +101,21 @@ def assign(node: Node) -> model.Assign | None:
     if not isinstance(value, dict):
         node.error("Assign", "Expected value of type Object")
         return None
-    if not node.jsonata and (problem := collision(value)):
+    if not node.jsonata and (problem := find_collision(value)):
         node.error("Assign", problem)
     targets: dict[str, Expression] = {}
-    for key, one in value.items():
+    for key, assigned in value.items():
         name = key[:-2] if key.endswith(".$") and not node.jsonata else key
         if not name.isidentifier() or len(name) > 80 or name == "states":  # noqa: PLR2004
             node.error(f"Assign/{key}", f"'{name}' is not a valid variable name")
-        single = type(node)({key: one}, node.at("Assign"), node.language, node.problems)
-        compiled = _assigned(single, key, name)
+        single = type(node)({key: assigned}, node.at("Assign"), node.language, node.problems)
+        compiled = _compile_assignment(single, key, name)
         if compiled is not None:
             targets[name] = compiled
     return model.Assign(targets)
 
 
-def _assigned(single: Node, key: str, name: str) -> Expression | None:
+def _compile_assignment(single: DefinitionNode, key: str, name: str) -> Expression | None:
     """Compile one variable's value; its field is named ``Assign/x`` in JSONata errors."""
     try:
         if single.jsonata:
@@ -123,41 +124,43 @@ def _assigned(single: Node, key: str, name: str) -> Expression | None:
             return compile_value(single.get(key), field=key)
         return compile_template(single.get(key), field=name)
     except (TemplateSyntaxError, PathSyntaxError):
-        what = f"The value for the field '{key}' must be a valid JSONPath or a valid intrinsic"
-        single.problems.error(single.pointer, f"{what} function call")
+        message = f"The value for the field '{key}' must be a valid JSONPath or a valid intrinsic"
+        single.problems.error(single.pointer, f"{message} function call")
         return None
 
 
 # -- one function a type ---------------------------------------------------------------------------
 
 
-def pass_state(builder: Builder, node: Node, name: str) -> model.Pass:
+def read_pass(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Pass:
     """Read a Pass."""
     del builder
     result = node.get("Result") if node.has("Result") else ABSENT
     if isinstance(result, dict) and any(key.endswith(".$") for key in result):
-        what = "The content of 'Result' is not evaluated: use 'Parameters' for paths"
-        node.problems.warning(node.at("Result"), what, STATIC_RESULT)
+        message = "The content of 'Result' is not evaluated: use 'Parameters' for paths"
+        node.problems.warning(node.at("Result"), message, DiagnosticCode.STATIC_RESULT)
     return model.Pass(
-        **common(node, name), data=data_flow(node), result=result, next=following(node)
+        **common_fields(node, name), data=read_data_flow(node), result=result, next=read_next(node)
     )
 
 
-def succeed_state(builder: Builder, node: Node, name: str) -> model.Succeed:
+def read_succeed(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Succeed:
     """Read a Succeed."""
     del builder
-    return model.Succeed(**common(node, name), data=data_flow(node))
+    return model.Succeed(**common_fields(node, name), data=read_data_flow(node))
 
 
-def fail_state(builder: Builder, node: Node, name: str) -> model.Fail:
+def read_fail(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Fail:
     """Read a Fail."""
     del builder
     return model.Fail(
-        **common(node, name), error=_words(node, "Error"), cause=_words(node, "Cause")
+        **common_fields(node, name),
+        error=_read_fail_text(node, "Error"),
+        cause=_read_fail_text(node, "Cause"),
     )
 
 
-def _words(node: Node, name: str) -> Expression | None:
+def _read_fail_text(node: DefinitionNode, name: str) -> Expression | None:
     if node.has(f"{name}Path"):
         return node.path_or_call(f"{name}Path", _TEXT_FUNCTIONS)
     value = node.get(name)
@@ -167,26 +170,26 @@ def _words(node: Node, name: str) -> Expression | None:
     return None if text is None else Literal(text)
 
 
-def wait_state(builder: Builder, node: Node, name: str) -> model.Wait:
+def read_wait(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Wait:
     """Read a Wait: exactly one of four fields."""
     del builder
-    given = [one for one in fields.EXCLUSIVE["Wait"][0] if node.has(one)]
+    given = [name for name in fields.EXCLUSIVE["Wait"][0] if node.has(name)]
     if not given:
         choices = ", ".join(fields.EXCLUSIVE["Wait"][0])
         node.error("", f"One of these fields is required: [{choices}]")
         given = ["Seconds"]
     which: Any = given[0]
     return model.Wait(
-        **common(node, name),
+        **common_fields(node, name),
         field=which,
-        until=_until(node, which) or Literal(0),
+        until=_read_until(node, which) or Literal(0),
         path=node.get(which) if which.endswith("Path") else None,
-        data=data_flow(node),
-        next=following(node),
+        data=read_data_flow(node),
+        next=read_next(node),
     )
 
 
-def _until(node: Node, which: str) -> Expression | None:
+def _read_until(node: DefinitionNode, which: str) -> Expression | None:
     if which.endswith("Path"):
         return node.path(which)
     if which == "Seconds":
@@ -194,77 +197,79 @@ def _until(node: Node, which: str) -> Expression | None:
     value = node.get(which)
     if node.jsonata and is_jsonata(value):
         return node.expression(which)
-    if timestamp(value) is None:
+    if parse_rfc3339(value) is None:
         node.error(which, "String does not match RFC3339 timestamp")
     return Literal(value)
 
 
-def task_state(builder: Builder, node: Node, name: str) -> model.Task:
+def read_task(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Task:
     """Read a Task."""
     return model.Task(
-        **common(node, name),
-        resource=_resource(builder, node),
-        data=data_flow(node),
-        recovery=recovery(node, data_flow),
-        timeout_seconds=_seconds(node, "TimeoutSeconds"),
-        heartbeat_seconds=_seconds(node, "HeartbeatSeconds"),
-        credentials=_credentials(node),
-        next=following(node),
+        **common_fields(node, name),
+        resource=_read_resource(builder, node),
+        data=read_data_flow(node),
+        recovery=read_recovery(node, read_data_flow),
+        timeout_seconds=_read_seconds(node, "TimeoutSeconds"),
+        heartbeat_seconds=_read_seconds(node, "HeartbeatSeconds"),
+        credentials=_read_credentials(node),
+        next=read_next(node),
     )
 
 
-def _resource(builder: Builder, node: Node) -> model.Resource:
+def _read_resource(builder: MachineBuilder, node: DefinitionNode) -> model.Resource:
     arn = node.text("Resource")
     if arn is None:
-        return model.Resource("", "service")
+        return model.Resource("", model.TaskKind.SERVICE)
     resource = parse_resource(arn)
     if resource is None:
         _unknown_resource(node, arn)
-        return model.Resource(arn, "service")
-    if resource.kind == "activity":
+        return model.Resource(arn, model.TaskKind.SERVICE)
+    if resource.kind is model.TaskKind.ACTIVITY:
         builder.activities.add(arn)
     if builder.express:
         _check_express(node, resource)
     return resource
 
 
-def _unknown_resource(node: Node, arn: str) -> None:
-    """Refuse what the service's own names do not hold; of others' names only warn.
+def _unknown_resource(node: DefinitionNode, arn: str) -> None:
+    """Note a Resource that the service does not know.
 
-    ASL takes any URI as a Resource, and the service's linters do, too.
+    In the service's own namespaces that is an error. Elsewhere it is a warning: ASL takes any URI
+    as a Resource, and so do the service's linters.
     """
-    what = (
+    message = (
         f"The resource provided {arn} is not recognized. The value is not a valid resource "
         "ARN, or the resource is not available in this region."
     )
     if is_own(arn) or not arn:
-        node.error("Resource", what)
+        node.error("Resource", message)
     else:
-        node.problems.warning(node.at("Resource"), what, UNKNOWN_RESOURCE)
+        node.problems.warning(node.at("Resource"), message, DiagnosticCode.UNKNOWN_RESOURCE)
 
 
-def _check_express(node: Node, resource: model.Resource) -> None:
-    if resource.kind == "activity":
+def _check_express(node: DefinitionNode, resource: model.Resource) -> None:
+    if resource.kind is model.TaskKind.ACTIVITY:
         node.error("Resource", "Express state machine does not support Activity ARN")
-    elif resource.pattern is model.Pattern.WAIT_FOR_TASK_TOKEN:
-        # the blank at the end is the service's own [recorded]
-        what = "Express state machine does not support '.waitForTaskToken' service integration "
-        node.error("Resource", what)
+    elif resource.pattern is model.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
+        # The service's own message ends with a blank.
+        message = "Express state machine does not support '.waitForTaskToken' service integration "
+        node.error("Resource", message)
     elif resource.pattern:
-        what = "Express state machine does not support '.sync' service integration"
-        node.error("Resource", what)
+        message = "Express state machine does not support '.sync' service integration"
+        node.error("Resource", message)
 
 
-def _seconds(node: Node, name: str) -> Expression | None:
+def _read_seconds(node: DefinitionNode, name: str) -> Expression | None:
     seconds = node.scalar(name, 1) if node.has(name) else node.path(f"{name}Path")
     timeout = node.get("TimeoutSeconds")
     both = name == "HeartbeatSeconds" and isinstance(timeout, int)
+    # ASL: HeartbeatSeconds must be smaller than TimeoutSeconds. Only literals can be compared now.
     if both and isinstance(seconds, Literal) and seconds.value >= timeout:
         node.error(name, f"The value for the field '{name}' must be smaller than 'TimeoutSeconds'")
     return seconds
 
 
-def _credentials(node: Node) -> Expression | None:
+def _read_credentials(node: DefinitionNode) -> Expression | None:
     credentials = node.child("Credentials")
     if credentials is None:
         return None
@@ -273,44 +278,48 @@ def _credentials(node: Node) -> Expression | None:
     return node.template("Credentials")
 
 
-def parallel_state(builder: Builder, node: Node, name: str) -> model.Parallel:
+def read_parallel(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Parallel:
     """Read a Parallel."""
     branches = node.objects("Branches")
     if node.has("Branches") and node.get("Branches") == []:
         node.error("Branches", "Value cannot be empty")
     return model.Parallel(
-        **common(node, name),
+        **common_fields(node, name),
         branches=tuple(builder.nested(branch, fields.BRANCH) for branch in branches),
-        data=data_flow(node),
-        recovery=recovery(node, data_flow),
-        next=following(node),
+        data=read_data_flow(node),
+        recovery=read_recovery(node, read_data_flow),
+        next=read_next(node),
     )
 
 
-def choice_state(builder: Builder, node: Node, name: str) -> model.Choice:
+def read_choice(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Choice:
     """Read a Choice."""
     del builder
     return model.Choice(
-        **common(node, name),
-        rules=choice_rules(node, data_flow),
+        **common_fields(node, name),
+        rules=read_choice_rules(node, read_data_flow),
         default=node.text("Default"),
-        data=data_flow(node),
+        data=read_data_flow(node),
     )
 
 
-def _map(builder: Builder, node: Node, name: str) -> model.Map:
-    return map_state(
-        builder, node, {**common(node, name), "next": following(node)}, data_flow(node), data_flow
+def _read_map(builder: MachineBuilder, node: DefinitionNode, name: str) -> model.Map:
+    return read_map(
+        builder,
+        node,
+        {**common_fields(node, name), "next": read_next(node)},
+        read_data_flow(node),
+        read_data_flow,
     )
 
 
-BUILDERS: dict[str, Callable[[Builder, Node, str], Any]] = {
-    "Pass": pass_state,
-    "Task": task_state,
-    "Choice": choice_state,
-    "Wait": wait_state,
-    "Succeed": succeed_state,
-    "Fail": fail_state,
-    "Parallel": parallel_state,
-    "Map": _map,
+BUILDERS: dict[str, Callable[[MachineBuilder, DefinitionNode, str], Any]] = {
+    "Pass": read_pass,
+    "Task": read_task,
+    "Choice": read_choice,
+    "Wait": read_wait,
+    "Succeed": read_succeed,
+    "Fail": read_fail,
+    "Parallel": read_parallel,
+    "Map": _read_map,
 }

@@ -1,10 +1,10 @@
-"""Does every transition lead somewhere, does every block end, and can every state be reached?"""
+"""The checks of a block as a graph: targets exist, the block ends, every state is reachable."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.language.diagnostics import MISSING_END, MISSING_TARGET, Problems
+from engine.language.diagnostics import DiagnosticCode, Problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,22 +19,22 @@ def check_block(block: dict[str, Json], pointer: str, problems: Problems) -> Non
         return
     start = block.get("StartAt")
     if isinstance(start, str) and start not in states:
-        _missing(start, f"{pointer}/StartAt", "StartAt", problems)
+        _report_missing(start, f"{pointer}/StartAt", "StartAt", problems)
     for name, state in states.items():
-        for target, place in transitions(state):
+        for target, place in outgoing_transitions(state):
             if target not in states:
                 where = f"{pointer}/States/{name}/{place}"
-                _missing(target, where, place.rpartition("/")[2], problems)
-    if not any(_ends(state) for state in states.values()):
+                _report_missing(target, where, place.rpartition("/")[2], problems)
+    if not any(_may_end(state) for state in states.values()):
         problems.error(
             f"{pointer}/States",
             'There is no terminal state: a state of type Succeed or Fail, or with "End": true',
-            MISSING_END,
+            DiagnosticCode.MISSING_END,
         )
     _check_reachable(start, states, pointer, problems)
 
 
-def transitions(state: dict[str, Json]) -> Iterator[tuple[str, str]]:
+def outgoing_transitions(state: dict[str, Json]) -> Iterator[tuple[str, str]]:
     """Yield each target of a state and the place of the field that names it."""
     for name in ("Next", "Default"):
         if isinstance(state.get(name), str):
@@ -46,28 +46,32 @@ def transitions(state: dict[str, Json]) -> Iterator[tuple[str, str]]:
                 yield entry["Next"], f"{name}[{index}]/Next"
 
 
-def _ends(state: dict[str, Json]) -> bool:
+def _may_end(state: dict[str, Json]) -> bool:
     return state.get("End") is True or state.get("Type") in ("Succeed", "Fail")
 
 
-def _missing(target: str, where: str, field: str, problems: Problems) -> None:
-    problems.error(where, f"Missing '{field}' target: {target}", MISSING_TARGET)
+def _report_missing(target: str, where: str, field: str, problems: Problems) -> None:
+    problems.error(where, f"Missing '{field}' target: {target}", DiagnosticCode.MISSING_TARGET)
 
 
 def _check_reachable(
     start: Json, states: dict[str, dict[str, Json]], pointer: str, problems: Problems
 ) -> None:
     if not isinstance(start, str):
-        return  # that is a problem of its own, already told
+        return  # a missing or wrong StartAt was noted before
+    # States in a loop are reachable from each other, and perhaps not from StartAt. So the walk
+    # begins there, and does not merely ask whether a transition leads to each state.
     reached, waiting = set(), [start]
     while waiting:
         name = waiting.pop()
         if not isinstance(name, str) or name in reached or name not in states:
             continue
         reached.add(name)
-        waiting.extend(target for target, _ in transitions(states[name]))
+        waiting.extend(target for target, _ in outgoing_transitions(states[name]))
     for name in states:
         if name not in reached:
             problems.error(
-                f"{pointer}/States/{name}", f'State "{name}" is not reachable.', MISSING_TARGET
+                f"{pointer}/States/{name}",
+                f'State "{name}" is not reachable.',
+                DiagnosticCode.MISSING_TARGET,
             )

@@ -1,18 +1,20 @@
-"""What does an execution do next?  The only place where it decides anything.
+"""The loop of the interpreter: one message in, one step out.
 
 ``advance`` is pure: the same machine, run, message and moment give the same step. It works through
-a ready queue, never by recursion, and goes as far as it can without the outside world.
+a queue of frames that are ready, without recursion, and goes as far as it can without the outside
+world. The theory of operation is in ``engine.runtime``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from engine.errors import RUNTIME, TIMEOUT, EngineBug, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.language.model import Fail, Map, Pass, Succeed, Task, Wait
 from engine.runtime import commands, flow, groups, messages, recovery, redrive
 from engine.runtime.payload import Payload
-from engine.runtime.run import Frame, Moment, Run, Step
+from engine.runtime.run import Frame, FramePhase, Moment, Run, Step
 from engine.runtime.states import ENTER, distributed, map_, task, wait
 from engine.runtime.turn import MAX_EVENTS, HistoryFullError, MachineDeletingError, Turn
 
@@ -23,12 +25,16 @@ if TYPE_CHECKING:
     from engine.runtime.messages import Message
 
 BUDGET = 500
-"""How many states one step enters before it gives way: about 1,000 events a commit."""
+"""How many states one step enters at most: about 1,000 events, so that a commit stays short."""
 EXECUTION_TIMER = "execution"
 MAX_EXECUTION_S = 365 * 24 * 3600
 """AWS: a Standard execution runs for a year at most."""
-_OPEN = ("NEW", "RUNNING")
-_REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_BEGIN, _READY, _TASK = FramePhase.BEGIN, FramePhase.READY, FramePhase.TASK
+_OPEN = frozenset({ExecutionStatus.NEW, ExecutionStatus.RUNNING})
+_REDRIVABLE = frozenset(
+    {ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT, ExecutionStatus.ABORTED}
+)
 
 
 def advance(
@@ -40,22 +46,30 @@ def advance(
     budget: int = BUDGET,
     enough: Callable[[], bool] | None = None,
 ) -> Step:
-    """Take one message as far as it goes; with ``budget`` 0 a ``Start`` only writes event 1.
+    """Compute the step that a message causes.
 
-    A message nobody waits for gives an empty step: no events, no commands, the same run.
-    ``enough``: asked after each state whether to give way now, because it takes too long; where a
-    step ends changes nothing in what follows.
+    A message that no frame waits for gives an empty step: no events, no commands, the same run.
+
+    ``budget``: how many states may be entered. With 0 a ``Start`` only writes event 1.
+    ``enough``: called after each state; once it returns True the step ends, as it does when the
+    budget is spent. Where a step ends does not change the events that follow.
+
+    Raise ``EngineBug`` if the run contradicts the machine. Errors of the language do not raise:
+    they go to Retry and Catch, or end the execution.
     """
     if not _expects(run, message):
         return Step(run, left=budget)
     turn = Turn(machine, run, moment, budget)
     try:
         _receive(turn, message)
-        _work(turn, enough, to_the_end=budget > 0)
+        _run_ready_frames(turn, enough, to_the_end=budget > 0)
     except HistoryFullError:
-        _history_full(turn)
+        # The events up to number 24,999 stand. The last one that AWS allows is ExecutionFailed.
+        _fail_history_full(turn)
     except MachineDeletingError:
         _stop(turn, messages.Stop())
+    # The message found no frame. The run is returned as it came, so that the caller sees that there
+    # is no snapshot to write.
     if not turn.events and not turn.commands:
         return Step(run, left=budget)
     return turn.step()
@@ -63,13 +77,19 @@ def advance(
 
 def _expects(run: Run, message: Message) -> bool:
     """Tell whether a run takes such a message: Start first, Redrive after a bad end."""
+    # A run that has kept no frames has no place to go on from.
     if isinstance(message, messages.Redrive):
         return run.status in _REDRIVABLE and bool(run.frames)
-    return run.status in _OPEN and (run.status == "NEW") == isinstance(message, messages.Start)
+    return run.status in _OPEN and (run.status is ExecutionStatus.NEW) == isinstance(
+        message, messages.Start
+    )
 
 
 def abandon(machine: Machine, run: Run, cause: str, moment: Moment) -> Step:
-    """End an execution that the engine itself cannot take further: FAILED, ``States.Runtime``."""
+    """End an execution that the engine cannot take further: FAILED, ``States.Runtime``.
+
+    The caller uses it after an ``EngineBug``, or when a person gives an execution up.
+    """
     turn = Turn(machine, run, moment, 0)
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
     return turn.step()
@@ -93,17 +113,19 @@ def _receive(turn: Turn, message: Message) -> None:
             | messages.TaskFailed()
             | messages.TaskTimedOut()
         ):
-            _task_message(turn, message)
+            _resume_task(turn, message)
         case messages.Continue():
-            pass
+            pass  # the frames to go on with are in the queue of the run already
         case messages.Redrive():
             _redrive(turn)
+        case _:
+            assert_never(message)
 
 
 def _start(turn: Turn, start: messages.Start) -> None:
     about = {name: getattr(start, name) for name in start.__slots__}
     turn.about = {name: value for name, value in about.items() if value is not None}
-    turn.status = "RUNNING"
+    turn.status = ExecutionStatus.RUNNING
     details = {"input": start.input, "roleArn": start.role_arn}
     if start.alias_arn:
         details["stateMachineAliasArn"] = start.alias_arn
@@ -111,30 +133,34 @@ def _start(turn: Turn, start: messages.Start) -> None:
         details["stateMachineVersionArn"] = start.version_arn
     turn.record("ExecutionStarted", 0, details)
     _set_execution_timer(turn)
-    # The first event does not move the cursor: the first ...StateEntered points at 0 [recorded].
-    first = Frame(turn.new_id(), (), "", start.input, 0, phase="begin")
+    # AWS writes previousEventId 0 for the first ...StateEntered, as if ExecutionStarted did not
+    # stand before it. So the first frame's cursor is 0, not the number of ExecutionStarted.
+    first = Frame(turn.new_id(), (), "", start.input, 0, phase=_BEGIN)
     turn.frames[first.id] = first
     if start.start_at is None:
         turn.ready.append(first.id)
-    else:  # entered at once: a snapshot needs no word for a beginning that is none
+    else:  # a partial run: its first state is not the machine's StartAt, so it is entered here
         first = turn.keep(first, variables=start.variables or "")
         flow.enter(turn, first, start.start_at, Payload(start.input))
 
 
 def _set_execution_timer(turn: Turn) -> None:
-    """Arm the timer of TimeoutSeconds.
+    """Set the timer of TimeoutSeconds.
 
-    An execution without a limit gets none here: hardly any lives for ``MAX_EXECUTION_S``, and a
-    timer would cost each a row. Whoever keeps executions that long sends ``TimerFired`` for
-    ``EXECUTION_TIMER`` then.
+    An execution without TimeoutSeconds gets no timer: few live for ``MAX_EXECUTION_S``, and a timer
+    would cost each of them a row. To those that do, the caller sends ``TimerFired`` with
+    ``EXECUTION_TIMER``.
     """
-    if _limit(turn) is not None:
-        due_ms = _begun_ms(turn) + _timeout_seconds(turn) * 1000
+    if _time_limit(turn) is not None:
+        due_ms = _clock_start_ms(turn) + _timeout_seconds(turn) * 1000
         turn.command(commands.SetTimer(EXECUTION_TIMER, due_ms))
 
 
-def _begun_ms(turn: Turn) -> int:
-    """Return when the clock of TimeoutSeconds began: at the start, or at the last redrive."""
+def _clock_start_ms(turn: Turn) -> int:
+    """Return when the clock of TimeoutSeconds began, in epoch milliseconds.
+
+    A redrive starts the clock anew ("Restarting state machine executions with redrive").
+    """
     begun: int = turn.about.get("redrive_ms") or turn.about["start_ms"]
     return begun
 
@@ -144,92 +170,109 @@ def _redrive(turn: Turn) -> None:
     _set_execution_timer(turn)
 
 
-def _limit(turn: Turn) -> int | None:
-    """Return how long the execution may run: what its start said, else its machine."""
+def _time_limit(turn: Turn) -> int | None:
+    """Return how many seconds the execution may run, by its start or else by its machine."""
     given: int | None = turn.about.get("timeout_seconds")
     return turn.machine.timeout_seconds if given is None else given
 
 
 def _timeout_seconds(turn: Turn) -> int:
     """Return after how many seconds the execution times out."""
-    limit = _limit(turn)
+    limit = _time_limit(turn)
     return MAX_EXECUTION_S if limit is None else min(limit, MAX_EXECUTION_S)
 
 
 def _stop(turn: Turn, stop: messages.Stop) -> None:
     details = {"error": stop.error, "cause": stop.cause}
     present = {key: value for key, value in details.items() if value is not None}
+    # AWS writes no ...Aborted event for the states that are open: only the execution has one.
     turn.record("ExecutionAborted", 0, present)
     groups.stop_everything(turn)
-    turn.finish("ABORTED", error=stop.error, cause=stop.cause)
+    turn.finish(ExecutionStatus.ABORTED, error=stop.error, cause=stop.cause)
 
 
 def _timer_fired(turn: Turn, timer: str) -> None:
     if timer == EXECUTION_TIMER:
         _execution_timed_out(turn)
         return
-    frame = next((one for one in turn.frames.values() if one.timer == timer), None)
+    frame = next((frame for frame in turn.frames.values() if frame.timer == timer), None)
     if frame is None:
         return
-    if frame.phase == "backoff":
-        turn.keep(frame, phase="ready", timer="")
+    if frame.phase is FramePhase.BACKOFF:
+        # A retry does the work of the state again, without a second ...StateEntered.
+        turn.keep(frame, phase=_READY, timer="")
         turn.ready.append(frame.id)
     else:
-        _guarded(turn, frame, wait.resume, messages.TimerFired(timer))
+        _with_recovery(turn, frame, wait.resume, messages.TimerFired(timer))
 
 
 def _execution_timed_out(turn: Turn) -> None:
-    """AWS: stopDate is startDate plus TimeoutSeconds exactly, and no error is shown [measured]."""
+    """End the execution as TIMED_OUT.
+
+    AWS gives it a stopDate of exactly startDate plus TimeoutSeconds, and DescribeExecution shows no
+    error. The timer may fire later than it is due, so the time is computed, not read.
+    """
     turn.record("ExecutionTimedOut", 0, {"error": TIMEOUT})
     groups.stop_everything(turn)
-    turn.finish("TIMED_OUT", stop_ms=_begun_ms(turn) + _timeout_seconds(turn) * 1000)
+    turn.finish(
+        ExecutionStatus.TIMED_OUT, stop_ms=_clock_start_ms(turn) + _timeout_seconds(turn) * 1000
+    )
 
 
-def _task_message(turn: Turn, message: Any) -> None:
+def _resume_task(turn: Turn, message: Any) -> None:
     number = message.task
+    # The phase is compared, too: in the phase GROUP ``waits_for`` is the number of a group, which
+    # may be equal to the number of a task.
     for frame in turn.frames.values():
-        if frame.waits_for == number and frame.phase == "task":
+        if frame.waits_for == number and frame.phase is _TASK:
             run = distributed if isinstance(turn.state(frame), Map) else task
-            _guarded(turn, frame, run.resume, message)
+            _with_recovery(turn, frame, run.resume, message)
             return
 
 
 # -- the ready queue -------------------------------------------------------------------------------
 
 
-def _work(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
-    """Work through the queue; ``to_the_end``: also what costs nothing once the budget is spent."""
-    while turn.ready and (turn.budget > 0 or (to_the_end and _costs_nothing(turn))):
+def _run_ready_frames(turn: Turn, enough: Callable[[], bool] | None, *, to_the_end: bool) -> None:
+    """Let the frames of the queue work, in order, while the budget lasts.
+
+    ``to_the_end``: once the budget is spent, also let those work that enter no further state.
+    """
+    while turn.ready and (turn.budget > 0 or (to_the_end and _is_free(turn))):
         frame = turn.frames.get(turn.ready.popleft())
         if frame is None:
             continue
-        if frame.phase == "begin":
-            frame = _begin(turn, frame)
-            if frame is not None and turn.budget <= 0:  # what comes next is its turn
+        if frame.phase is _BEGIN:
+            frame = _enter_first_state(turn, frame)
+            # Entering the first state spent the last of the budget: its work is the next step's.
+            if frame is not None and turn.budget <= 0:
                 turn.ready.appendleft(frame.id)
                 continue
-        if frame is not None and frame.phase == "ready":
-            _guarded(turn, frame, _enter)
+        if frame is not None and frame.phase is _READY:
+            _with_recovery(turn, frame, _enter_state)
         if enough is not None and enough():
             break
-    if turn.ready and turn.status == "RUNNING":
+    if turn.ready and turn.status is ExecutionStatus.RUNNING:
         turn.command(commands.Proceed())
 
 
-def _costs_nothing(turn: Turn) -> bool:
-    """Tell whether the first in the queue is in a state that it leaves later, or for nowhere.
+def _is_free(turn: Turn) -> bool:
+    """Tell whether the first frame of the queue can do its work without entering another state.
 
-    Not once more was spent than there was, as when a Catcher leads on: that could go on for ever.
+    A Task and a Wait stop to wait, a Succeed and a Fail end their line of control, and so does a
+    Pass without Next. Letting them work at the end of a step saves the commit of another step.
     """
+    # A Task can still enter a state, when scheduling it fails and a Catcher leads on. The budget is
+    # negative then. Stopping there keeps a loop through a Catcher from filling one endless step.
     frame = turn.frames.get(turn.ready[0])
-    if turn.budget < 0 or frame is None or frame.phase != "ready":
+    if turn.budget < 0 or frame is None or frame.phase is not _READY:
         return False
     state = turn.state(frame)
     last = isinstance(state, Pass) and state.next is None
     return last or isinstance(state, Task | Wait | Succeed | Fail)
 
 
-def _begin(turn: Turn, frame: Frame) -> Frame | None:
+def _enter_first_state(turn: Turn, frame: Frame) -> Frame | None:
     """Enter the first state of the machine or of an iteration and let it act at once."""
     payload = Payload(frame.input)
     if frame.group:
@@ -244,28 +287,31 @@ def _begin(turn: Turn, frame: Frame) -> Frame | None:
             groups.settle(turn)
             return None
     entered = flow.enter(turn, frame, turn.block(frame).start_at, payload)
-    turn.ready.pop()  # it acts now, not when its turn comes
+    # ``flow.enter`` has put the frame at the end of the queue. The caller lets it act at once, so
+    # that entry and work of an iteration's first state stand together in the history.
+    turn.ready.pop()
     return entered
 
 
-def _enter(turn: Turn, frame: Frame) -> None:
+def _enter_state(turn: Turn, frame: Frame) -> None:
     state = turn.state(frame)
     ENTER[type(state)](turn, frame, state)
 
 
-def _guarded(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
-    """Run a state's code; an error of the language goes to Retry, Catch and up."""
+def _with_recovery(turn: Turn, frame: Frame, action: Any, message: Message | None = None) -> None:
+    """Run a state's code; pass an error of the language to Retry, to Catch and up."""
     try:
         if message is None:
             action(turn, frame)
         else:
             action(turn, frame, turn.state(frame), message)
     except StatesError as error:
+        # Frames are frozen: the action may have stored a newer one, with a later cursor.
         recovery.state_failed(turn, turn.frames[frame.id], error)
     groups.settle(turn)
 
 
-def _history_full(turn: Turn) -> None:
+def _fail_history_full(turn: Turn) -> None:
     cause = f"The execution reached the maximum number of history events ({MAX_EVENTS})."
     groups.fail_execution(turn, turn.next_event - 1, StatesError(RUNTIME, cause))
 

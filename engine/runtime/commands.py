@@ -1,55 +1,59 @@
-"""What shall the shell do?
+"""The commands: what a step asks of the caller.
 
-Commands go out with a step and are carried out after it is committed.
+A command goes out with the step and is acted on after the step is committed. A crash in between
+repeats it, so that carrying one out twice must do no harm: tasks and timers have names for that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine.language.model import Pattern
+from engine.language.model import IntegrationPattern
+
+if TYPE_CHECKING:
+    from engine.execution_status import ExecutionStatus
+    from engine.language.model import TaskKind
 
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """Call a function, offer an activity task, call a service, or run the children of a Map.
+    """Run a task: call a function or a service, offer it to activity workers, or run a Map Run.
 
-    For a Map Run ``resource`` is its ARN and ``input`` an object: ``inputs`` of the children,
-    ``concurrency`` (0: no limit), ``tolerated_count`` and ``tolerated_percentage`` (or null), and
-    ``path``: the Map state's place for ``processor_definition``.
-
-    ``task``: id of the Scheduled event. ``attempt``: 0 first, then one more a retry. ``input``:
-    JSON text: the effective input (Lambda ARN, activity) or the arguments (service).
-    ``timeout_seconds``/``heartbeat_seconds``: None for none; for activities they count from
-    TaskStarted. ``token_wanted``: the arguments contain ``TOKEN_PLACEHOLDER`` where the shell must
-    put the task token.
+    ``task``: its number, the id of its ...Scheduled event. ``resource``: the Resource as written,
+    for a Map Run its ARN. ``input``: JSON text; the effective input (function, activity), the
+    arguments (service), or for a Map Run an object with the ``inputs`` of the children or a
+    ``reader``, ``concurrency`` (0: no limit), ``tolerated_count`` and ``tolerated_percentage`` (or
+    null), and ``path``: the Map state's place for ``processor_definition``. ``attempt``: 0 for the
+    first, then the number of the retry. ``timeout_seconds``, ``heartbeat_seconds``: None for none;
+    for activities they count from TaskStarted. ``credentials``: JSON text of the evaluated field.
     """
 
     task: int
-    kind: str  # lambda | activity | service | map
-    resource: str  # the Resource ARN as written
+    kind: TaskKind
+    resource: str
     state: str
     input: str
     attempt: int = 0
     entered_event: int = 0
     service: str = ""
     action: str = ""
-    pattern: Pattern = Pattern.REQUEST_RESPONSE
+    pattern: IntegrationPattern = IntegrationPattern.REQUEST_RESPONSE
     timeout_seconds: int | None = None
     heartbeat_seconds: int | None = None
-    credentials: str | None = None  # JSON text of the evaluated Credentials
+    credentials: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CancelTask:
-    """Nobody waits for the task any more; close its token, stop its job where that is possible."""
+    """No frame waits for the task any more: close its token, and stop its job where possible."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveMapRun:
-    """Open the task of a Map again, and run the children once more that did not succeed."""
+    """Open the task of a Map Run again, and run the children that did not succeed once more."""
 
     task: int
 
@@ -64,21 +68,21 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """The timer is no longer wanted."""
+    """Drop the timer. If it has fired already, the message finds no frame that waits for it."""
 
     timer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """The budget of the step was used up; send ``Continue``."""
+    """Send ``Continue``: the step's budget is spent, and frames are still ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The execution ended. ``status``: SUCCEEDED, FAILED, TIMED_OUT or ABORTED."""
+    """The execution ended. ``status``: how, never NEW or RUNNING."""
 
-    status: str
+    status: ExecutionStatus
     output: str | None = None
     error: str | None = None
     cause: str | None = None

@@ -1,4 +1,4 @@
-"""What is in the context object (``$$``, ``$states.context``)?"""
+"""The context object, which expressions read as ``$$`` or ``$states.context``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from engine.runtime.run import GroupKind
+
 if TYPE_CHECKING:
     from engine.data.expression import Json
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
 
-def iso(ms: int) -> str:
+def iso_text(ms: int) -> str:
     """Return epoch milliseconds as AWS writes them.
 
     ISO 8601, UTC, ``Z``, fraction of 0 or 3 digits.
@@ -21,52 +23,52 @@ def iso(ms: int) -> str:
     return f"{moment}.{ms % 1000:03d}Z" if ms % 1000 else f"{moment}Z"
 
 
-def context_object(turn: Turn, frame: Frame, token: str | None) -> dict[str, Json]:
-    """Return the context object as ``frame`` sees it.
+def context_object(turn: Turn, frame: Frame, token: str | None = None) -> dict[str, Json]:
+    """Return the context object as ``frame`` sees it; source: "Accessing execution data".
 
-    ``token`` only in a ``.waitForTaskToken`` task.
+    ``token``: the task token, given for the arguments of a ``.waitForTaskToken`` task only.
     """
     about = turn.about
-    if "context" in about:  # a trial brings its own
+    if "context" in about:  # TestState's caller may pass a whole context object of its own
         return {**about["context"]}
     context: dict[str, Any] = {
-        "Execution": _execution(about),
+        "Execution": _execution_part(about),
         "StateMachine": {"Id": about["state_machine_arn"], "Name": about["state_machine_name"]},
-        "State": _state(turn, frame),
+        "State": _state_part(turn, frame),
     }
-    if frame.group and (item := _item(turn, frame)) is not None:
+    if frame.group and (item := _innermost_item(turn, frame)) is not None:
         context["Map"] = {"Item": item}
     if token is not None:
         context["Task"] = {"Token": token}
     return context
 
 
-def _execution(about: Any) -> dict[str, Any]:
+def _execution_part(about: Any) -> dict[str, Any]:
     execution = {
         "Id": about["execution_arn"],
         "Input": json.loads(about["input"]),
-        "StartTime": iso(about["start_ms"]),
+        "StartTime": iso_text(about["start_ms"]),
         "Name": about["execution_name"],
         "RoleArn": about["role_arn"],
     }
-    if about.get("redrive_count_known", True):
+    if about.get("redrive_count_known", True):  # StartSyncExecution's context has no RedriveCount
         execution["RedriveCount"] = about.get("redrive_count", 0)
     if about.get("redrive_ms"):
-        execution["RedriveTime"] = iso(about["redrive_ms"])
+        execution["RedriveTime"] = iso_text(about["redrive_ms"])
     return execution
 
 
-def _state(turn: Turn, frame: Frame) -> dict[str, Any]:
-    state: dict[str, Any] = {"Name": frame.state, "EnteredTime": iso(frame.entered_ms)}
-    if hasattr(turn.state(frame), "recovery"):
+def _state_part(turn: Turn, frame: Frame) -> dict[str, Any]:
+    state: dict[str, Any] = {"Name": frame.state, "EnteredTime": iso_text(frame.entered_ms)}
+    if hasattr(turn.state(frame), "recovery"):  # only a state that may have a Retry has a count
         state["RetryCount"] = frame.retry_count
     return state
 
 
-def _item(turn: Turn, frame: Frame) -> dict[str, Any] | None:
+def _innermost_item(turn: Turn, frame: Frame) -> dict[str, Any] | None:
     """Return index and value of the innermost Map iteration around the frame."""
     group = turn.groups[frame.group]
-    if group.kind == "map":
+    if group.kind is GroupKind.MAP:
         return {"Index": frame.index, "Value": turn.item(group, frame.index)}
     owner = turn.frames[group.owner]
-    return _item(turn, owner) if owner.group else None
+    return _innermost_item(turn, owner) if owner.group else None

@@ -1,4 +1,4 @@
-"""An event of an execution's history."""
+"""The events of an execution's history."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class Event:
     """One line of the history.
 
-    ``id`` counts from 1; ``previous`` is the event it followed (0: none); ``at_ms``: epoch
-    milliseconds. ``details``: the fields of the type's details member, payloads as JSON text; None:
-    the type has none. ``state``: the state it belongs to, "" for events of the execution itself.
+    ``id`` counts from 1. ``previous`` is the event that it followed on its line of control, 0 for
+    none. ``at_ms``: epoch milliseconds. ``type``: one of ``engine.history.event_types``.
+    ``details``: the fields of the type's details member, payloads as JSON text; None if the type
+    has no such member. ``state``: the state it belongs to, "" for events of the execution itself.
     """
 
     id: int

@@ -1,4 +1,20 @@
-"""What happens to the data around a state, and where does control go next?"""
+"""The stages that data passes on its way through a state, and the transition to the next one.
+
+Source: "Processing input and output" (JSONPath) and "Transforming data with JSONata". The stages,
+in their order, with the function that does each::
+
+    JSONPath                              JSONata
+    InputPath        apply_input_path     Arguments   effective_input
+    Parameters       effective_input      (the work)
+    (the work)                            Output      apply_result
+    ResultSelector   apply_result
+    ResultPath       apply_result
+    OutputPath       apply_output_path
+
+Assign (``evaluate_assign``) reads the result, too, but has no part in the output.
+
+States without a result (Choice, Wait, Succeed) use ``pass_through`` in place of ``apply_result``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import ABSENT, ROOT, Scope
 from engine.language.model import QueryLanguage
-from engine.runtime.payload import Payload, limited
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
+from engine.runtime.run import FramePhase
 from engine.runtime.turn import MachineDeletingError
 
 if TYPE_CHECKING:
@@ -14,13 +32,20 @@ if TYPE_CHECKING:
     from engine.language.model import DataFlow, State
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_READY = FramePhase.READY
 
 
-def scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
-    """Return what an expression of the frame's state sees, with ``value`` as its input."""
+def evaluation_scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
+    """Return what an expression of the frame's state sees, with ``value`` as its input.
+
+    ``more``: ``result`` or ``error_output``, where the expression may read ``$states`` of it.
+    """
+    # Context and random source are made when an expression first asks for them: most never do, and
+    # a context object parses the whole input of the execution.
     return Scope(
         input=value,
-        context=lambda: turn.context(frame),
+        context=lambda: context_object(turn, frame),
         variables=turn.variables.visible(frame),
         rng=turn.rng,
         **more,
@@ -28,10 +53,11 @@ def scope(turn: Turn, frame: Frame, value: Json, **more: Any) -> Scope:
 
 
 def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
-    """Write ...StateEntered and put the frame into the ready queue.
+    """Write ...StateEntered, and put the frame at the end of the ready queue.
 
-    Raise ``MachineDeletingError`` if the state machine is being deleted: AWS ends the executions of
-    such a machine at their next transition.
+    Return the frame in its new state: retries, timers and tasks of the former state are gone. Raise
+    ``MachineDeletingError`` if the state machine is being deleted: AWS ends the executions of such
+    a machine at their next transition.
     """
     if turn.moment.deleting:
         raise MachineDeletingError
@@ -48,7 +74,7 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
         state=name,
         input=payload.text,
         cursor=number,
-        phase="ready",
+        phase=_READY,
         waits_for=0,
         timer="",
         entered_event=number,
@@ -59,68 +85,77 @@ def enter(turn: Turn, frame: Frame, name: str, payload: Payload) -> Frame:
     )
 
 
-def selected(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
-    """Apply InputPath (JSONPath states; in JSONata states the input is the input)."""
+def apply_input_path(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
+    """Return the state's input with InputPath applied; a JSONata state has none."""
+    # ROOT is compared by identity: most states have no InputPath, and pay nothing for it.
     payload = turn.input(frame)
     if data.input_path is not ROOT:
-        payload = Payload.of(data.input_path.evaluate(scope(turn, frame, payload.value)))
+        payload = Payload.of(data.input_path.evaluate(evaluation_scope(turn, frame, payload.value)))
     turn.note("afterInputPath", payload)
     return payload
 
 
 def effective_input(turn: Turn, frame: Frame, data: DataFlow) -> Payload:
-    """Apply InputPath and Parameters, or Arguments: what the state works on."""
+    """Return what the state works on: InputPath and Parameters, or Arguments, applied."""
     template = data.arguments or data.parameters
-    payload = selected(turn, frame, data)
+    payload = apply_input_path(turn, frame, data)
     if template is not None:
-        payload = Payload.of(template.evaluate(scope(turn, frame, payload.value)))
+        payload = Payload.of(template.evaluate(evaluation_scope(turn, frame, payload.value)))
     turn.note("afterParameters" if data.arguments is None else "afterArguments", payload)
     return payload
 
 
-def output(turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload) -> Payload:
-    """Lead a result out: ResultSelector, ResultPath and OutputPath, or Output."""
+def apply_result(
+    turn: Turn, frame: Frame, state: State, data: DataFlow, result: Payload
+) -> Payload:
+    """Return the output of a state with a result.
+
+    JSONPath applies ResultSelector, ResultPath and OutputPath, JSONata applies Output. ResultPath
+    puts the result into the *raw* input, as it was before InputPath and Parameters.
+    """
     if state.language is QueryLanguage.JSONATA:
         return _jsonata_output(turn, frame, data, result)
     if data.result_selector is not None:
-        result = Payload.of(data.result_selector.evaluate(scope(turn, frame, result.value)))
+        result = Payload.of(
+            data.result_selector.evaluate(evaluation_scope(turn, frame, result.value))
+        )
     turn.note("afterResultSelector", result)
     raw = turn.input(frame)
-    if data.result_path is None:
+    if data.result_path is None:  # "ResultPath": null discards the result
         payload = raw
     elif data.result_path.is_whole:
         payload = result
     else:
         payload = Payload.of(data.result_path.put(raw.value, result.value))
     turn.note("afterResultPath", payload)
-    return outgoing(turn, frame, data, payload)
+    return apply_output_path(turn, frame, data, payload)
 
 
-def outgoing(turn: Turn, frame: Frame, data: DataFlow, payload: Payload) -> Payload:
-    """Apply OutputPath alone (states without a result)."""
+def apply_output_path(turn: Turn, frame: Frame, data: DataFlow, payload: Payload) -> Payload:
+    """Return the payload with OutputPath applied."""
     if data.output_path is ROOT:
         return payload
-    return Payload.of(data.output_path.evaluate(scope(turn, frame, payload.value)))
+    return Payload.of(data.output_path.evaluate(evaluation_scope(turn, frame, payload.value)))
 
 
 def _jsonata_output(turn: Turn, frame: Frame, data: DataFlow, result: Payload) -> Payload:
     if data.output is None:
         return result
-    seen = scope(turn, frame, turn.input(frame).value, result=result.value)
+    seen = evaluation_scope(turn, frame, turn.input(frame).value, result=result.value)
     return Payload.of(data.output.evaluate(seen))
 
 
-def passed(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
-    """Lead the input through a state that has no result: InputPath and OutputPath, or Output."""
+def pass_through(turn: Turn, frame: Frame, state: State, data: DataFlow) -> Payload:
+    """Return the output of a state that has no result: InputPath and OutputPath, or Output."""
     if state.language is not QueryLanguage.JSONATA:
-        return outgoing(turn, frame, data, selected(turn, frame, data))
+        return apply_output_path(turn, frame, data, apply_input_path(turn, frame, data))
     raw = turn.input(frame)
     if data.output is None:
         return raw
-    return Payload.of(data.output.evaluate(scope(turn, frame, raw.value)))
+    return Payload.of(data.output.evaluate(evaluation_scope(turn, frame, raw.value)))
 
 
-def assigned(
+def evaluate_assign(
     turn: Turn,
     frame: Frame,
     state: State,
@@ -130,16 +165,16 @@ def assigned(
     plain: bool = False,
     error_output: Json = ABSENT,
 ) -> dict[str, Json]:
-    """Evaluate ``Assign``.
+    """Return name -> value of ``Assign``; nothing is stored yet.
 
-    ``$`` is ``result`` (JSONPath). ``$states`` has input and result (JSONata); ``plain``: the
-    state's type has no result there; in a Catcher there is ``errorOutput`` instead.
+    JSONPath: ``$`` is ``result``. JSONata: ``$states`` has the input and the result. ``plain``: the
+    state's type has no ``$states.result``. ``error_output``: ``$states.errorOutput`` of a Catcher.
     """
     if data.assign is None:
         return {}
     if state.language is not QueryLanguage.JSONATA:
-        return turn.variables.evaluate(data.assign, scope(turn, frame, result.value))
-    seen = scope(
+        return turn.variables.evaluate(data.assign, evaluation_scope(turn, frame, result.value))
+    seen = evaluation_scope(
         turn,
         frame,
         turn.input(frame).value,
@@ -152,9 +187,14 @@ def assigned(
 def leave(
     turn: Turn, frame: Frame, payload: Payload, values: dict[str, Json], following: str | None
 ) -> None:
-    """Write ...StateExited, then enter the following state, or end this line of control (None)."""
-    limited(payload, frame.state)
+    """Write ...StateExited, then enter the state ``following``; None ends this line of control.
+
+    ``values``: the evaluated Assign. Raise ``States.DataLimitExceeded`` for an output that is too
+    large: the error belongs to the state that is about to be left, and its Catchers see it.
+    """
+    ensure_within_limit(payload, frame.state)
     if turn.trial is not None:
+        # TestState wants to know where the state leads, not what comes after it.
         turn.trial |= {"left": payload, "following": following, "variables": values}
         return
     details: dict[str, Any] = {"name": frame.state, "output": payload.text}
@@ -169,6 +209,8 @@ def leave(
 
 
 def complete(turn: Turn, frame: Frame, state: Any, data: DataFlow, result: Payload) -> None:
-    """Lead the result of a Pass, Task, Parallel or Map out and go on."""
-    values = assigned(turn, frame, state, data, result)
-    leave(turn, frame, output(turn, frame, state, data, result), values, state.next)
+    """Leave a Pass, Task, Parallel or Map with its result."""
+    # ASL: Assign and Output see the variables as they were at entry, so neither sees the other.
+    # Assign is evaluated first: if both fail, the history names the error of Assign.
+    values = evaluate_assign(turn, frame, state, data, result)
+    leave(turn, frame, apply_result(turn, frame, state, data, result), values, state.next)

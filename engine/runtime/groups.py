@@ -1,8 +1,8 @@
-"""How do lines of control split and join?  Parallel branches and inline Map iterations.
+"""The splitting and joining of lines of control: Parallel branches and inline Map iterations.
 
-A group is open while its children run. Its owner - the frame in the Parallel or Map state - waits.
-The first child that fails closes the group at once: its siblings are stopped, and the error becomes
-the owner's.
+A group is open while its children run. Its owner, the frame in the Parallel or Map state, waits.
+The first child that fails closes the group at once: its siblings are aborted, and the error becomes
+the owner's, which may have a Retry or Catch.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from engine import jsontext
 from engine.errors import HEARTBEAT_TIMEOUT, TIMEOUT, EngineBug, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.language.model import Map, Parallel, Task, Wait
 from engine.limits import MAX_BYTES
 from engine.runtime import flow, recovery
-from engine.runtime.payload import Payload, too_large
-from engine.runtime.run import Frame, Group
+from engine.runtime.payload import Payload, too_large_error
+from engine.runtime.run import Frame, FramePhase, Group, GroupKind
 from engine.runtime.turn import output_key
 
 if TYPE_CHECKING:
@@ -33,20 +34,22 @@ _MAX_JOINED = 16 * MAX_BYTES
 
 
 def open_parallel(turn: Turn, frame: Frame, state: Parallel, payload: Payload) -> None:
-    """Start every branch with its own copy of the input."""
+    """Start every branch with the same input; source: the Parallel state, "Branches"."""
     frame = turn.emit(frame, "ParallelStateStarted")
-    group = _open(turn, frame, Group(0, frame.id, "parallel", len(state.branches), 0, 0))
+    # All branches are entered before any of them acts. So the history begins with the entries of
+    # all branches, whatever their first states do.
+    group = _open(turn, frame, Group(0, frame.id, GroupKind.PARALLEL, len(state.branches), 0, 0))
     for index, block in enumerate(state.branches):
-        child = _child(turn, frame, group, index, frame.cursor, index)
+        child = _add_child(turn, frame, group, index, frame.cursor, index)
         flow.enter(turn, child, block.start_at, payload)
     turn.groups[group.id] = replace(group, started=group.total)
 
 
 def open_map(turn: Turn, frame: Frame, items: list[Json], limit: int) -> None:
-    """Start as many iterations as may run at once."""
+    """Start as many iterations as may run at once; ``limit``: MaxConcurrency, 0 for none."""
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items)})
     limit = min(limit or INLINE_CONCURRENCY, INLINE_CONCURRENCY)
-    group = _open(turn, frame, Group(0, frame.id, "map", len(items), 0, 0, limit=limit))
+    group = _open(turn, frame, Group(0, frame.id, GroupKind.MAP, len(items), 0, 0, limit=limit))
     turn.items[group.id] = items
     for _ in range(min(limit, group.total)):
         group = _start_iteration(turn, group, frame.cursor)
@@ -59,11 +62,15 @@ def _open(turn: Turn, frame: Frame, group: Group) -> Group:
     group = replace(group, id=turn.new_id(), start_event=frame.cursor, last_event=frame.cursor)
     turn.groups[group.id] = group
     turn.outputs[group.id] = {}
-    turn.keep(frame, phase="group", waits_for=group.id, started_event=frame.cursor, timer="")
+    turn.keep(
+        frame, phase=FramePhase.GROUP, waits_for=group.id, started_event=frame.cursor, timer=""
+    )
     return group
 
 
-def _child(turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int) -> Frame:
+def _add_child(
+    turn: Turn, owner: Frame, group: Group, index: int, cursor: int, branch: int
+) -> Frame:
     frame = Frame(
         id=turn.new_id(),
         path=(*owner.path, (owner.state, branch)),
@@ -86,8 +93,10 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
     index = group.started
     details = {"name": owner.state, "index": index}
     number = turn.record("MapIterationStarted", previous, details, owner.state)
-    child = _child(turn, owner, group, index, number, 0)
-    turn.keep(child, phase="begin")
+    child = _add_child(turn, owner, group, index, number, 0)
+    # ItemSelector is not evaluated yet, and the first state is not entered: MapIterationStarted of
+    # all iterations that may run at once stand together in the history.
+    turn.keep(child, phase=FramePhase.BEGIN)
     turn.ready.append(child.id)
     group = replace(group, started=index + 1)
     turn.groups[group.id] = group
@@ -98,11 +107,15 @@ def _start_iteration(turn: Turn, group: Group, previous: int) -> Group:
 
 
 def settle(turn: Turn) -> None:
-    """Take every line that ended to its group or, if it is the last one, to the execution's end."""
+    """Take every line of control that ended to its group or, if it has none, end the execution.
+
+    Joining a group can end the owner's line in turn, so this goes on until no line is left. The
+    ends are queued, not nested: a chain of groups that end together needs no recursion.
+    """
     while turn.line_ends:
         frame, outcome = turn.line_ends.popleft()
         if frame.id not in turn.frames:
-            continue  # stopped meanwhile with its group
+            continue  # an earlier failure in the queue has aborted its group
         if isinstance(outcome, Payload):
             _line_ended(turn, frame, outcome)
         else:
@@ -110,92 +123,105 @@ def settle(turn: Turn) -> None:
 
 
 def _line_ended(turn: Turn, frame: Frame, payload: Payload) -> None:
-    """A line of control came to its end with this output."""
+    """Take the output of a line of control that came to its end."""
     if not frame.group:
         turn.record("ExecutionSucceeded", frame.cursor, {"output": payload.text})
-        turn.finish("SUCCEEDED", output=payload.text)
+        turn.finish(ExecutionStatus.SUCCEEDED, output=payload.text)
         return
     group = turn.groups[frame.group]
     last = frame.cursor
-    if group.kind == "map":
+    if group.kind is GroupKind.MAP:
         name = turn.frames[group.owner].state
         details = {"name": name, "index": frame.index}
         last = turn.record("MapIterationSucceeded", frame.cursor, details, name)
+    # The output is kept as text: joining a thousand outputs parses none of them.
     turn.outputs.setdefault(group.id, {})[frame.index] = payload.text
     turn.remove(frame, done=True)
     size = group.size + jsontext.byte_size(payload.text) + 1
     group = replace(group, done=group.done + 1, last_event=last, size=size)
     turn.groups[group.id] = group
     if group.started < group.total:
+        # The next iteration points at the last state of the one that made room for it, not at its
+        # MapIterationSucceeded.
         _start_iteration(turn, group, frame.cursor)
     elif group.done == group.total:
         _join(turn, group)
 
 
 def _join(turn: Turn, group: Group) -> None:
-    """All children are done: the outputs, in index order, are the owner's result."""
+    """Give the outputs of all children, in index order, to the owner as its result."""
     owner = turn.frames[group.owner]
     state = turn.state(owner)
     if not isinstance(state, Parallel | Map):
         msg = f"group {group.id} is owned by a {type(state).__name__}, wanted Parallel or Map"
         raise EngineBug(msg)
-    result = Payload.array(_outputs(turn, group)) if group.size <= _MAX_JOINED else None
+    # The 256 KiB limit holds for what leaves the state: a ResultSelector may make little of much.
+    # Only outputs far beyond it are refused here, before they fill the memory.
+    result = Payload.array(_child_outputs(turn, group)) if group.size <= _MAX_JOINED else None
     turn.close_group(group, done=True)
+    # ...StateSucceeded is a side arm of the chain: ...StateExited points at the same event as it
+    # does, the last one of the child that ended last.
     turn.record(type(state).__name__ + "StateSucceeded", group.last_event, None, owner.state)
-    owner = turn.keep(owner, cursor=group.last_event, phase="ready", waits_for=0)
+    owner = turn.keep(owner, cursor=group.last_event, phase=FramePhase.READY, waits_for=0)
     try:
         if result is None:
-            raise too_large(owner.state)
+            raise too_large_error(owner.state)
         flow.complete(turn, owner, state, state.data, result)
     except StatesError as error:
         recovery.state_failed(turn, owner, error)
 
 
-def _outputs(turn: Turn, group: Group) -> list[str]:
-    here = turn.outputs.get(group.id, {})
-    stored = [index for index in range(group.total) if index not in here]
+def _child_outputs(turn: Turn, group: Group) -> list[str]:
+    recent = turn.outputs.get(group.id, {})
+    stored = [index for index in range(group.total) if index not in recent]
     texts = turn.before.values.many([output_key(group.id, index) for index in stored])
-    found = {**here, **dict(zip(stored, texts, strict=True))}
-    return [found[index] for index in range(group.total)]
+    texts_by_index = {**recent, **dict(zip(stored, texts, strict=True))}
+    return [texts_by_index[index] for index in range(group.total)]
 
 
 # -- a child fails ---------------------------------------------------------------------------------
 
 
 def _line_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """A line of control failed and nothing in it took the error."""
+    """Take the error of a line of control, which nothing in it took, to the group's owner."""
     if not frame.group:
         fail_execution(turn, frame.cursor, error)
         return
     group = turn.groups[frame.group]
     owner = turn.frames[group.owner]
     failing = frame.cursor
-    if group.kind == "map":
+    if group.kind is GroupKind.MAP:
         details = {"name": owner.state, "index": frame.index}
         turn.record("MapIterationFailed", failing, details, owner.state)
+    # AWS writes TaskStateAborted for the failing Task itself, too, before those of its siblings.
     if isinstance(turn.state(frame), Task):
         turn.record("TaskStateAborted", failing, None, frame.state)
     turn.remove(frame)
     _abort_group(turn, group, failing)
-    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    # The owner is in the phase READY while its Retriers and Catchers are asked: a Retrier runs the
+    # whole Parallel or Map again, with a new group.
+    owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 
 
 def selector_failed(turn: Turn, frame: Frame, owner: Frame, error: StatesError) -> None:
-    """An iteration's ItemSelector failed: the Map fails, as a whole."""
+    """Fail the Map as a whole, because the ItemSelector of an iteration failed.
+
+    The iteration has entered no state, so there is no MapIterationFailed for it.
+    """
     group = turn.groups[frame.group]
     failing = frame.cursor
     turn.remove(frame)
     _abort_group(turn, group, failing)
-    owner = turn.keep(owner, cursor=failing, phase="ready", waits_for=0)
+    owner = turn.keep(owner, cursor=failing, phase=FramePhase.READY, waits_for=0)
     recovery.state_failed(turn, owner, error)
 
 
 def _abort_group(turn: Turn, group: Group, failing: int) -> None:
-    """Stop every child that is still open; each abort points at the event that failed."""
+    """Abort every child that is still open; ``failing``: the event that each abort points at."""
     owner = turn.frames[group.owner]
-    for child in [one for one in turn.frames.values() if one.group == group.id]:
-        if group.kind == "map":
+    for child in [frame for frame in turn.frames.values() if frame.group == group.id]:
+        if group.kind is GroupKind.MAP:
             details = {"name": owner.state, "index": child.index}
             turn.record("MapIterationAborted", failing, details, owner.state)
         _abort(turn, child, failing)
@@ -204,8 +230,8 @@ def _abort_group(turn: Turn, group: Group, failing: int) -> None:
 
 def _abort(turn: Turn, frame: Frame, failing: int) -> None:
     state = turn.state(frame) if frame.state else None
-    inner = turn.groups.get(frame.waits_for) if frame.phase == "group" else None
-    if inner is not None:
+    inner = turn.groups.get(frame.waits_for) if frame.phase is FramePhase.GROUP else None
+    if inner is not None:  # the abort of inner states stands before that of outer ones
         _abort_group(turn, inner, failing)
     if isinstance(state, Task | Wait | Parallel | Map):
         turn.record(type(state).__name__ + "StateAborted", failing, None, frame.state)
@@ -216,16 +242,17 @@ def _abort(turn: Turn, frame: Frame, failing: int) -> None:
 
 
 def fail_execution(turn: Turn, previous: int, error: StatesError) -> None:
-    """Write ExecutionFailed. A missed heartbeat is told as a timeout [recorded]."""
+    """End the execution as FAILED; ``previous``: the event that ExecutionFailed points at."""
+    # AWS shows a missed heartbeat as States.Timeout from here on.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     details = {"error": name, "cause": error.cause}
     present = {key: value for key, value in details.items() if value is not None}
     turn.record("ExecutionFailed", previous, present)
     stop_everything(turn)
-    turn.finish("FAILED", error=name, cause=error.cause)
+    turn.finish(ExecutionStatus.FAILED, error=name, cause=error.cause)
 
 
 def stop_everything(turn: Turn) -> None:
-    """Cancel whatever is still awaited."""
+    """End every line of control, and cancel the tasks and timers that they wait for."""
     for frame in tuple(turn.frames.values()):
         turn.remove(frame)

@@ -1,6 +1,6 @@
-"""How does one run a state machine in memory, without a server or a database?
+"""A runner in memory, without a server or a database, for unit tests of state machines.
 
-For unit tests of one's own state machines::
+An example::
 
     result = engine.run(definition, '{"n": 1}', tasks={"AddOne": lambda n: {"n": n["n"] + 1}})
     assert result.status == "SUCCEEDED"
@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from engine import jsontext
 from engine.errors import EngineBug, StatesError
@@ -33,9 +33,10 @@ _START_MS = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended. ``output``: JSON value or None; ``events``: the whole history.
+    """The result of a run in memory.
 
-    ``slept``: seconds.
+    ``output``: a JSON value, None without one. ``events``: the whole history. ``slept``: how many
+    seconds were skipped.
     """
 
     status: str
@@ -55,19 +56,21 @@ def run(
     start_ms: int = _START_MS,
     max_steps: int = 100_000,
 ) -> Result:
-    """Run a definition to its end and return what came of it.
+    """Run a definition to its end and return the result.
 
     ``definition``: ASL as text or as the parsed object. ``data``: the input as a JSON value.
-    ``tasks``: what stands for the outside world: by state name, by function or activity name, or by
-    Resource; a callable gets the effective input and returns the result, or raises: a
-    ``StatesError`` as it is, anything else as the exception's class name and text. ``start_ms``:
-    what the clock says at the start, Unix milliseconds (for Timestamps). Raises
-    ``DefinitionError`` for a bad definition and ``KeyError`` naming the Resource when a task is
-    called that is not in ``tasks``.
+    ``tasks``: the functions that do the work of Task states, by the name of the state, of the
+    function or activity, or by the whole Resource. A function gets the effective input and returns
+    the result as a JSON value. If it raises a ``StatesError``, that is the task's error; any other
+    exception becomes an error with the name of its class and its text. ``seed``: of everything
+    random. ``start_ms``: the time at the start, in epoch milliseconds.
+
+    Raise ``DefinitionError`` for a bad definition, ``KeyError`` naming the Resource of a task that
+    is not in ``tasks``, and ``EngineBug`` if the execution has not ended after ``max_steps``.
     """
     text = definition if isinstance(definition, str) else jsontext.dumps(definition)
     runner = _Runner(parse(text), tasks or {}, seed, start_ms)
-    runner.send(_start({} if data is None else data, start_ms))
+    runner.send(start_message({} if data is None else data, start_ms))
     for _ in range(max_steps):
         if runner.finish is not None:
             return runner.result(runner.finish)
@@ -76,7 +79,8 @@ def run(
     raise EngineBug(msg)
 
 
-def _start(data: Any, start_ms: int = _START_MS) -> messages.Start:
+def start_message(data: Any, start_ms: int = _START_MS) -> messages.Start:
+    """Return the message that starts an execution in memory with ``data`` as its input."""
     arn = "arn:aws:states:us-east-1:123456789012"
     return messages.Start(
         execution_arn=f"{arn}:execution:memory:run",
@@ -91,7 +95,7 @@ def _start(data: Any, start_ms: int = _START_MS) -> messages.Start:
 
 @dataclass
 class _Runner:
-    """A shell without I/O: carries commands out at once, and time by moving the clock."""
+    """A caller of ``advance`` without I/O: it acts on commands at once and moves its own clock."""
 
     machine: Machine
     tasks: Mapping[str, Callable[[Any], Any]]
@@ -110,7 +114,7 @@ class _Runner:
         self.run = replace(self.run, values=DictValues())
 
     def send(self, message: messages.Message) -> None:
-        """Take a message and carry out what follows from it."""
+        """Take a message, and act on the commands that follow from it."""
         self.steps += 1
         moment = Moment(self.now_ms, self.seed * 1_000_003 + self.steps, b"memory")
         step = advance(self.machine, self.run, message, moment)
@@ -120,7 +124,7 @@ class _Runner:
         if isinstance(values, DictValues):
             values.update(step.kept)
         for command in step.commands:
-            self._carry_out(command)
+            self._apply(command)
 
     def next(self) -> None:
         """Handle the next message, or move the clock to the next timer."""
@@ -140,14 +144,14 @@ class _Runner:
         events = tuple(self.events)
         return Result(finish.status, output, finish.error, finish.cause, events, slept)
 
-    def _carry_out(self, command: commands.Command) -> None:
+    def _apply(self, command: commands.Command) -> None:
         match command:
             case commands.RunTask():
                 self.inbox.append(self._call(command))
             case commands.SetTimer(timer=timer, due_ms=due):
                 heapq.heappush(self.timers, (due, timer))
             case commands.CancelTimer(timer=timer):
-                self.timers = [one for one in self.timers if one[1] != timer]
+                self.timers = [entry for entry in self.timers if entry[1] != timer]
                 heapq.heapify(self.timers)
             case commands.Proceed():
                 self.inbox.append(messages.Continue())
@@ -155,6 +159,10 @@ class _Runner:
                 self.finish = command
             case commands.CancelTask():
                 pass  # a task of this runner is over as soon as it is called
+            case commands.RedriveMapRun():
+                raise EngineBug("a runner that sends no Redrive is asked to redrive a Map Run")
+            case _:
+                assert_never(command)
 
     def _call(self, task: commands.RunTask) -> messages.Message:
         names = (task.state, task.resource.rsplit(":", 1)[-1], task.resource)

@@ -1,8 +1,12 @@
-"""What can come in?  A message is the only thing that makes an execution move.
+"""The messages: facts from outside, the only things that make an execution move.
 
-Tasks are named by the id of their ``...Scheduled`` event, timers by the text the engine gave them
-in ``SetTimer``. A message for something that no longer waits is an empty step, so duplicates and
-late answers need no special care from the sender.
+A task is named by the id of its ``...Scheduled`` event, a timer by the text that the engine gave it
+in ``SetTimer``. A message that no frame waits for gives an empty step, so a sender may repeat a
+message and may be late. For example:
+
+1. The timer of a task's timeout fires, and ``TaskTimedOut(5)`` enters the inbox.
+2. At the same time a worker answers, and ``TaskSucceeded(5)`` enters the inbox behind it.
+3. The first one ends the task. The second one finds no frame that waits for task 5.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin. Everything the execution must know of itself comes in here, once.
+    """Start the execution. All that it must know of itself comes with this message, once.
 
     ``input``: JSON text as the caller sent it. ``start_ms``: epoch milliseconds.
     ``timeout_seconds``: how long the execution may run, instead of the machine's TimeoutSeconds.
@@ -38,7 +42,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on after a step that ended because its budget was used up."""
+    """Go on after a step that ended because its budget was spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class TaskStarted:
 class TaskSubmitted:
     """The first answer of a ``.sync`` or ``.waitForTaskToken`` call; the task goes on.
 
-    JSON text.
+    ``output``: the answer as JSON text.
     """
 
     task: int
@@ -79,7 +83,8 @@ class TaskSucceeded:
 class TaskFailed:
     """The task's error; either text may be absent.
 
-    ``refused``: the call that should begin a job, or hand out the token, was not taken.
+    ``refused``: the call that should begin a job, or hand out the token, was refused. AWS then
+    writes TaskSubmitFailed in place of TaskFailed.
     """
 
     task: int
@@ -90,7 +95,7 @@ class TaskFailed:
 
 @dataclass(frozen=True, slots=True)
 class TaskTimedOut:
-    """TimeoutSeconds, or (``heartbeat``) HeartbeatSeconds, went by."""
+    """TimeoutSeconds of the task went by or, with ``heartbeat``, its HeartbeatSeconds."""
 
     task: int
     heartbeat: bool = False
@@ -98,7 +103,7 @@ class TaskTimedOut:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """StopExecution."""
+    """StopExecution was called, with the caller's error and cause."""
 
     error: str | None = None
     cause: str | None = None
@@ -106,7 +111,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Redrive:
-    """RedriveExecution of a failed, timed-out or aborted execution."""
+    """RedriveExecution was called for a failed, timed-out or aborted execution."""
 
 
 Message = (

@@ -1,4 +1,8 @@
-"""How is a JSON value carried between states without parsing or writing it too often?"""
+"""JSON values on their way between states, parsed and written as rarely as possible.
+
+A chain of states that only pass their input on never parses it, and a text that came in is handed
+on as it is, with its blanks and its order of keys.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 from engine import jsontext
 from engine.data.expression import ABSENT
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
-from engine.limits import too_long
+from engine.limits import is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 class Payload:
-    """A JSON value as text, as parsed value, or both.
-
-    Each is made from the other when first asked for.
+    """A JSON value as text, as parsed value, or both; each is made from the other when needed.
 
     Neither is ever changed in place. A value that came in as text keeps exactly that text.
     """
@@ -54,14 +56,14 @@ class Payload:
         return self._value
 
 
-def limited(payload: Payload, name: str) -> Payload:
+def ensure_within_limit(payload: Payload, name: str) -> Payload:
     """Return the payload; raise ``States.DataLimitExceeded`` naming ``name`` above the limit."""
-    if too_long(payload.text):
-        raise too_large(name)
+    if is_too_long(payload.text):
+        raise too_large_error(name)
     return payload
 
 
-def too_large(name: str) -> StatesError:
+def too_large_error(name: str) -> StatesError:
     """Return the error of a result above the limit."""
     return StatesError(
         DATA_LIMIT_EXCEEDED,

@@ -1,4 +1,8 @@
-"""What happens when a state fails?  Retry first, then Catch, then the failure goes up."""
+"""Errors of states: Retry first, then Catch, then the error goes up to the enclosing state.
+
+Source: "Handling errors in workflows". The first Retrier whose ErrorEquals matches decides: if its
+attempts are spent, no later Retrier is asked. The first Catcher that matches takes the error.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from engine.errors import (
 from engine.language.model import NO_RECOVERY, Map, Parallel, QueryLanguage, Recovery, Wait
 from engine.runtime import flow
 from engine.runtime.payload import Payload
+from engine.runtime.run import FramePhase
 
 if TYPE_CHECKING:
     from engine.data.expression import Json
@@ -25,8 +30,10 @@ if TYPE_CHECKING:
 
 
 def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
-    """Handle an error of the state the frame is in."""
+    """Retry the frame's state, or leave it by a Catcher, or end its line with the error."""
     state = turn.state(frame)
+    # The prefix is added before anything matches, and goes on with the error: a Catcher further out
+    # sees the state in which the expression failed, not its own.
     frame, error = _explain(turn, frame, state, error)
     turn.note("failure", error)
     recovery: Recovery = getattr(state, "recovery", NO_RECOVERY)
@@ -39,7 +46,9 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
             turn.note("catch", {"catchIndex": index})
             try:
                 _catch(turn, frame, state, catcher, error)
-            except StatesError as second:  # the Catcher's own expressions failed: nobody takes that
+            except StatesError as second:
+                # The Catcher's own expressions failed. AWS asks no further Catcher: the new error
+                # replaces the first one, and goes up.
                 frame, error = _explain(turn, turn.frames[frame.id], state, second)
                 break
             turn.recovered()
@@ -48,14 +57,21 @@ def state_failed(turn: Turn, frame: Frame, error: StatesError) -> None:
 
 
 def _was_open(frame: Frame, error: StatesError) -> bool:
-    """A Map that failed before it began has no ...StateFailed, but by its JSONata [recorded]."""
+    """Tell whether ...StateFailed is written for a Parallel or Map that failed.
+
+    AWS writes none for a Map that failed before it began, as when ItemsPath yields no array; but it
+    does write one when a JSONata expression was the reason.
+    """
     return bool(frame.started_event) or error.name == QUERY_EVALUATION
 
 
 def _explain(
     turn: Turn, frame: Frame, state: State, error: StatesError
 ) -> tuple[Frame, StatesError]:
-    """Prefix an interpreter error with its place; write EvaluationFailed for a JSONata one."""
+    """Prefix the cause of an interpreter's error with its place, as AWS does.
+
+    Also write EvaluationFailed if a JSONata expression was the reason.
+    """
     if not isinstance(error, InterpreterError):
         return frame, error
     place = f"'{frame.state}' (entered at the event id #{frame.entered_event})"
@@ -65,14 +81,18 @@ def _explain(
         details = {"error": error.name, "cause": cause, "state": frame.state}
         if error.location:
             details["location"] = error.location
-        previous = _before_evaluation(turn, frame, state)
+        previous = _event_before_evaluation(turn, frame, state)
         number = turn.record("EvaluationFailed", previous, details, frame.state)
         frame = turn.keep(frame, cursor=number)
     return frame, explained
 
 
-def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
-    """On entry an expression fails "before" the ...Entered event, but for Wait [recorded]."""
+def _event_before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
+    """Return the event that EvaluationFailed points at.
+
+    AWS lets an expression that fails on entry point at the event before ...StateEntered, as if the
+    state had not been entered. A Wait is the exception: there it points at WaitStateEntered.
+    """
     if isinstance(state, Wait) or frame.cursor != frame.entered_event:
         return frame.cursor
     return turn.entered_after.get(frame.id, frame.cursor)
@@ -82,11 +102,12 @@ def _before_evaluation(turn: Turn, frame: Frame, state: State) -> int:
 
 
 def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: StatesError) -> bool:
-    """Arm the backoff timer if a Retrier takes the error and has attempts left."""
+    """Set the backoff timer if a Retrier takes the error and has attempts left; tell whether."""
     for index, retrier in enumerate(retriers):
         if not matches(retrier.error_equals, error.name, of_result=error.of_result):
             continue
         tries = frame.tries or (0,) * len(retriers)
+        # Each Retrier counts its own attempts, and a count survives errors that others take.
         if tries[index] >= retrier.max_attempts:
             turn.note("retry", {"retryIndex": index})
             return False
@@ -95,17 +116,21 @@ def _retry(turn: Turn, frame: Frame, retriers: tuple[Retrier, ...], error: State
         turn.recovered()
         counts = (*tries[:index], tries[index] + 1, *tries[index + 1 :])
         frame = turn.keep(frame, tries=counts, retry_count=frame.retry_count + 1, waits_for=0)
-        turn.set_timer(frame, turn.now_ms + delay, "backoff")
+        turn.set_timer(frame, turn.now_ms + delay, FramePhase.BACKOFF)
         return True
     return False
 
 
 def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
-    """Return the pause before the next attempt: interval x rate^tries, capped, then jitter."""
+    """Return the pause before the next attempt, in milliseconds.
+
+    ASL: IntervalSeconds times BackoffRate to the power of the retries so far, at most
+    MaxDelaySeconds. With JitterStrategy FULL it is a random number from 0 to that.
+    """
     ceiling = float(retrier.max_delay_seconds or 99_999_999)
     try:
         seconds = min(retrier.interval_seconds * retrier.backoff_rate**tries, ceiling)
-    except OverflowError:
+    except OverflowError:  # a rate such as 1e308 is legal
         seconds = ceiling
     if retrier.full_jitter:
         seconds = turn.rng().uniform(0, seconds)
@@ -116,23 +141,27 @@ def backoff_ms(turn: Turn, retrier: Retrier, tries: int) -> int:
 
 
 def error_output(error: StatesError) -> dict[str, Json]:
-    """Return what a Catcher sees; both keys are there even when empty [recorded]."""
+    """Return the error as a Catcher sees it; AWS gives both keys, even when one is empty."""
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
-    without = "" if name == TIMEOUT else None  # a timeout has an empty cause [recorded]
+    without = "" if name == TIMEOUT else None  # AWS: a timeout's cause is "", another's is null
     return {"Error": name, "Cause": without if error.cause is None else error.cause}
 
 
 def _catch(turn: Turn, frame: Frame, state: Any, catcher: Catcher, error: StatesError) -> None:
+    # In JSONPath the error is the result, which ResultPath puts into the raw input. In JSONata it
+    # is $states.errorOutput, and without Output it replaces the input.
     caught = Payload.of(error_output(error))
-    frame = turn.keep(frame, phase="ready", waits_for=0, timer="")
+    frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, timer="")
     data = catcher.data
     if state.language is QueryLanguage.JSONATA:
-        seen = flow.scope(turn, frame, turn.input(frame).value, error_output=caught.value)
+        seen = flow.evaluation_scope(
+            turn, frame, turn.input(frame).value, error_output=caught.value
+        )
         payload = caught if data.output is None else Payload.of(data.output.evaluate(seen))
-        values = flow.assigned(
+        values = flow.evaluate_assign(
             turn, frame, state, data, caught, plain=True, error_output=caught.value
         )
     else:
-        payload = flow.output(turn, frame, state, data, caught)
-        values = flow.assigned(turn, frame, state, data, caught)
+        payload = flow.apply_result(turn, frame, state, data, caught)
+        values = flow.evaluate_assign(turn, frame, state, data, caught)
     flow.leave(turn, frame, payload, values, catcher.next)

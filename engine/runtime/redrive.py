@@ -1,4 +1,4 @@
-"""How does an execution that ended badly go on?  From the states that did not succeed.
+"""Redrive: an execution that ended badly goes on from the states that did not succeed.
 
 Source: "Restarting state machine executions with redrive": states that succeeded are not run again;
 retry counters and timeouts begin anew; of a Parallel or inline Map only the branches and iterations
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.execution_status import ExecutionStatus
 from engine.language.model import Fail, Map
 from engine.runtime import flow
+from engine.runtime.run import FramePhase
 from engine.runtime.states import distributed
 
 if TYPE_CHECKING:
@@ -22,26 +24,30 @@ def begin(turn: Turn) -> None:
     """Write ExecutionRedriven and wake every line of control that was lost."""
     count = turn.about.get("redrive_count", 0) + 1
     turn.about = {**turn.about, "redrive_count": count, "redrive_ms": turn.now_ms}
-    turn.status = "RUNNING"
+    turn.status = ExecutionStatus.RUNNING
     number = turn.record("ExecutionRedriven", turn.next_event - 1, {"redriveCount": count})
     owned = {group.owner: group.id for group in turn.groups.values()}
-    for frame in sorted(turn.frames.values(), key=lambda one: one.id):
+    # The numbers of frames give the order in which the lines began. Going by them makes the events
+    # of a redrive the same, whatever the order of the frames in the snapshot.
+    for frame in sorted(turn.frames.values(), key=lambda frame: frame.id):
         if frame.id in owned:
             _wait_again(turn, frame, owned[frame.id])
         else:
             _run_again(turn, frame, number)
 
 
-def unsuccessful(frames: list[Frame], owners: set[int]) -> list[str]:
+def unsuccessful_states(frames: list[Frame], owners: set[int]) -> list[str]:
     """Return the names of the states that a redrive would run again, each once."""
-    return list(dict.fromkeys(one.state for one in frames if one.id not in owners and one.state))
+    return list(
+        dict.fromkeys(frame.state for frame in frames if frame.id not in owners and frame.state)
+    )
 
 
 def _wait_again(turn: Turn, frame: Frame, group: int) -> None:
-    """A Parallel or Map waits for its branches or iterations as before."""
+    """Let a Parallel or Map wait for its branches or iterations as before."""
     turn.keep(
         frame,
-        phase="group",
+        phase=FramePhase.GROUP,
         waits_for=group,
         started_event=turn.groups[group].start_event,
         tries=(),
@@ -54,12 +60,14 @@ def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
     """Let a line of control do the work of its state once more, without entering it again."""
     frame = turn.keep(
         frame,
-        phase="ready" if frame.state else "begin",
+        phase=FramePhase.READY if frame.state else FramePhase.BEGIN,
         waits_for=0,
         timer="",
         submitted=False,
         tries=(),
         retry_count=0,
+        # The line of the execution itself goes on from ExecutionRedriven; a branch or iteration
+        # goes on from its own last event.
         cursor=frame.cursor if frame.group else redriven,
     )
     state = turn.state(frame) if frame.state else None
@@ -67,7 +75,8 @@ def _run_again(turn: Turn, frame: Frame, redriven: int) -> None:
         distributed.redrive(turn, frame)
         return
     frame = turn.keep(frame, started_event=0)
-    if isinstance(state, Fail):  # it is entered again, to fail again
+    # A Fail has no work that could be done again. AWS enters it once more, and it fails once more.
+    if isinstance(state, Fail):
         flow.enter(turn, frame, frame.state, turn.input(frame))
     else:
         turn.ready.append(frame.id)

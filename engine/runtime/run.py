@@ -1,19 +1,21 @@
-"""How far has an execution come?
+"""The snapshot of an execution's progress, and the values that are kept beside it.
 
-A ``Run`` is a frozen snapshot: live lines of control (frames), open Parallel and Map states
-(groups) and counters. Only what is live is in it. What must be kept but not rewritten at every step
-- the items of a Map, the outputs of finished branches and iterations - are *values*: texts written
-once under a key, read through ``Run.values`` and dropped when their group ends. So the cost of a
-step does not grow with the past.
+A ``Run`` is frozen. It holds live lines of control (frames), open Parallel and Map states (groups)
+and counters, and nothing of the past. Some texts must be kept, but not written again at every step:
+long inputs, the items of a Map, the outputs of finished branches and iterations. Those are
+*values*: written once under a key, read through ``Run.values``, dropped when their group ends. So
+the cost of a step does not grow with the length of the execution.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import NewerFormat
+from engine.execution_status import ExecutionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,18 +28,15 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the snapshot text; every format ever written must load.
 
-Whatever an earlier version could not read or would lose is a new format: a field more, too. Those
-written so far are in ``tests/engine/runtime/formats``.
+A change that an earlier version could not read, or would lose, makes a new format; even one more
+field does. Examples of each format are in ``tests/engine/runtime/formats``.
 """
 INLINE = 1024
 """Inputs longer than this many characters are kept as values, so that no step writes them again."""
 
 
 def input_key(entered_event: int) -> str:
-    """Return the key of a long state input, by its ...StateEntered event.
-
-    0 is the execution's input.
-    """
+    """Return the key of a long state input, by its ...StateEntered event; 0: the execution's."""
     return f"in/{entered_event}/"
 
 
@@ -61,10 +60,10 @@ class DictValues(dict[str, str]):
 class Moment:
     """The outside world at the time of a step.
 
-    ``now_ms``: epoch milliseconds. ``seed``: for everything random. ``token_key``: makes task
-    tokens. ``missing_activities``: ARNs of the machine's activities that do not exist.
-    ``unusable``: says of a Task's resource, its state and the parameters it would send why they
-    could be no request, "" if they could; it must always say the same of the same.
+    ``now_ms``: epoch milliseconds. ``seed``: the seed of everything random. ``token_key``: the key
+    that makes task tokens. ``missing_activities``: ARNs of the machine's activities that do not
+    exist. ``unusable``: a function of a Task's resource, its state's name and its parameters; it
+    returns why they make no valid request, "" if they make one. It must be pure, as the engine is.
     ``deleting``: the state machine is being deleted, so that no further state may be entered.
     """
 
@@ -76,18 +75,37 @@ class Moment:
     deleting: bool = False
 
 
+class FramePhase(StrEnum):
+    """What a frame does at the moment. The values stand in snapshots and in names of timers."""
+
+    BEGIN = "begin"  # its first state is not entered yet
+    READY = "ready"  # it can do the work of its state, without the outside world
+    TASK = "task"  # it waits for the outcome of a task
+    TIMER = "timer"  # it waits for the timer of its Wait state
+    BACKOFF = "backoff"  # it waits for the pause before a retry to pass
+    GROUP = "group"  # it waits for its branches or iterations
+
+
+class GroupKind(StrEnum):
+    """What opened a group. The values stand in snapshots."""
+
+    PARALLEL = "parallel"  # its children are branches, which differ
+    MAP = "map"  # its children are iterations of one processor
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One line of control.
 
     ``path``: state and branch index of each surrounding Parallel or Map, outermost first.
-    ``cursor``: the event that the next event of this line points back to. ``phase``: what it does:
-    ``ready`` (enter the state), ``again`` (retry the work, no new StateEntered), ``task``,
-    ``timer``, ``backoff`` or ``group`` (what it waits for). ``waits_for``: id of the task
-    (Scheduled event) or group; 0 if none. ``timer``: its open timer, or "". ``tries``: retries
-    made, one count a Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of
-    the variables assigned in this scope, "" for none. ``started_event``: ...Started event of the
-    open task, 0 before it. ``map_run``: ARN of the Map Run that a redrive takes up again.
+    ``state``, ``input``: the state it is in, "" before the first, and the state's raw input.
+    ``cursor``: the event that the next event of this line points back to. ``group``, ``index``: the
+    group whose child it is, 0 for the execution itself, and its number among the children.
+    ``waits_for``: the number of the task (its Scheduled event) or of the group it waits for, else
+    0. ``timer``: the name of its open timer, or "". ``tries``: the retries made, one count for each
+    Retrier; ``retry_count``: their sum in this visit. ``variables``: JSON text of the variables
+    assigned in this scope, "" for none. ``started_event``: the ...Started event of the open task, 0
+    before it. ``map_run``: the ARN of the Map Run that a redrive goes on with.
     """
 
     id: int
@@ -97,7 +115,7 @@ class Frame:
     cursor: int
     group: int = 0
     index: int = 0
-    phase: str = "ready"
+    phase: FramePhase = FramePhase.READY
     waits_for: int = 0
     timer: str = ""
     entered_event: int = 0
@@ -120,7 +138,7 @@ class Group:
 
     id: int
     owner: int
-    kind: str  # parallel | map
+    kind: GroupKind
     total: int
     start_event: int
     last_event: int
@@ -132,9 +150,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Snapshot of one execution. ``ready``: frames that can go on without the outside world.
+    """The snapshot of one execution.
 
-    Of one that failed, was stopped or timed out, frames and groups are what a redrive goes on from.
+    ``ready``: the frames that can go on without the outside world, in order. ``next_event``,
+    ``next_id``: counters. ``last_ms``: the time of the last event; time never runs backwards in a
+    history. After a bad end, frames and groups stay as they were: a redrive goes on from them.
     """
 
     about: Mapping[str, Any]  # what Start said: ARNs, names, role, input, start; and redrive count
@@ -144,17 +164,19 @@ class Run:
     next_event: int = 1
     next_id: int = 1
     last_ms: int = 0
-    status: str = "NEW"
+    status: ExecutionStatus = ExecutionStatus.NEW
     values: Values = field(default_factory=DictValues, compare=False, repr=False)
 
     def dumps(self) -> str:
-        """Return the snapshot as JSON text (without the values)."""
+        """Return the snapshot as JSON text, without the values."""
         return json.dumps(
             {
                 "format": FORMAT,
                 "about": _without_long_input(self.about),
-                "frames": [_without_long_input(_sparse(frame)) for frame in self.frames.values()],
-                "groups": [_sparse(group) for group in self.groups.values()],
+                "frames": [
+                    _without_long_input(_without_defaults(frame)) for frame in self.frames.values()
+                ],
+                "groups": [_without_defaults(group) for group in self.groups.values()],
                 "ready": self.ready,
                 "next_event": self.next_event,
                 "next_id": self.next_id,
@@ -166,7 +188,7 @@ class Run:
         )
 
     def reading(self, values: Values) -> Run:
-        """Return the same run reading its values from elsewhere."""
+        """Return the same run with another store of values."""
         return replace(self, values=values)
 
     @classmethod
@@ -178,12 +200,13 @@ class Run:
         raw = json.loads(text)
         _check_format(raw.pop("format"))
         _restore_inputs([raw["about"], *raw["frames"]], values)
-        frames = [_frame(one) for one in raw.pop("frames")]
-        groups = [Group(**one) for one in raw.pop("groups")]
+        frames = [_read_frame(record) for record in raw.pop("frames")]
+        groups = [_read_group(record) for record in raw.pop("groups")]
         return cls(
             frames={frame.id: frame for frame in frames},
             groups={group.id: group for group in groups},
             ready=tuple(raw.pop("ready")),
+            status=ExecutionStatus(raw.pop("status")),
             values=values,
             **raw,
         )
@@ -210,12 +233,12 @@ class Step:
     left: int = 0
 
 
-_FRAME_DEFAULTS = {one.name: one.default for one in (*fields(Frame), *fields(Group))}
+_FRAME_DEFAULTS = {field_.name: field_.default for field_ in (*fields(Frame), *fields(Group))}
 
 
-def _sparse(record: Frame | Group) -> dict[str, Any]:
-    """Leave out what has its default value."""
-    pairs = ((one.name, getattr(record, one.name)) for one in fields(record))
+def _without_defaults(record: Frame | Group) -> dict[str, Any]:
+    """Return the fields that differ from their defaults: most of a frame's fields do not."""
+    pairs = ((field_.name, getattr(record, field_.name)) for field_ in fields(record))
     return {name: value for name, value in pairs if value != _FRAME_DEFAULTS[name]}
 
 
@@ -240,15 +263,23 @@ def _check_format(number: object) -> None:
     if number == FORMAT:
         return
     msg = f"snapshot format: got {number}, wanted {FORMAT}"
+    # A team upgrades one server after another. An older one that meets the snapshot of a newer one
+    # must leave the execution to it, and not treat the snapshot as broken.
     if isinstance(number, int) and number > FORMAT:
         raise NewerFormat(f"{msg} or less: a later version wrote it")
     raise ValueError(msg)
 
 
-def _frame(raw: dict[str, Any]) -> Frame:
+def _read_frame(raw: dict[str, Any]) -> Frame:
     raw["path"] = tuple((state, index) for state, index in raw.get("path", ()))
     raw["tries"] = tuple(raw.get("tries", ()))
+    raw["phase"] = FramePhase(raw.get("phase", FramePhase.READY))
     return Frame(**raw)
+
+
+def _read_group(raw: dict[str, Any]) -> Group:
+    raw["kind"] = GroupKind(raw["kind"])
+    return Group(**raw)
 
 
 __all__ = [
@@ -256,7 +287,9 @@ __all__ = [
     "NEW_RUN",
     "DictValues",
     "Frame",
+    "FramePhase",
     "Group",
+    "GroupKind",
     "Moment",
     "Run",
     "Step",

@@ -1,17 +1,23 @@
-"""What does one state do with one input?  What TestState asks: no execution, no history."""
+"""TestState: one state runs with one input, without an execution and without a history.
+
+The state's own code runs in a ``Turn`` of a made-up run with one frame. The stages that it passes
+leave notes in ``Turn.trial``; the notes become the inspection data of TestState's answer.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from engine import jsontext
 from engine.errors import EXCEED_TOLERATED_FAILURE, StatesError
+from engine.execution_status import ExecutionStatus
 from engine.language.model import NO_RECOVERY, Fail, Map, Parallel, QueryLanguage, Task
 from engine.runtime import commands, flow, recovery
 from engine.runtime.messages import Message, TaskFailed, TaskSucceeded
 from engine.runtime.payload import Payload
-from engine.runtime.run import Frame, Moment, Run
+from engine.runtime.run import Frame, FramePhase, Moment, Run
 from engine.runtime.states import ENTER, distributed, map_items, task
 from engine.runtime.turn import Turn
 
@@ -39,16 +45,25 @@ _NUMBERS = ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercenta
 _EXCEEDED = "The specified tolerated failure threshold was exceeded"
 
 
+class TrialStatus(StrEnum):
+    """How a trial ended: AWS's ``TestExecutionStatus``."""
+
+    SUCCEEDED = "SUCCEEDED"  # the state would be left with an output
+    FAILED = "FAILED"  # an error that no Retrier or Catcher takes
+    RETRIABLE = "RETRIABLE"  # an error that a Retrier takes: the state would run again
+    CAUGHT_ERROR = "CAUGHT_ERROR"  # an error that a Catcher takes
+
+
 class TrialError(Exception):
-    """What is asked for cannot be tried: the text says why."""
+    """The request cannot be tried; the text says why, in the service's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mock:
-    """What stands for the work of a Task, Map or Parallel: a result as JSON text, or an error.
+    """The replacement for the work of a Task, Map or Parallel: a result (JSON text) or an error.
 
-    For a Map also ``failures``, how many iterations failed, and ``items``, what its ItemReader
-    would have read, and ``pointed``, what its ItemsPointer found.
+    Of a Map also ``failures``: how many iterations failed; ``items``: the items that its ItemReader
+    would have read; ``pointed``: the value that its ItemsPointer found.
     """
 
     result: str | None = None
@@ -61,12 +76,12 @@ class Mock:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of it. ``status``: SUCCEEDED, FAILED, RETRIABLE or CAUGHT_ERROR.
+    """The result of a trial.
 
     ``stages``: the value after each stage as JSON text, and ``errorDetails`` where there are any.
     """
 
-    status: str
+    status: TrialStatus
     output: str | None = None
     error: str | None = None
     cause: str | None = None
@@ -86,13 +101,15 @@ def try_state(
     variables: str = "",
     call: Callable[[commands.RunTask], Message] | None = None,
 ) -> Trial:
-    """Try one state of a machine's top level.
+    """Run one state of a machine's top level, and return where it would lead.
 
     ``text``: the input as JSON. ``about``: as ``Run.about``; with ``context`` it is the context
     object itself. ``retries``: how many the state has had. ``variables``: JSON object. ``call``
     does the work of a Task that is not mocked.
     """
-    turn = Turn(machine, Run(about=about, frames={}, groups={}, status="RUNNING"), moment, 1)
+    turn = Turn(
+        machine, Run(about=about, frames={}, groups={}, status=ExecutionStatus.RUNNING), moment, 1
+    )
     turn.trial = {}
     state = machine.block.states[name]
     count = len(getattr(state, "recovery", NO_RECOVERY).retry)
@@ -101,21 +118,21 @@ def try_state(
     )
     turn.frames[1] = frame = turn.keep(frame, tries=(retries,) * count, retry_count=retries)
     try:
-        _work(turn, frame, state, mock, call)
+        _run_state(turn, frame, state, mock, call)
     except StatesError as error:
         recovery.state_failed(turn, turn.frames[1], error)
     given = jsontext.loads(variables) if variables else {}
     turn.note("variables", {**given, **turn.trial.get("variables", {})})
-    return _outcome(turn, state, text)
+    return _make_trial(turn, state, text)
 
 
-def _work(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) -> None:
+def _run_state(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) -> None:
     if isinstance(state, Fail):
         turn.note("afterInputPath", turn.input(frame))
     if mock is not None and isinstance(state, Map | Parallel):
         flow.effective_input(turn, frame, state.data)
         if isinstance(state, Map):
-            _map(turn, frame, state, mock)
+            _note_map(turn, frame, state, mock)
         if mock.result is None:
             raise StatesError(mock.error, mock.cause)
         if isinstance(state, Parallel):
@@ -124,21 +141,23 @@ def _work(turn: Turn, frame: Frame, state: Any, mock: Mock | None, call: Any) ->
         return
     ENTER[type(state)](turn, frame, state)
     if isinstance(state, Task):
-        scheduled = next(one for one in turn.commands if isinstance(one, commands.RunTask))
-        message = call(scheduled) if mock is None else _mocked(scheduled.task, mock)
+        scheduled = next(
+            command for command in turn.commands if isinstance(command, commands.RunTask)
+        )
+        message = call(scheduled) if mock is None else _mocked_outcome(scheduled.task, mock)
         task.resume(turn, turn.frames[1], state, message)
 
 
-def _map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
-    """Note what a Map would run over; raise if more of it failed than it tolerates."""
-    value = flow.selected(turn, frame, state.data).value
-    limit = map_items.concurrency(turn, frame, state, value)
+def _note_map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
+    """Note the items and inputs of a Map; raise if more of it failed than it tolerates."""
+    value = flow.apply_input_path(turn, frame, state.data).value
+    limit = map_items.evaluate_concurrency(turn, frame, state, value)
     extra = state.distributed
     items = mock.items
     if mock.pointed is not None:
         turn.note("afterItemsPointer", Payload.of(mock.pointed))
     if items is None and (extra is None or extra.item_reader is None):
-        items = map_items.items(turn, frame, state, value)
+        items = map_items.evaluate_items(turn, frame, state, value)
         turn.note("afterItemsPath", Payload.of(items))
     if items is not None and mock.failures > len(items):
         raise TrialError(
@@ -147,58 +166,63 @@ def _map(turn: Turn, frame: Frame, state: Map, mock: Mock) -> None:
     _note_inputs(turn, frame, state, value, items or [])
     if extra is None:
         return
-    count, percentage = distributed.tolerated(turn, frame, state, extra, value)
+    count, percentage = distributed.tolerated_failures(turn, frame, state, extra, value)
     turn.note("maxConcurrency", limit)
     turn.note("toleratedFailureCount", count)
     turn.note("toleratedFailurePercentage", percentage)
-    if mock.result is not None and _too_many(mock.failures, len(items or ()), count, percentage):
+    if mock.result is not None and _exceeds_tolerance(
+        mock.failures, len(items or ()), count, percentage
+    ):
         raise StatesError(EXCEED_TOLERATED_FAILURE, _EXCEEDED)
 
 
 def _note_inputs(turn: Turn, frame: Frame, state: Map, value: Any, items: Sequence[Any]) -> None:
-    inputs = list(distributed.selected(turn, frame, state, value, items))
+    inputs = list(distributed.apply_item_selector(turn, frame, state, value, items))
     if state.selector is not None:
         turn.note("afterItemSelector", Payload.of(inputs))
     if state.distributed is not None and state.distributed.item_batcher is not None:
-        batches = list(distributed.batched(turn, frame, state, value, inputs))
+        batches = list(distributed.apply_item_batcher(turn, frame, state, value, inputs))
         turn.note("afterItemBatcher", Payload.of(batches))
 
 
-def _too_many(failures: int, total: int, count: int | None, percentage: float | None) -> bool:
-    """Tell whether more failed than is tolerated; without a threshold the mock's result counts."""
+def _exceeds_tolerance(
+    failures: int, total: int, count: int | None, percentage: float | None
+) -> bool:
+    """Tell whether more failed than is tolerated; without a threshold nothing exceeds it."""
     over_count = count is not None and failures > count
     over_share = percentage is not None and failures * 100 > percentage * max(total, 1)
     return over_count or over_share
 
 
-def _mocked(number: int, mock: Mock) -> Message:
+def _mocked_outcome(number: int, mock: Mock) -> Message:
     if mock.result is not None:
         return TaskSucceeded(number, mock.result)
     return TaskFailed(number, mock.error, mock.cause)
 
 
-def _outcome(turn: Turn, state: Any, text: str) -> Trial:
+def _make_trial(turn: Turn, state: Any, text: str) -> Trial:
     notes = turn.trial or {}
-    stages = _stages(notes, state, text)
+    stages = _collect_stages(notes, state, text)
     failure: StatesError | None = notes.get("failure")
-    told = {"error": failure.name, "cause": failure.cause} if failure is not None else {}
+    error_texts = {"error": failure.name, "cause": failure.cause} if failure is not None else {}
     if "left" in notes:
         caught = "catch" in notes
-        status = "CAUGHT_ERROR" if caught else "SUCCEEDED"
+        status = TrialStatus.CAUGHT_ERROR if caught else TrialStatus.SUCCEEDED
         return Trial(
-            status, notes["left"].text, next_state=notes["following"], stages=stages, **told
+            status, notes["left"].text, next_state=notes["following"], stages=stages, **error_texts
         )
-    if "retry" in notes and turn.frames[1].phase == "backoff":
-        return Trial("RETRIABLE", stages=stages, **told)
-    if turn.frames[1].phase == "timer":  # a Wait is not waited for
-        return Trial("SUCCEEDED", text, next_state=state.next, stages=stages)
+    if "retry" in notes and turn.frames[1].phase is FramePhase.BACKOFF:
+        return Trial(TrialStatus.RETRIABLE, stages=stages, **error_texts)
+    # A Wait has set its timer and would leave with its input. TestState does not wait for it.
+    if turn.frames[1].phase is FramePhase.TIMER:
+        return Trial(TrialStatus.SUCCEEDED, text, next_state=state.next, stages=stages)
     outcome = turn.line_ends[0][1]
     if not isinstance(outcome, StatesError):
-        return Trial("SUCCEEDED", outcome.text, stages=stages)
-    return Trial("FAILED", error=outcome.name, cause=outcome.cause, stages=stages)
+        return Trial(TrialStatus.SUCCEEDED, outcome.text, stages=stages)
+    return Trial(TrialStatus.FAILED, error=outcome.name, cause=outcome.cause, stages=stages)
 
 
-def _stages(notes: dict[str, Any], state: Any, text: str) -> dict[str, Any]:
+def _collect_stages(notes: dict[str, Any], state: Any, text: str) -> dict[str, Any]:
     stages: dict[str, Any] = {"input": text}
     for name in _STAGES:
         hidden = state.language is QueryLanguage.JSONATA and name in _JSONPATH_ONLY

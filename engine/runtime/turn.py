@@ -1,6 +1,6 @@
-"""What does one ``advance`` work on?  The workspace between a frozen Run and the Step made of it.
+"""The workspace of one ``advance``, between the frozen Run and the Step that is made of it.
 
-A turn owns copies of the run's maps and appends events and commands; it decides nothing. The
+A turn owns copies of the run's maps and collects events and commands; it decides nothing. The
 decisions are in ``flow`` (data), ``recovery`` (Retry, Catch), ``groups`` (Parallel, Map) and
 ``states``, which use each other in the order states -> groups -> recovery -> flow -> turn.
 """
@@ -12,12 +12,12 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.execution_status import ExecutionStatus
 from engine.history.event_types import EXECUTION_ENDS
 from engine.runtime import commands as out
-from engine.runtime.context import context_object
 from engine.runtime.events import Event
 from engine.runtime.payload import Payload
-from engine.runtime.run import INLINE, Frame, Group, Moment, Run, Step, input_key
+from engine.runtime.run import INLINE, Frame, FramePhase, Group, Moment, Run, Step, input_key
 from engine.runtime.variables import Variables
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MAX_EVENTS = 25_000
 
 
 BYTES_A_STATE = 8_192
-"""So many characters of event details cost the budget as much as entering a state."""
+"""Characters of event details that cost the budget as much as entering one state does."""
 
 
 class MachineDeletingError(Exception):
@@ -45,13 +45,15 @@ class Turn:
     """The workspace of one step."""
 
     def __init__(self, machine: Machine, run: Run, moment: Moment, budget: int) -> None:
-        """``budget``: how many states may be entered before the turn gives way.
+        """Copy the maps of the run; ``budget``: how many states may be entered.
 
-        Long texts cost, too, so that a commit stays small whatever it carries.
+        Long texts cost the budget, too, so that a commit stays small whatever it carries.
         """
         self.machine = machine
         self.before = run
         self.moment = moment
+        # The clock of another process may be behind the one that computed the last step. Events of
+        # one history must not run backwards in time, so the later of both counts.
         self.now_ms = max(moment.now_ms, run.last_ms)
         self.budget = budget
         self.about = run.about
@@ -64,12 +66,15 @@ class Turn:
         self.events: list[Event] = []
         self.commands: list[out.Command] = []
         self.dropped: list[str] = []
-        self.items: dict[int, list[Json]] = {}  # group -> items, while they are not stored yet
-        self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output of this turn
+        # What this turn makes is not in ``before.values`` yet: it is looked up here first.
+        self.items: dict[int, list[Json]] = {}  # group -> items
+        self.outputs: dict[int, dict[int, str]] = {}  # group -> index -> output
         self.variables = Variables(self)
         self.trial: dict[str, Any] | None = None  # notes of a state that is only tried
         self.line_ends: deque[tuple[Frame, Payload | StatesError]] = deque()
-        # What failed or was stopped in this turn: a redrive goes on from it, if nothing takes it.
+        # Frames and groups that failed or were aborted in this turn. If a Retrier or Catcher takes
+        # the error they are forgotten; if none does, the execution ends, and they go back into the
+        # run, because a redrive goes on from them.
         self.lost_frames: dict[int, Frame] = {}
         self.lost_groups: dict[int, Group] = {}
         self.entered_after: dict[int, int] = {}  # frame -> event before its ...Entered of this turn
@@ -84,6 +89,7 @@ class Turn:
         block = self.machine.block
         for name, index in frame.path:
             owner: Any = block.states[name]
+            # The iterations of a Map share one processor; the branches of a Parallel differ.
             block = owner.branches[index] if hasattr(owner, "branches") else owner.processor
         return block
 
@@ -114,22 +120,24 @@ class Turn:
             self._rng = random.Random(self.moment.seed)  # noqa: S311 - not for secrets
         return self._rng
 
-    def context(self, frame: Frame, token: str | None = None) -> dict[str, Json]:
-        """Return the context object as the frame sees it."""
-        return context_object(self, frame, token)
-
     # -- writing -----------------------------------------------------------------------------------
 
     def record(
         self, kind: str, previous: int, details: dict[str, Any] | None = None, state: str = ""
     ) -> int:
-        """Append an event and return its id; raise ``HistoryFullError`` where only the end fits."""
+        """Append an event and return its id.
+
+        ``previous``: the event it follows. Raise ``HistoryFullError`` if the event would be the
+        last that AWS allows, and is not the end of the execution.
+        """
         number = self.next_event
         if number >= MAX_EVENTS and kind not in EXECUTION_ENDS:
             raise HistoryFullError
         self.next_event = number + 1
+        # The size of a commit depends on its texts, too: a payload of 256 KiB costs as much as 32
+        # state entries, so that a loop over large payloads commits as often as it should.
         if details:
-            self.budget -= sum(map(_length, details.values())) // BYTES_A_STATE
+            self.budget -= sum(map(_text_length, details.values())) // BYTES_A_STATE
         self.events.append(Event(number, previous, self.now_ms, kind, details, state))
         return number
 
@@ -154,40 +162,44 @@ class Turn:
         self._inputs[frame.id] = payload
 
     def note(self, name: str, value: Any) -> None:
-        """Keep what a trial wants to know; an execution wants nothing."""
+        """Keep a value for the answer of TestState; an execution keeps none."""
         if self.trial is not None:
             self.trial[name] = value
 
     def end_line(self, frame: Frame, outcome: Payload | StatesError) -> None:
-        """Say that a line of control ended; ``groups.settle`` takes it from there."""
+        """Queue the end of a line of control for ``groups.settle``."""
+        # Not handled at once: the caller is in the middle of a state, and the end of a line may
+        # abort the very group that it works on.
         self.line_ends.append((frame, outcome))
 
     def command(self, command: out.Command) -> None:
-        """Ask the shell for something."""
+        """Send a command with the step."""
         self.commands.append(command)
 
-    def set_timer(self, frame: Frame, due_ms: int, phase: str) -> Frame:
-        """Arm the frame's one timer and let the frame wait for it."""
+    def set_timer(self, frame: Frame, due_ms: int, phase: FramePhase) -> Frame:
+        """Set the frame's one timer and let the frame wait for it in ``phase``."""
+        # The number of the next event makes the name unique: a timer of an earlier wait of the same
+        # frame, which fires late, has another name and finds no frame.
         timer = f"{phase}-{frame.id}-{self.next_event}"
         self.command(out.SetTimer(timer, due_ms))
         return self.keep(frame, phase=phase, timer=timer)
 
     def remove(self, frame: Frame, *, done: bool = False) -> None:
-        """Forget a line of control, and what it was waiting for.
+        """Forget a line of control, and cancel the timer or task that it waits for.
 
-        ``done``: it came to its end; else it is kept for a redrive until somebody takes the error.
+        ``done``: it came to its end. Else it is kept for a redrive until the error is taken.
         """
         del self.frames[frame.id]
         self._inputs.pop(frame.id, None)
         if frame.timer:
             self.command(out.CancelTimer(frame.timer))
-        if frame.phase == "task":
+        if frame.phase is FramePhase.TASK:
             self.command(out.CancelTask(frame.waits_for))
         if not done:
             self.lost_frames[frame.id] = frame
 
     def close_group(self, group: Group, *, done: bool = False) -> None:
-        """Forget a group and, if it is ``done``, the values kept for it."""
+        """Forget a group and, if it is ``done``, also the values that are kept for it."""
         del self.groups[group.id]
         if done:
             self._drop_values(group)
@@ -195,7 +207,7 @@ class Turn:
             self.lost_groups[group.id] = group
 
     def recovered(self) -> None:
-        """Say that a Retrier or Catcher took the error: what was lost stays lost."""
+        """Forget what was lost in this turn: a Retrier or Catcher took the error."""
         for group in self.lost_groups.values():
             self._drop_values(group)
         self.lost_frames.clear()
@@ -207,18 +219,19 @@ class Turn:
         if group.id in self.before.groups:
             self.dropped.append(f"{group.id}/")
 
-    def finish(self, status: str, **ending: Any) -> None:
-        """End the execution: nothing is live afterwards.
+    def finish(self, status: ExecutionStatus, **ending: Any) -> None:
+        """End the execution; no frame is ready afterwards, and no task or timer is open.
 
-        Unless it succeeded, its frames and groups stay as they were, for a redrive.
+        Unless it succeeded, its frames and groups stay in the run as they were, for a redrive.
+        ``ending``: fields of ``Finish``; the time of the end is now unless it says otherwise.
         """
         self.ready.clear()
         self.line_ends.clear()
-        if status == "SUCCEEDED":
+        if status is ExecutionStatus.SUCCEEDED:
             for group in tuple(self.groups.values()):
                 self.close_group(group, done=True)
             self.frames.clear()
-            self.dropped = [""]
+            self.dropped = [""]  # every key begins with the empty prefix: all values go
         else:
             self.frames = {**self.lost_frames, **self.frames}
             self.groups = {**self.lost_groups, **self.groups}
@@ -228,7 +241,7 @@ class Turn:
     # -- the result --------------------------------------------------------------------------------
 
     def step(self) -> Step:
-        """Freeze the workspace."""
+        """Return the step: the workspace, frozen."""
         run = Run(
             about=self.about,
             frames=self.frames,
@@ -240,12 +253,12 @@ class Turn:
             status=self.status,
             values=self.before.values,
         )
-        kept = self._kept()  # says what to drop, too
+        kept = self._kept()  # adds to ``dropped``, which is therefore read after it
         events, dropped = tuple(self.events), tuple(self.dropped)
         return Step(run, events, tuple(self.commands), kept, dropped, max(self.budget, 0))
 
     def _kept(self) -> dict[str, str]:
-        """Return the texts the next turn will want and that are not stored yet."""
+        """Return the values of this turn that later turns will read."""
         kept = self._long_inputs()
         for number, items in self.items.items():
             for index, item in enumerate(items):
@@ -256,19 +269,24 @@ class Turn:
         return kept
 
     def _long_inputs(self) -> dict[str, str]:
-        """Return the inputs that are too long for the snapshot and new in it.
+        """Return the inputs that are new in the snapshot and too long for it.
 
-        Drop those gone from it.
+        Also note those to drop, because their state was left.
         """
         kept = {}
-        if not self.before.about and self.status == "RUNNING" and len(self.about["input"]) > INLINE:
+        if (
+            not self.before.about
+            and self.status is ExecutionStatus.RUNNING
+            and len(self.about["input"]) > INLINE
+        ):
             kept[input_key(0)] = self.about["input"]
         for frame in self.frames.values():
             before = self.before.frames.get(frame.id)
             same = before is not None and before.entered_event == frame.entered_event
             if len(frame.input) > INLINE and not same:
                 kept[input_key(frame.entered_event)] = frame.input
-        if self.status != "RUNNING":  # all is dropped, or nothing
+        # After a success ``finish`` has dropped everything, and after a bad end a redrive needs it.
+        if self.status is not ExecutionStatus.RUNNING:
             return kept
         for before in self.before.frames.values():
             now = self.frames.get(before.id)
@@ -278,7 +296,7 @@ class Turn:
         return kept
 
 
-def _length(value: Any) -> int:
+def _text_length(value: Any) -> int:
     return len(value) if isinstance(value, str) else 0
 
 

@@ -1,13 +1,14 @@
-"""Which variables does a line of control see, and what does an ``Assign`` change?
+"""Workflow variables: those that a line of control sees, and those that an ``Assign`` changes.
 
-Every Parallel branch and Map iteration opens a scope. It sees the outer ones, which cannot change
-while it is open (their line waits), and writes only its own.
+Source: "Passing data between states with variables". Every Parallel branch and Map iteration opens
+a scope. It sees the variables of the outer scopes and writes only its own. The outer ones cannot
+change while it is open, because their line of control waits for it; so no copy is needed.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import jsontext
 from engine.errors import DATA_LIMIT_EXCEEDED, StatesError
@@ -18,23 +19,37 @@ if TYPE_CHECKING:
 
     from engine.data.expression import Json, Scope
     from engine.language.model import Assign
-    from engine.runtime.run import Frame
-    from engine.runtime.turn import Turn
+    from engine.runtime.run import Frame, Group
 
 _MAX_ALL = 10 * 1024 * 1024  # AWS: all variables of an execution together
+
+
+class FrameStore(Protocol):
+    """The part of a turn that keeps the frames: all that the variables need of it."""
+
+    @property
+    def frames(self) -> Mapping[int, Frame]:
+        """Return the lines of control by their numbers."""
+
+    @property
+    def groups(self) -> Mapping[int, Group]:
+        """Return the open groups by their numbers."""
+
+    def keep(self, frame: Frame, **changes: Any) -> Frame:
+        """Store the frame with these changes and return it."""
 
 
 class Variables:
     """The variables of a turn, parsed once a frame."""
 
-    def __init__(self, turn: Turn) -> None:
-        """Read from the turn's frames when asked."""
-        self._turn = turn
+    def __init__(self, store: FrameStore) -> None:
+        """Read from the frames of ``store`` when asked."""
+        self._store = store
         self._own: dict[int, dict[str, Json]] = {}
         self._size: int | None = None
 
     def own(self, frame: Frame) -> dict[str, Json]:
-        """Return what the frame's own scope has assigned."""
+        """Return name -> value of the variables assigned in the frame's own scope."""
         values = self._own.get(frame.id)
         if values is None:
             values = json.loads(frame.variables) if frame.variables else {}
@@ -42,50 +57,53 @@ class Variables:
         return values
 
     def visible(self, frame: Frame) -> Mapping[str, Json]:
-        """Return all the frame sees, inner scopes over outer ones."""
+        """Return name -> value of all that the frame sees, inner scopes over outer ones."""
         own = self.own(frame)
         if not frame.group:
             return own
-        owner = self._turn.frames[self._turn.groups[frame.group].owner]
+        owner = self._store.frames[self._store.groups[frame.group].owner]
         outer = self.visible(owner)
         return {**outer, **own} if own else outer
 
     def evaluate(self, assign: Assign, scope: Scope) -> dict[str, Json]:
-        """Return name -> value, every expression seeing the values at entry."""
+        """Return name -> value of an Assign; every expression sees the values at entry.
+
+        So ``{"a": "$b", "b": "$a"}`` swaps two variables.
+        """
         return {name: target.evaluate(scope) for name, target in assign.targets.items()}
 
     def put(self, frame: Frame, values: dict[str, Json]) -> tuple[Frame, dict[str, str]]:
         """Store the values in the frame's scope; return the frame and name -> JSON text."""
         texts = {name: jsontext.dumps(value) for name, value in values.items()}
-        _check(frame.state, texts)
+        _check_size(frame.state, texts)
         own = {**self.own(frame), **values}
         self._own[frame.id] = own
         text = jsontext.dumps(own)
         self._check_all(frame, text)
-        return self._turn.keep(frame, variables=text), texts
+        return self._store.keep(frame, variables=text), texts
 
     def _check_all(self, frame: Frame, text: str) -> None:
-        """Refuse what would make the variables of all lines together too large.
-
-        The sum is kept; as lines that end are not taken off it, it is made anew before refusing.
-        """
+        """Raise ``States.DataLimitExceeded`` if the variables of all lines grow too large."""
+        # The sum is kept from one Assign to the next, because adding it up costs a look at each
+        # frame. Lines that end are not taken off it, so it can be too high, but never too low. It
+        # is added up anew before anything is refused.
         size = self._total() if self._size is None else self._size
         self._size = size + len(text) - len(frame.variables)
         if self._size > _MAX_ALL:
             self._size = self._total() + len(text) - len(frame.variables)
         if self._size > _MAX_ALL:
-            raise _too_large(frame.state)
+            raise _too_large_error(frame.state)
 
     def _total(self) -> int:
-        return sum(len(one.variables) for one in self._turn.frames.values())
+        return sum(len(frame.variables) for frame in self._store.frames.values())
 
 
-def _check(state: str, texts: Mapping[str, str]) -> None:
+def _check_size(state: str, texts: Mapping[str, str]) -> None:
     if sum(jsontext.byte_size(text) for text in texts.values()) > MAX_BYTES:
-        raise _too_large(state)
+        raise _too_large_error(state)
 
 
-def _too_large(state: str) -> StatesError:
+def _too_large_error(state: str) -> StatesError:
     return StatesError(
         DATA_LIMIT_EXCEEDED,
         f"The variables assigned by the state '{state}' exceed the maximum number of bytes "

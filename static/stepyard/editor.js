@@ -1,5 +1,5 @@
-// The JSON editor (Ace) under a strict content security policy, its checks, and the problems list.
-// Without a script the textarea stays and does the same work.
+// The JSON editor (Ace) under a strict content security policy, its checks, and the list of problems.
+// Without scripts the plain textarea does the same work.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -43,7 +43,7 @@
     const label = document.querySelector(`label[for="${textarea.id}"]`);
     editor.textInput.getElement().setAttribute("aria-label", label?.textContent.trim() ?? "JSON");
     label?.addEventListener("click", () => editor.focus());
-    // What is shown is what is sent, whoever wrote to the hidden textarea in between.
+    // Send the text of the editor, even if another script changed the hidden textarea.
     textarea.form?.addEventListener("formdata", (event) => {
       if (event.formData.has(textarea.name)) event.formData.set(textarea.name, editor.getValue());
     });
@@ -52,9 +52,11 @@
 
   // -- Back -------------------------------------------------------------------------------------
 
-  // A browser that comes back to a page builds it anew and then, after DOMContentLoaded, writes
-  // what was typed before into the textarea: the editor shows the stored text by then. A page from
-  // the back/forward cache (persisted) was never torn down, so its editor and textarea agree.
+  // When the reader goes back to this page, the browser may load it again:
+  //   1. DOMContentLoaded: the editor starts with the stored text.
+  //   2. The browser writes the text typed before into the textarea; the editor does not see it.
+  //   3. pageshow: restore() copies the text from the textarea into the editor.
+  // A page from the back/forward cache (persisted) was never unloaded: editor and textarea agree.
   addEventListener("pageshow", (event) => {
     if (event.persisted) return;
     for (const textarea of document.querySelectorAll("textarea[data-editor]")) {
@@ -62,8 +64,8 @@
     }
   });
 
-  // Kept text was made from the revision that its page had, not from the one that the server has
-  // by now: the entry of the browser's history keeps it, so that saving tells when they differ.
+  // Restored text belongs to the revision that its page had, not to the server's current one. The
+  // browser's history entry keeps that revision, so that saving detects the conflict.
   const revision = () => document.getElementById("revision");
 
   function noteRevision() {
@@ -90,13 +92,13 @@
     field.value = field.dataset.stored;
   }
 
-  /** Show the text that the browser kept, and let the page check it and tell that it is unsaved. */
+  /** Show the text that the browser restored, check it, and show the note that it is not saved. */
   function restore(textarea) {
     const doc = editors.get(textarea.id)?.session.doc;
     if (doc && doc.getValue() !== textarea.value) doc.setValue(textarea.value);
     if (textarea.hasAttribute("hx-post")) htmx.trigger(textarea, "recheck");
-    const told = document.querySelector(`[data-kept="${textarea.id}"]`);
-    if (told) told.hidden = false;
+    const notice = document.querySelector(`[data-restored-text="${textarea.id}"]`);
+    if (notice) notice.hidden = false;
   }
 
   function discard(id) {
@@ -106,7 +108,7 @@
     if (editor) editor.session.doc.setValue(textarea.defaultValue);
     else textarea.value = textarea.defaultValue;
     htmx.trigger(textarea, "recheck");
-    document.querySelector(`[data-kept="${id}"]`).hidden = true;
+    document.querySelector(`[data-restored-text="${id}"]`).hidden = true;
   }
 
   // -- problems ---------------------------------------------------------------------------------
@@ -132,8 +134,8 @@
     }
     const format = event.target.closest("[data-format]");
     if (format) reformat(format.dataset.format);
-    const unwanted = event.target.closest("[data-discard]");
-    if (unwanted) discard(unwanted.dataset.discard);
+    const discarded = event.target.closest("[data-discard]");
+    if (discarded) discard(discarded.dataset.discard);
   });
 
   // -- JSON -------------------------------------------------------------------------------------
@@ -141,51 +143,51 @@
   const TOKEN =
     /\s*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b))/y;
 
-  /** Return what is wrong with a JSON text and where, or null; JSON.parse does not say where. */
-  function fault(text) {
+  /** Return the first syntax error of a JSON text with its line and column, or null. JSON.parse reports no place. */
+  function findSyntaxError(text) {
     const open = [];
-    let wanted = "a value";
+    let expected = "a value";
     TOKEN.lastIndex = 0;
     for (let end = 0; ; end = TOKEN.lastIndex) {
       const rest = text.slice(end);
-      if (!rest.trim()) return wanted === "the end" ? null : place(text, text.length, wanted);
+      if (!rest.trim()) return expected === "the end" ? null : errorAt(text, text.length, expected);
       const at = end + rest.search(/\S/);
       const found = TOKEN.exec(text);
-      if (!found) return place(text, at, wanted);
+      if (!found) return errorAt(text, at, expected);
       const sign = found[1] ?? (found[2] ? "text" : "other");
-      const next = follow(sign, wanted, open);
-      if (!next) return place(text, at, wanted);
-      wanted = next;
+      const next = nextExpected(sign, expected, open);
+      if (!next) return errorAt(text, at, expected);
+      expected = next;
     }
   }
 
-  /** Return what is wanted after a token, or "" if it is not what was wanted. */
-  function follow(sign, wanted, open) {
+  /** Return what the grammar expects after a token, or "" if the token was not expected. */
+  function nextExpected(sign, expected, open) {
     const closes = { "}": "{", "]": "[" }[sign];
     const after = () => (open.length ? "a comma or the closing bracket" : "the end");
     if (closes) {
-      const empty = wanted === "a key or }" || wanted === "a value or ]";
-      if (open.at(-1) !== closes || !(empty || wanted.startsWith("a comma"))) return "";
+      const empty = expected === "a key or }" || expected === "a value or ]";
+      if (open.at(-1) !== closes || !(empty || expected.startsWith("a comma"))) return "";
       open.pop();
       return after();
     }
     if (sign === ",") {
-      if (!wanted.startsWith("a comma")) return "";
+      if (!expected.startsWith("a comma")) return "";
       return open.at(-1) === "{" ? "a key" : "a value";
     }
-    if (sign === ":") return wanted === "a colon" ? "a value" : "";
-    if (wanted.startsWith("a key")) return sign === "text" ? "a colon" : "";
-    if (!wanted.startsWith("a value")) return "";
+    if (sign === ":") return expected === "a colon" ? "a value" : "";
+    if (expected.startsWith("a key")) return sign === "text" ? "a colon" : "";
+    if (!expected.startsWith("a value")) return "";
     if (sign !== "{" && sign !== "[") return after();
     open.push(sign);
     return sign === "{" ? "a key or }" : "a value or ]";
   }
 
-  function place(text, at, wanted) {
+  function errorAt(text, at, expected) {
     const before = text.slice(0, at);
     const line = before.split("\n").length;
     const column = before.length - before.lastIndexOf("\n");
-    return { line, column, text: `This is not JSON: wanted ${wanted} at line ${line}, column ${column}.` };
+    return { line, column, text: `This is not JSON: expected ${expected} at line ${line}, column ${column}.` };
   }
 
   function value(id) {
@@ -194,8 +196,8 @@
 
   function reformat(id) {
     const text = value(id);
-    if (fault(text)) return;
-    // Only white space changes: numbers and duplicate keys keep their text.
+    if (findSyntaxError(text)) return;
+    // Change white space only: parsing would alter long numbers and drop duplicate keys.
     const pretty = indent(text);
     const editor = editors.get(id);
     if (editor) editor.session.doc.setValue(pretty);
@@ -207,15 +209,15 @@
     const line = () => `\n${"  ".repeat(depth)}`;
     return text
       .match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)
-      .map((token, place, all) => {
-        const next = all[place + 1];
+      .map((token, index, all) => {
+        const next = all[index + 1];
         if (token === "{" || token === "[") {
           depth += 1;
           return next === "}" || next === "]" ? token : token + line();
         }
         if (token === "}" || token === "]") {
           depth -= 1;
-          const empty = all[place - 1] === "{" || all[place - 1] === "[";
+          const empty = all[index - 1] === "{" || all[index - 1] === "[";
           return empty ? token : line() + token;
         }
         if (token === ",") return token + line();
@@ -226,15 +228,15 @@
 
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-json-form]")) return;
-    const wrong = fault(value("input") || "{}");
+    const syntaxError = findSyntaxError(value("input") || "{}");
     const message = event.target.querySelector("[data-input-error]");
-    message.textContent = wrong?.text ?? "";
-    document.getElementById("input").toggleAttribute("aria-invalid", Boolean(wrong));
-    if (!wrong) return;
+    message.textContent = syntaxError?.text ?? "";
+    document.getElementById("input").setAttribute("aria-invalid", String(Boolean(syntaxError)));
+    if (!syntaxError) return;
     event.preventDefault();
     const editor = editors.get("input");
     if (editor) {
-      editor.gotoLine(wrong.line, wrong.column - 1, true);
+      editor.gotoLine(syntaxError.line, syntaxError.column - 1, true);
       editor.focus();
     } else {
       document.getElementById("input").focus();

@@ -1,42 +1,42 @@
-// The execution's page: one selection for graph, table and panel; zoom.
-// Every press follows a real link; here it only becomes a smaller request that keeps the page.
+// The execution page: the graph, the step table and the panel share one selection; zoom of graphs.
+// Every control is a real link or form. This script replaces the page load by a smaller request.
 "use strict";
 (() => {
-  const MOST = 3;
-  const LEAST = 0.3;
+  const MAX_SCALE = 3;
+  const MIN_SCALE = 0.3;
   let scale = 1;
   let fitted = false;
 
   const plain = (event) =>
     event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-  const here = () => new URL(location.href);
+  const currentUrl = () => new URL(location.href);
 
   // -- zoom -------------------------------------------------------------------------------------
 
-  function picture() {
+  function graphParts() {
     const graph = document.querySelector("[data-graph]");
     return graph && { graph, svg: graph.querySelector("svg.flow") };
   }
 
-  function apply(next) {
-    const found = picture();
-    if (!found) return;
-    scale = Math.min(MOST, Math.max(LEAST, next));
-    const { width, height } = found.svg.viewBox.baseVal;
-    found.svg.setAttribute("width", Math.round(width * scale));
-    found.svg.setAttribute("height", Math.round(height * scale));
+  function setScale(next) {
+    const parts = graphParts();
+    if (!parts) return;
+    scale = Math.min(MAX_SCALE, Math.max(MIN_SCALE, next));
+    const { width, height } = parts.svg.viewBox.baseVal;
+    parts.svg.setAttribute("width", Math.round(width * scale));
+    parts.svg.setAttribute("height", Math.round(height * scale));
   }
 
-  function fit(least = LEAST) {
-    const found = picture();
-    if (!found || !found.graph.clientWidth) return;
-    const { width, height } = found.svg.viewBox.baseVal;
-    const room = Math.max(found.graph.clientHeight, innerHeight * 0.7);
-    const wanted = Math.min(found.graph.clientWidth / width, room / height, 1);
-    apply(Math.max(wanted, least));
-    const start = found.svg.querySelector("[data-start]");
+  function fit(minimum = MIN_SCALE) {
+    const parts = graphParts();
+    if (!parts || !parts.graph.clientWidth) return;
+    const { width, height } = parts.svg.viewBox.baseVal;
+    const availableHeight = Math.max(parts.graph.clientHeight, innerHeight * 0.7);
+    const wanted = Math.min(parts.graph.clientWidth / width, availableHeight / height, 1);
+    setScale(Math.max(wanted, minimum));
+    const start = parts.svg.querySelector("[data-start]");
     if (start) {
-      found.graph.scrollLeft = start.x.baseVal.value * scale - found.graph.clientWidth / 2 + 31;
+      parts.graph.scrollLeft = start.x.baseVal.value * scale - parts.graph.clientWidth / 2 + 31;
     }
     fitted = true;
   }
@@ -44,14 +44,14 @@
   document.addEventListener("click", (event) => {
     const by = event.target.closest("[data-zoom-by]")?.dataset.zoomBy;
     if (by === "0") fit();
-    else if (by) apply(scale * (by === "1" ? 1.25 : 0.8));
+    else if (by) setScale(scale * (by === "1" ? 1.25 : 0.8));
   });
   document.addEventListener(
     "wheel",
     (event) => {
       if (!(event.ctrlKey || event.metaKey) || !event.target.closest("[data-graph]")) return;
       event.preventDefault();
-      apply(scale * (event.deltaY < 0 ? 1.1 : 0.9));
+      setScale(scale * (event.deltaY < 0 ? 1.1 : 0.9));
     },
     { passive: false },
   );
@@ -70,25 +70,25 @@
 
   // -- one selection ----------------------------------------------------------------------------
 
-  function mark(step) {
+  function markStep(step) {
     for (const box of document.querySelectorAll("[data-node]")) {
       if (box.dataset.step === step) box.setAttribute("aria-current", "true");
       else box.removeAttribute("aria-current");
     }
     for (const row of document.querySelectorAll("[data-row][aria-selected], [data-bar]")) {
-      row.setAttribute("aria-selected", String((row.dataset.step ?? row.dataset.of) === step));
+      row.setAttribute("aria-selected", String((row.dataset.step ?? row.dataset.stateName) === step));
     }
   }
 
   async function showPanel(address) {
-    mark(address.searchParams.get("step") ?? "");
+    markStep(address.searchParams.get("step") ?? "");
     const source = `${address.pathname}_step${address.search}`;
     await htmx.ajax("GET", source, { source: "#panel", target: "#panel", swap: "innerHTML" });
-    mark(document.querySelector("#panel > header")?.dataset.of ?? "");
+    markStep(document.querySelector("#panel > header")?.dataset.stateName ?? "");
   }
 
   async function select(changes, focus) {
-    const address = here();
+    const address = currentUrl();
     for (const [key, value] of Object.entries(changes)) {
       if (value) address.searchParams.set(key, value);
       else address.searchParams.delete(key);
@@ -105,26 +105,26 @@
 
   addEventListener("popstate", (event) => {
     if (!document.getElementById("panel") || event.state?.htmx) return;
-    showPanel(here());
+    showPanel(currentUrl());
     const source = location.pathname + location.search;
     htmx.ajax("GET", source, { source: "#steps", target: "#steps", select: "#steps", swap: "outerHTML" });
   });
 
-  function pressed(link) {
-    const { node, step, select: chosen, selectVisit, selectIteration, tab, show } = link.dataset;
+  function followLink(link) {
+    const { node, step, select: chosen, selectVisit, selectIteration, tab, viewLink } = link.dataset;
     if (node) select({ step, visit: "", iteration: "" }, true);
     else if (selectVisit) select({ step: chosen, visit: selectVisit }, true);
     else if (chosen !== undefined) {
       select({ step: chosen, visit: "", iteration: selectIteration ?? "" }, true);
     }
     else if (tab) select({ tab }, false);
-    else if (show) view(link, show);
-    else if (link.dataset.treeLink !== undefined) loadTree(new URL(link.href));
+    else if (viewLink) showView(link, viewLink);
+    else if (link.dataset.stepFilterLink !== undefined) loadTree(new URL(link.href));
     else return false;
     return true;
   }
 
-  // The table of steps is filtered and sorted by the server; nothing else of the page changes.
+  // The server filters and sorts the step table; the rest of the page stays as it is.
   async function loadTree(address) {
     history.pushState({}, "", address);
     const source = address.pathname + address.search;
@@ -132,7 +132,7 @@
   }
 
   function filterTree(form) {
-    const address = here();
+    const address = currentUrl();
     for (const [key, value] of new FormData(form)) {
       if (key === "view") continue;
       if (value) address.searchParams.set(key, value);
@@ -141,12 +141,13 @@
     loadTree(address);
   }
 
-  function view(link, name) {
+  function showView(link, name) {
     link.closest("[data-view]").dataset.view = name;
-    for (const one of document.querySelectorAll("[data-show]")) {
-      one.toggleAttribute("aria-current", one === link);
+    for (const other of document.querySelectorAll("[data-view-link]")) {
+      if (other === link) other.setAttribute("aria-current", "true");
+      else other.removeAttribute("aria-current");
     }
-    const address = here();
+    const address = currentUrl();
     address.searchParams.set("view", name);
     history.replaceState(history.state, "", address);
     if (name === "graph" && !fitted) fit(0.55);
@@ -154,29 +155,29 @@
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");
-    if (!link || !plain(event) || !document.getElementById("panel") || !pressed(link)) return;
+    if (!link || !plain(event) || !document.getElementById("panel") || !followLink(link)) return;
     event.preventDefault();
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form[data-tree]")) {
+    if (event.target.matches("form[data-step-filter]")) {
       event.preventDefault();
       filterTree(event.target);
     }
-    if (!event.target.matches("form[data-go]")) return;
+    if (!event.target.matches("form[data-jump-form]")) return;
     event.preventDefault();
     select({ visit: "", ...Object.fromEntries(new FormData(event.target)) }, true);
   });
 
   document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-tree]");
+    const form = event.target.closest("form[data-step-filter]");
     if (form && event.target.matches("select")) filterTree(form);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target?.id === "problems") apply(scale);
+    if (event.detail.target?.id === "problems") setScale(scale);
   });
   document.addEventListener("htmx:oobAfterSwap", (event) => {
-    if (event.detail.target?.id === "preview") fitted ? apply(scale) : fit(0.55);
+    if (event.detail.target?.id === "preview") fitted ? setScale(scale) : fit(0.55);
   });
   document.addEventListener("DOMContentLoaded", () => {
     fit(0.55);

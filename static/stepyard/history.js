@@ -1,11 +1,11 @@
-// The event table: pages, filters, rows that open, deep links. It stands on two pages.
-// Every press follows a real link; here it only becomes a smaller request that keeps the page.
+// The event table of two pages: paging, filters, rows that open, links to an event.
+// Every control is a real link or form. This script replaces the page load by a smaller request.
 "use strict";
 (() => {
   const plain = (event) =>
     event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-  const here = () => new URL(location.href);
-  const wanted = (address) => address.searchParams.get("event") ?? address.searchParams.get("at");
+  const currentUrl = () => new URL(location.href);
+  const requestedEvent = (address) => address.searchParams.get("event") ?? address.searchParams.get("at");
 
   async function load(address, push = true) {
     if (!document.getElementById("history")) return;
@@ -15,19 +15,19 @@
     if (address.searchParams.get("event")) goTo(address.searchParams.get("event"));
   }
 
-  function goTo(id, still = false) {
+  function goTo(id, keepScroll = false) {
     const row = document.getElementById(`e${id}`);
     if (!row) return false;
-    for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
-    row.classList.add("here");
+    for (const other of document.querySelectorAll("tr.current-event")) other.classList.remove("current-event");
+    row.classList.add("current-event");
     row.tabIndex = -1;
-    if (!still) row.scrollIntoView({ block: "center" });
+    if (!keepScroll) row.scrollIntoView({ block: "center" });
     row.focus({ preventScroll: true });
     return true;
   }
 
   function goToPage(id) {
-    const address = here();
+    const address = currentUrl();
     for (const key of ["page", "type", "state", "text", "since", "until"]) {
       address.searchParams.delete(key);
     }
@@ -38,17 +38,17 @@
 
   function keepOpen() {
     const ids = [...document.querySelectorAll('[data-open][aria-expanded="true"]')];
-    const address = here();
-    address.searchParams.set("open", ids.map((one) => one.dataset.open).join("."));
+    const address = currentUrl();
+    address.searchParams.set("open", ids.map((link) => link.dataset.open).join("."));
     if (!ids.length) address.searchParams.delete("open");
     history.replaceState(history.state, "", address);
   }
 
   function open(link) {
     const row = link.closest("tr");
-    const unfolded = link.getAttribute("aria-expanded") === "true";
-    link.setAttribute("aria-expanded", String(!unfolded));
-    if (unfolded) {
+    const isOpen = link.getAttribute("aria-expanded") === "true";
+    link.setAttribute("aria-expanded", String(!isOpen));
+    if (isOpen) {
       row.nextElementSibling.remove();
     } else {
       const detail = document.createElement("tr");
@@ -63,7 +63,7 @@
   }
 
   function filter(form) {
-    const address = here();
+    const address = currentUrl();
     for (const [key, value] of new FormData(form)) {
       if (value) address.searchParams.set(key, value);
       else address.searchParams.delete(key);
@@ -89,20 +89,20 @@
     filter(event.target);
   });
   document.addEventListener("change", (event) => {
-    // What is typed waits for Enter or the button.
+    // Text fields wait for Enter or the button.
     const form = event.target.closest("form[data-history]");
     if (form && event.target.matches("select")) filter(form);
   });
   addEventListener("popstate", (event) => {
-    if (!event.state?.htmx) load(here(), false);
+    if (!event.state?.htmx) load(currentUrl(), false);
   });
   document.addEventListener("DOMContentLoaded", () => {
-    const id = wanted(here());
+    const id = requestedEvent(currentUrl());
     const named = /^#e(\d+)$/.exec(location.hash)?.[1];
-    if (!id && named && !goTo(named)) goToPage(named); // it stands on another page
+    if (!id && named && !goTo(named)) goToPage(named); // the event is on another page of the table
     if (!id) return;
-    // Beside the graph it is the time machine that the address is about.
-    const aside = document.getElementById("panel") && !here().searchParams.get("event") && !here().hash;
+    // On the page with the graph, ?at= belongs to the time machine: do not scroll to the row.
+    const aside = document.getElementById("panel") && !currentUrl().searchParams.get("event") && !currentUrl().hash;
     goTo(id, aside);
   });
 })();

@@ -1,4 +1,5 @@
-// Keys, dialogs, copying, display settings. All single-letter keys can be switched off (WCAG 2.1.4).
+// Keyboard shortcuts, dialogs, copying, display settings. Readers can switch all single-letter keys off
+// (WCAG 2.1.4).
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -50,11 +51,11 @@
 
   // -- theme and clock --------------------------------------------------------------------------
 
-  function prefer(name, value) {
+  function setPreference(name, value) {
     if (name === "theme" && value === "system") delete root.dataset.theme;
     else root.dataset[name] = value;
-    for (const one of document.querySelectorAll(`button[name="${name}"]`)) {
-      one.setAttribute("aria-pressed", String(one.value === value));
+    for (const button of document.querySelectorAll(`button[name="${name}"]`)) {
+      button.setAttribute("aria-pressed", String(button.value === value));
     }
     document.dispatchEvent(new CustomEvent(name));
     htmx.ajax("POST", "/preferences/", { values: { [name]: value }, swap: "none" });
@@ -63,36 +64,36 @@
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-preferences]") || !event.submitter) return;
     event.preventDefault();
-    prefer(event.submitter.name, event.submitter.value);
+    setPreference(event.submitter.name, event.submitter.value);
   });
 
   // -- keys -------------------------------------------------------------------------------------
 
-  const press = (selector) => document.querySelector(selector)?.click();
-  const GO = { o: "/", m: "/machines/", e: "/executions/", n: "/notifications/", s: "/schedules/" };
+  const clickOn = (selector) => document.querySelector(selector)?.click();
+  const GO_TO = { o: "/", m: "/machines/", e: "/executions/", n: "/notifications/", s: "/schedules/" };
   const KEYS = {
     "?": () => openDialog("help"),
     "/": () => document.querySelector("[data-filter]")?.focus(),
-    s: () => press('[data-key="s"]'),
-    c: () => press('[data-key="c"]'),
-    f: () => press('[data-key="f"]'),
-    "[": () => press('[data-key="["]'),
-    "]": () => press('[data-key="]"]'),
-    p: () => press("[data-pause]"),
-    z: () => press('[data-zoom-by="0"]'),
-    t: () => prefer("clock", root.dataset.clock === "local" ? "utc" : "local"),
+    s: () => clickOn('[data-shortcut="s"]'),
+    c: () => clickOn('[data-shortcut="c"]'),
+    f: () => clickOn('[data-shortcut="f"]'),
+    "[": () => clickOn('[data-shortcut="["]'),
+    "]": () => clickOn('[data-shortcut="]"]'),
+    p: () => clickOn("[data-pause]"),
+    z: () => clickOn('[data-zoom-by="0"]'),
+    t: () => setPreference("clock", root.dataset.clock === "local" ? "utc" : "local"),
   };
 
-  const off = () => localStorage.getItem(SWITCH) === "off";
-  const writes = (element) =>
+  const keysDisabled = () => localStorage.getItem(SWITCH) === "off";
+  const isEditable = (element) =>
     element.isContentEditable || element.matches("input, textarea, select") || element.closest(".ace_editor");
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
-    if (off() && event.key !== "?") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isEditable(event.target)) return;
+    if (keysDisabled() && event.key !== "?") return;
     if (document.querySelector("dialog[open]")) return;
-    if (prefix === "g" && GO[event.key]) {
-      location.assign(GO[event.key] + (new URLSearchParams(location.search).has("region") ? `?region=${new URLSearchParams(location.search).get("region")}` : ""));
+    if (prefix === "g" && GO_TO[event.key]) {
+      location.assign(GO_TO[event.key] + (new URLSearchParams(location.search).has("region") ? `?region=${new URLSearchParams(location.search).get("region")}` : ""));
     } else if (KEYS[event.key]) {
       event.preventDefault();
       KEYS[event.key]();
@@ -100,24 +101,24 @@
     prefix = event.key === "g" ? "g" : "";
   });
 
-  function tellSwitch(button) {
-    button.setAttribute("aria-pressed", String(!off()));
-    button.textContent = `Single-letter keys are ${off() ? "off" : "on"}`;
+  function updateSwitch(button) {
+    button.setAttribute("aria-pressed", String(!keysDisabled()));
+    button.textContent = `Single-letter keys are ${keysDisabled() ? "off" : "on"}`;
   }
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-keys-switch]");
     if (!button) return;
-    localStorage.setItem(SWITCH, off() ? "on" : "off");
-    tellSwitch(button);
+    localStorage.setItem(SWITCH, keysDisabled() ? "on" : "off");
+    updateSwitch(button);
   });
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.querySelector("[data-keys-switch]");
-    if (button) tellSwitch(button);
-    // on a phone the menu and the tabs scroll: begin where the reader is
-    for (const one of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
-      const bar = one.parentElement;
-      bar.scrollLeft = one.offsetLeft - bar.offsetLeft - (bar.clientWidth - one.offsetWidth) / 2;
+    if (button) updateSwitch(button);
+    // On a phone the menu and the tabs scroll: show the current entry first.
+    for (const current of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
+      const bar = current.parentElement;
+      bar.scrollLeft = current.offsetLeft - bar.offsetLeft - (bar.clientWidth - current.offsetWidth) / 2;
     }
   });
 })();

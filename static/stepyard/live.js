@@ -1,5 +1,5 @@
-// What keeps a page live: polls that can be paused, repainting of what changed, clocks.
-// Nothing here decides anything; every word comes from the server, except spans of time that tick.
+// Live pages: polls that the reader can pause, repainting of changed parts, clocks.
+// The server decides and sends every text; only running durations are computed here.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -24,11 +24,11 @@
 
   function tick() {
     const now = Date.now() - skew;
-    for (const one of document.querySelectorAll("[data-since]")) {
-      one.textContent = duration(now - Number(one.dataset.since));
+    for (const element of document.querySelectorAll("[data-since]")) {
+      element.textContent = duration(now - Number(element.dataset.since));
     }
-    for (const one of document.querySelectorAll("[data-until]")) {
-      one.textContent = duration(Number(one.dataset.until) - now);
+    for (const element of document.querySelectorAll("[data-until]")) {
+      element.textContent = duration(Number(element.dataset.until) - now);
     }
   }
 
@@ -47,11 +47,11 @@
 
   function showTimes(within = document) {
     const name = zone();
-    for (const one of within.querySelectorAll?.("time[datetime]") ?? []) {
-      const text = clock(new Date(one.dateTime), "precise" in one.dataset);
-      one.textContent = "bare" in one.dataset ? text : `${text} ${name}`;
+    for (const element of within.querySelectorAll?.("time[datetime]") ?? []) {
+      const text = clock(new Date(element.dateTime), "precise" in element.dataset);
+      element.textContent = "bare" in element.dataset ? text : `${text} ${name}`;
     }
-    for (const one of within.querySelectorAll?.("[data-zone]") ?? []) one.textContent = name;
+    for (const element of within.querySelectorAll?.("[data-zone]") ?? []) element.textContent = name;
   }
 
   // -- repainting -------------------------------------------------------------------------------
@@ -61,7 +61,7 @@
   function setTone(element, tone) {
     element.classList.remove(...TONES);
     element.classList.add(tone);
-    element.querySelector("use")?.setAttribute("href", `#sign-${tone}`);
+    element.querySelector("use")?.setAttribute("href", `#status-icon-${tone}`);
   }
 
   function paintNode(id, node) {
@@ -69,11 +69,11 @@
     if (box) {
       setTone(box, node.tone);
       box.setAttribute("aria-label", node.label);
-      box.querySelector(".under").textContent = node.under;
+      box.querySelector(".node-detail").textContent = node.under;
     }
-    const row = document.querySelector(`.of-steps [data-row="${id}"]`);
+    const row = document.querySelector(`.step-table [data-row="${id}"]`);
     if (!row) return;
-    const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // which there are, readers choose
+    const cell = (name) => row.querySelector(`[data-cell="${name}"]`); // readers choose the columns
     const status = cell("status")?.firstElementChild;
     if (status) {
       setTone(status, node.tone);
@@ -97,18 +97,18 @@
     return time;
   }
 
-  // Options are added, never replaced: the list may be open.
+  // Add options and keep the existing ones: the list may be open.
   function offerTypes(types) {
     const select = document.querySelector("[data-history] #type");
     for (const type of select ? types : []) {
       const options = [...select.options].slice(1);
-      if (options.some((one) => one.text === type)) continue;
-      select.add(new Option(type), options.find((one) => one.text > type) ?? null);
+      if (options.some((option) => option.text === type)) continue;
+      select.add(new Option(type), options.find((option) => option.text > type) ?? null);
     }
   }
 
-  // The time machine reaches as far as the history does; its handle stays at the present.
-  function lengthen(last) {
+  // The slider ends at the last event of the history; its handle stays at the end.
+  function extendSlider(last) {
     const slider = document.getElementById("at");
     if (!slider || !last || new URLSearchParams(location.search).has("at")) return;
     slider.max = last;
@@ -121,12 +121,12 @@
     const { nodes, taken, types } = JSON.parse(poll.dataset.paint);
     for (const [id, node] of Object.entries(nodes)) paintNode(id, node);
     offerTypes(types ?? []);
-    lengthen(poll.dataset.cursor);
-    for (const way of document.querySelectorAll("[data-edge]")) {
-      const gone = taken.includes(way.dataset.edge);
-      way.classList.toggle("taken", gone);
-      if (way.hasAttribute("marker-end")) {
-        way.setAttribute("marker-end", gone ? "url(#tip-taken)" : "url(#tip)");
+    extendSlider(poll.dataset.cursor);
+    for (const edge of document.querySelectorAll("[data-edge]")) {
+      const isTaken = taken.includes(edge.dataset.edge);
+      edge.classList.toggle("taken", isTaken);
+      if (edge.hasAttribute("marker-end")) {
+        edge.setAttribute("marker-end", isTaken ? "url(#tip-taken)" : "url(#tip)");
       }
     }
     tick();
@@ -136,31 +136,31 @@
 
   const isPoll = (event) => event.detail.elt?.dataset && "poll" in event.detail.elt.dataset;
 
-  function say(state, words) {
+  function setLiveState(state, words) {
     const live = document.getElementById("live");
     if (!live) return;
     live.dataset.state = state;
-    live.querySelector("[data-live-word]").textContent = words;
+    live.querySelector("[data-live-text]").textContent = words;
   }
 
-  function tellPlace(parameters) {
+  function addPagePosition(parameters) {
     for (const [key, value] of new URLSearchParams(location.search)) parameters[key] = value;
     const rows = document.querySelectorAll("#events > tr:not(.detail)");
     parameters.shown = rows.length;
     parameters.seen = rows.length ? rows[rows.length - 1].id.slice(1) : 0;
     parameters.follow = document.getElementById("history")?.dataset.follow ?? "";
-    parameters.remark = document.getElementById("remark-said")?.dataset.remark ?? "";
+    parameters.remark = document.getElementById("note-list")?.dataset.noteStamp ?? "";
     parameters.seen_visit = document.querySelector("#panel [data-visit]")?.dataset.visit ?? "";
   }
 
   document.addEventListener("htmx:configRequest", (event) => {
     const kind = event.detail.elt?.dataset?.poll;
-    if (kind === "execution") tellPlace(event.detail.parameters);
+    if (kind === "execution") addPagePosition(event.detail.parameters);
     if (kind === "list") {
       const rows = [...document.querySelectorAll("[data-running]")];
       event.detail.parameters.running = rows.map((row) => row.dataset.running).join(",");
-      const told = [...document.querySelectorAll("tr[data-remark]")];
-      event.detail.parameters.remarks = told.map((row) => `${row.id.slice(1)}:${row.dataset.remark}`).join(",");
+      const noted = [...document.querySelectorAll("tr[data-note-stamp]")];
+      event.detail.parameters.remarks = noted.map((row) => `${row.id.slice(1)}:${row.dataset.noteStamp}`).join(",");
     }
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
@@ -171,12 +171,12 @@
     if (!event.detail.successful) return;
     const signedOut = new URL(event.detail.xhr.responseURL).pathname.startsWith("/login/");
     paused = signedOut;
-    if (signedOut) say("lost", "Not live: signed out, load the page again");
-    else say("on", "Live");
+    if (signedOut) setLiveState("lost", "Not live: you are signed out. Load the page again.");
+    else setLiveState("on", "Live");
   });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
-      if (isPoll(event)) say("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
+      if (isPoll(event)) setLiveState("lost", `Not live: retrying since ${clock(new Date()).slice(11)}`);
     });
   }
 
@@ -189,7 +189,7 @@
     paused = !paused;
     button.setAttribute("aria-pressed", String(paused));
     button.querySelector("span").textContent = paused ? "Resume" : "Pause";
-    say(paused ? "paused" : "on", paused ? "Paused" : "Live");
+    setLiveState(paused ? "paused" : "on", paused ? "Paused" : "Live");
     if (!paused) pollNow();
   }
 
@@ -208,9 +208,9 @@
     if (root.dataset.clock === "local") showTimes(event.detail.elt.parentNode ?? document);
   });
   document.addEventListener("past", (event) => {
-    paused = true; // the past does not change
+    paused = true; // earlier events do not change
     document.querySelector("[data-pause]")?.remove();
-    say("paused", `At event ${event.detail}`);
+    setLiveState("paused", `At event ${event.detail}`);
   });
   document.addEventListener("clock", () => showTimes());
   document.addEventListener("DOMContentLoaded", () => {

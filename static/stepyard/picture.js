@@ -1,17 +1,17 @@
-// A PNG of the graph: the page's own SVG, drawn on a canvas. The server needs no drawing program.
+// Export of the graph as PNG: the browser draws the server's SVG on a canvas.
 "use strict";
 (() => {
-  const SHARP = 2;
-  const LONGEST = 16000; // what browsers draw at most: pixels of a side, and of all
-  const MOST = 120e6;
+  const PIXEL_RATIO = 2;
+  const MAX_SIDE = 16000; // the limits of browsers: pixels of one side, and of the whole picture
+  const MAX_PIXELS = 120e6;
 
   function scaleOf(width, height) {
-    return Math.min(SHARP, LONGEST / Math.max(width, height), Math.sqrt(MOST / (width * height)));
+    return Math.min(PIXEL_RATIO, MAX_SIDE / Math.max(width, height), Math.sqrt(MAX_PIXELS / (width * height)));
   }
 
-  // As a data: URL, which the page's policy allows; a picture with nothing from elsewhere in it
-  // leaves the canvas readable.
-  async function drawn(text) {
+  // The content security policy allows data: URLs. The SVG loads nothing from other origins, so the
+  // canvas stays readable.
+  async function toPng(text) {
     const image = new Image();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     await image.decode();
@@ -36,7 +36,7 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-png]");
     if (!button) return;
-    const told = document.getElementById("announce");
+    const announcement = document.getElementById("announce");
     button.disabled = true;
     try {
       const at = new URLSearchParams(location.search).get("at"); // the time machine's event
@@ -44,12 +44,12 @@
       if (at) source.searchParams.set("at", at);
       const answer = await fetch(source);
       if (!answer.ok) throw new Error(answer.statusText);
-      save(await drawn(await answer.text()), button.dataset.name);
-      if (told) told.textContent = "The picture is saved.";
+      save(await toPng(await answer.text()), button.dataset.name);
+      if (announcement) announcement.textContent = "The PNG is saved.";
     } catch {
-      const words = "No PNG could be made: take the SVG";
+      const words = "PNG export failed. Use SVG.";
       button.querySelector("span").textContent = words;
-      if (told) told.textContent = words;
+      if (announcement) announcement.textContent = words;
     }
     button.disabled = false;
   });

@@ -1,8 +1,8 @@
-// The time machine: a slider over the events. The server says how it was; here is only the hand.
+// The time machine: a slider over the events. The server computes the state at an event.
 "use strict";
 (() => {
   const PLAY_MS = 350;
-  const STEPS = 120; // a long history is played in about so many steps
+  const STEPS = 120; // playing a long history takes about this many steps
   let playing = 0;
   let waiting = 0;
 
@@ -20,17 +20,17 @@
     address.searchParams.delete("event");
     address.hash = "";
     history.replaceState(history.state, "", address);
-    form().querySelector("[data-present]").hidden = false;
+    form().querySelector("[data-leave-past]").hidden = false;
     document.dispatchEvent(new CustomEvent("past", { detail: at }));
     const source = `${address.pathname}_at${address.search}`;
     await htmx.ajax("GET", source, { source: "#moment", target: "#moment", swap: "none" });
     const words = document.getElementById("moment");
     range.setAttribute("aria-valuetext", words.textContent.replace(/\s+/g, " ").trim());
-    for (const one of document.querySelectorAll("tr.here")) one.classList.remove("here");
-    document.getElementById(`e${at}`)?.classList.add("here");
+    for (const row of document.querySelectorAll("tr.current-event")) row.classList.remove("current-event");
+    document.getElementById(`e${at}`)?.classList.add("current-event");
   }
 
-  function later(number) {
+  function showSoon(number) {
     clearTimeout(waiting);
     waiting = setTimeout(() => show(number), 60);
   }
@@ -38,10 +38,10 @@
   function stop() {
     clearTimeout(playing);
     playing = 0;
-    tell(false);
+    updatePlayButton(false);
   }
 
-  function tell(on) {
+  function updatePlayButton(on) {
     const button = form()?.querySelector("[data-play]");
     button?.setAttribute("aria-pressed", String(on));
     button?.setAttribute("aria-label", on ? "Stop playing" : "Play from here");
@@ -60,11 +60,11 @@
   function toggle() {
     if (playing) return stop();
     playing = -1;
-    tell(true);
+    updatePlayButton(true);
     play();
   }
 
-  const step = (by) => {
+  const stepBy = (by) => {
     stop();
     show(Number(slider().value) + by);
   };
@@ -72,14 +72,14 @@
   document.addEventListener("input", (event) => {
     if (event.target.id !== "at") return;
     stop();
-    later(Number(event.target.value));
+    showSoon(Number(event.target.value));
   });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-play]")) toggle();
-    const link = event.target.closest("[data-at-by]");
+    const link = event.target.closest("[data-event-step]");
     if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    step(Number(link.dataset.atBy));
+    stepBy(Number(link.dataset.eventStep));
   });
   document.addEventListener("keydown", (event) => {
     if (!slider() || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
@@ -92,7 +92,7 @@
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (by && !on && active() && event.target === document.body) {
       event.preventDefault();
-      step(by);
+      stepBy(by);
     }
   });
 })();

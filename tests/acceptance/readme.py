@@ -22,7 +22,7 @@ def blocks(heading: str) -> dict[str, str]:
     return found
 
 
-FIRST_STEPS = blocks("First steps")
+FIRST_STEPS = blocks("First call")
 (EXPORT,) = [line for line in FIRST_STEPS["sh"].splitlines() if line.startswith("export ")]
 
 

@@ -25,7 +25,7 @@ SENDERS, TOKENS = 8, 20
 LATE = {"TaskTimedOut", "TaskDoesNotExist"}
 
 
-def test_f13_one_of_eight_clients_wins(up: Server, sfn: Any) -> None:
+def test_one_of_eight_clients_wins(up: Server, sfn: Any) -> None:
     """Seven of each eight are refused with a 400 that says so; the history is the winner's."""
     arn = sfn.create_activity(name="race")["activityArn"]
     definition = {

@@ -40,11 +40,11 @@ class OnPostgres:
         self.yard.start_workers(2)
 
     def backup(self) -> None:
-        """As docs/operations.md has it."""
+        """As docs/how-to/backup.md has it."""
         self.server.tool("pg_dump", "--format=custom", f"--file={self.dump}", "postgres")
 
     def restore(self) -> None:
-        """As docs/operations.md has it."""
+        """As docs/how-to/backup.md has it."""
         way = ("--clean", "--if-exists", "--dbname=postgres")
         self.server.tool("pg_restore", *way, str(self.dump))
 
@@ -73,7 +73,7 @@ class OnSqlite:
             source.backup(target)
 
     def restore(self) -> None:
-        """As docs/operations.md has it."""
+        """As docs/how-to/backup.md has it."""
         for name in ("-wal", "-shm"):
             self.database.with_name(self.database.name + name).unlink(missing_ok=True)
         shutil.copyfile(self.copy, self.database)

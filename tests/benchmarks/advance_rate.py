@@ -9,7 +9,7 @@ import json
 import time
 
 import engine
-from engine.runtime.memory import _start
+from engine.runtime.memory import start_message
 
 STATES = 8_000
 
@@ -26,7 +26,7 @@ def main() -> None:
 def _once(machine: engine.Machine) -> float:
     begun = time.perf_counter()
     moment = engine.Moment(0)
-    step = engine.advance(machine, engine.NEW_RUN, _start({"n": 1}), moment)
+    step = engine.advance(machine, engine.NEW_RUN, start_message({"n": 1}), moment)
     while step.run.ready:
         step = engine.advance(machine, step.run, engine.Continue(), moment)
         step.run.dumps()

@@ -19,7 +19,7 @@ from tests.postgres import Postgres
 if TYPE_CHECKING:
     from tests.chaos.load import Report
 
-_SIZES = {  # executions, faults, starts a second: the sizes that the README's figures are of
+_SIZES = {  # executions, faults, starts a second: the sizes of a full run
     "kill-workers": (5000, 500, 20.0),
     "zombies": (1500, 100, 10.0),
     "database": (1500, 60, 8.0),

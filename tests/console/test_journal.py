@@ -110,7 +110,7 @@ def test_a_line_is_an_object(lines: Callable[[], list[str]]) -> None:
 
 
 def test_what_steers_a_terminal_is_written_out(lines: Callable[[], list[str]]) -> None:
-    """One event stays one line, whatever is in it: CR, LF, ESC, reversed writing (O4)."""
+    """One event stays one line, whatever is in it: CR, LF, ESC, reversed writing."""
     log = structlog.get_logger("console.test")
     log.warning(NASTY, name=NASTY, many=[NASTY])
     logging.getLogger("library").warning("%s", NASTY.replace("\r\n", "\r"))

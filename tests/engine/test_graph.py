@@ -27,7 +27,7 @@ def machine(states: dict[str, Any], start: str | None = None) -> dict[str, Any]:
 
 def drawn(definition: dict[str, Any]) -> engine.Graph:
     """Return the picture of a definition."""
-    return engine.graph(engine.parse(engine.dumps(definition)))
+    return engine.build_graph(engine.parse(engine.dumps(definition)))
 
 
 def colours(

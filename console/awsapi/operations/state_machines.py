@@ -129,7 +129,7 @@ def describe(call: Call) -> dict[str, Any]:
 
 
 def _references(definition: str) -> dict[str, list[str]] | None:
-    return engine.references(definition) or None
+    return engine.variable_references(definition) or None
 
 
 def _described(machine: StateMachine) -> dict[str, Any]:

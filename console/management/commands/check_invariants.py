@@ -45,7 +45,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="FILE",
-            help="JSON lines of what a client saw: console/invariants/clients.py",
+            help="JSON lines of what a client saw: docs/reference/invariants.md",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -6,7 +6,6 @@ from django.db import connection
 
 import engine
 from console import clock
-from console.statuses import ExecutionStatus
 from console.store.db import signals
 from console.store.db.writer import is_outage, write
 from console.store.executions import commands, step
@@ -95,7 +94,7 @@ def _by_the_engine(execution_id: int, cause: str) -> None:
     if loaded is None:
         return
     made, now = [], step.moment(loaded.machine)
-    if loaded.run.status != ExecutionStatus.RUNNING:
+    if loaded.run.status != engine.ExecutionStatus.RUNNING:
         # a redrive was to come: the history has its event first
         made.append(engine.advance(loaded.machine, loaded.run, engine.Redrive(), now, budget=0))
         loaded.run = made[0].run
@@ -123,6 +122,8 @@ def _by_hand(execution_id: int, cause: str) -> None:
         cursor.execute(_NEXT_EVENT, [number + 1, execution_id])
         cursor.execute("DELETE FROM console_runvalue WHERE execution_id = %s", [execution_id])
     history.append(execution_id, events)
-    end = engine.Finish(ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms)
+    end = engine.Finish(
+        engine.ExecutionStatus.FAILED, error="States.Runtime", cause=cause, stop_ms=at_ms
+    )
     commands.apply_commands(execution_id, arn, [end])
     signals.publish(("execution", execution_id))

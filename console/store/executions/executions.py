@@ -144,8 +144,8 @@ def _check_quotas(machine: StateMachine, parent: Parent | None) -> None:
 
 
 def _check_input(text: str) -> None:
-    if engine.too_long(text):
-        limit = engine.limit()
+    if engine.is_too_long(text):
+        limit = engine.payload_limit()
         msg = f"Invalid State Machine Execution Input: 'got more than {limit.most} {limit.unit}'"
         raise ServiceError(ErrorCode.InvalidExecutionInput, msg)
     if not text.strip():

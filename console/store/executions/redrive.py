@@ -170,7 +170,7 @@ def again(execution: Execution) -> list[str]:
     except engine.NewerFormat:
         return []
     owners = {group.owner for group in run.groups.values()}
-    return engine.unsuccessful(list(run.frames.values()), owners)
+    return engine.unsuccessful_states(list(run.frames.values()), owners)
 
 
 # -- Map Runs --------------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         left = len(run.ready) + len(loaded.messages) - len(made)
         ready = (
             transition_rate.reserve(
-                loaded.pace, left, running=run.status == ExecutionStatus.RUNNING
+                loaded.pace, left, running=run.status == engine.ExecutionStatus.RUNNING
             )
             and ready
         )
@@ -342,7 +342,9 @@ def commit(loaded: Loaded, made: Sequence[engine.Step]) -> None:
         signals.publish_runnable(number)
     signals.publish(("execution", number))
     first = run.next_event - sum(len(one.events) for one in made)
-    if history_digest.is_due(first, run.next_event, running=run.status == ExecutionStatus.RUNNING):
+    if history_digest.is_due(
+        first, run.next_event, running=run.status == engine.ExecutionStatus.RUNNING
+    ):
         signals.publish(("long",), number)
 
 

@@ -63,7 +63,7 @@ def _check(place: int, path: str) -> None:
         msg = f"Path {place}: wanted one line of at most {LONGEST} characters."
         raise ValidationException(msg)
     try:
-        engine.places([path])
+        engine.compile_path_set([path])
     except engine.EngineError as error:
         raise ValidationException(f"Path {place}: {error}.") from None
 

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import engine
-from console.statuses import ExecutionStatus
 from console.store.db import sql
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Runs:
         kept = (version, run.reading(_NOTHING), _weight(run))  # the values go with their commit
         with self._lock:
             self._drop(execution_id)
-            if run.status == ExecutionStatus.RUNNING:
+            if run.status == engine.ExecutionStatus.RUNNING:
                 self._runs[execution_id] = kept
                 self._room -= kept[2]
             while self._runs and (len(self._runs) > self._size or self._room < 0):

@@ -42,8 +42,8 @@ def finish(execution_id: int, message: engine.TaskSucceeded | engine.TaskFailed)
 
 def succeeding(token: str, output: str, project: Project | None = None) -> Pending[None]:
     """SendTaskSuccess. Raises InvalidToken, InvalidOutput, TaskDoesNotExist or TaskTimedOut."""
-    if engine.too_long(output):
-        limit = engine.limit()
+    if engine.is_too_long(output):
+        limit = engine.payload_limit()
         raise ValidationException(
             "1 validation error detected: Value at 'output' failed to satisfy constraint: Member "
             f"must have length less than or equal to {limit.most} ({limit.unit})"

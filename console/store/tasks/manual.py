@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def answerable(row: TaskRow) -> bool:
     """Tell whether somebody outside may end a task: it is an activity's, or gave its token away."""
-    called_back = row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN
+    called_back = row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN
     return row.status != TaskStatus.CLOSED and (row.kind == TaskKind.ACTIVITY or called_back)
 
 

@@ -30,16 +30,20 @@ SHOWN = 200
 _PAGE = 100
 _JOBS = 50
 WORDS = {
-    "stop": ("Stop", "stopped", "They are aborted; nothing they have begun is undone."),
+    "stop": (
+        "Stop",
+        "stopped",
+        "The executions are aborted. Work that they have started is not undone.",
+    ),
     "redrive": (
         "Redrive",
         "redriven",
-        "Each goes on under its own ARN from what did not succeed, with its own definition.",
+        "Each continues with its own ARN and definition, at the states that did not succeed.",
     ),
     "start": (
         "Start again",
         "started again",
-        "Each gets a new execution with the same input and its state machine as it is now.",
+        "Each gets a new execution with the same input and the current state machine.",
     ),
 }
 RESULTS: dict[str, tuple[str, str]] = {
@@ -58,7 +62,7 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     action = sent["action"]
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/list.html", {"here": "executions", "jobs": jobs})
+        return render(request, "bulk/job_list.html", {"here": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
     require(scope, store.ACTIONS[action])
@@ -66,7 +70,7 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
         return _render_dry_run(request, scope, action)
     planned = store.plan(scope.project, action, parse_ranges(sent["numbers"]))
     if not planned.chosen:
-        messages.error(request, "Nothing was chosen.")
+        messages.error(request, "No execution is selected.")
         return redirect("executions")
     job = store.begin(planned, scope.project, actor_of(scope), sent["asked"])
     return redirect("bulk-job", job.pk)

@@ -29,7 +29,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
         scope = exception.here
         refusals.record(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
-    return render(request, "errors/page.html", context, status=403)
+    return render(request, "core/error.html", context, status=403)
 
 
 @login_not_required
@@ -37,7 +37,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403: the form did not come from one of our pages, or the page was too old."""
     text = f"This form is no longer valid. Load its page again and repeat. {reason}".strip()
     context = {"code": 403, "title": "The form was refused", "reason": text}
-    return render(request, "errors/page.html", context, status=403)
+    return render(request, "core/error.html", context, status=403)
 
 
 @login_not_required
@@ -49,7 +49,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         "title": "There is nothing here",
         "reason": reason if isinstance(reason, str) else "",
     }
-    return render(request, "errors/page.html", context, status=404)
+    return render(request, "core/error.html", context, status=404)
 
 
 @login_not_required
@@ -61,6 +61,6 @@ def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 
 def _plain_page(code: str, title: str, reason: str) -> HttpResponse:
     page = loader.render_to_string(
-        "errors/plain.html", {"code": code, "title": title, "reason": reason}
+        "core/error_plain.html", {"code": code, "title": title, "reason": reason}
     )
     return HttpResponse(page, status=int(code), headers={"Cache-Control": "no-store"})

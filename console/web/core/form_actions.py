@@ -52,7 +52,7 @@ def answer_form_action(
         return page(request, machine)
     act: str = ActForm(request.POST).values["act"]
     if act not in actions:
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     action, form_class, run = actions[act]
     require(scope, action)
     form = form_class(request.POST)

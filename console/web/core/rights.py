@@ -167,7 +167,7 @@ class RightsMiddleware(MiddlewareMixin):
         methods = PAGES.get(name)
         if methods is None:
             log.error("a page is in no table of rights", path=request.path)
-            raise PermissionDenied("This page is in no table of rights.")
+            raise PermissionDenied("The table of rights has no entry for this page.")
         method = "GET" if request.method == "HEAD" else request.method or ""
         if method not in methods:
             return HttpResponseNotAllowed(sorted(methods))

@@ -103,7 +103,7 @@ class Scope:
         """Return an execution that may be changed: an imported one may not, that is a 403."""
         execution = self.execution(machine, name)
         if execution.imported_ms is not None:
-            raise PermissionDenied("An imported execution is only looked at.")
+            raise PermissionDenied("An imported execution is read-only.")
         return execution
 
     def _imported(self, number: int, name: str) -> Execution:
@@ -172,7 +172,7 @@ def _common_context(request: HttpRequest) -> dict[str, Any]:
         "version": _static_version(),
         "any_key": settings.STEPYARD_ACCEPT_ANY_KEY,
         "statuses": formatting.LISTED,
-        "fine": formatting.StatusLabel("succeeded", "Fine"),
+        "fine": formatting.StatusLabel("succeeded", "Valid"),
     }
     scope = _reader_scope(request)
     if scope is not None:

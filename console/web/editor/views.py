@@ -142,7 +142,9 @@ def check_definition(request: HttpRequest) -> HttpResponse:
     """Answer what is typed with its problems and, if it can be drawn, its graph; for editors."""
     require(scope_of(request), "CreateStateMachine")
     return render(
-        request, "machine/_checked.html", _checked_context(CheckForm(request.POST).values["text"])
+        request,
+        "editor/_check_result.html",
+        _checked_context(CheckForm(request.POST).values["text"]),
     )
 
 
@@ -178,7 +180,7 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
     """Show the form as it was typed, with the message beside its field."""
     field = _FIELDS.get(error.code, "text")
     if isinstance(error, InvalidDefinition) and error.diagnostics:
-        message = "The definition was refused; its problems are listed beside it."
+        message = "The definition has errors. The list of problems shows them."
     else:
         message = error.message
     return _render_form(request, status=422, errors={field: message}, **typed)
@@ -186,4 +188,4 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
 
 def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
     context = {"here": "machines", **_checked_context(typed["text"]), **typed}
-    return render(request, "machine/edit.html", context, status=status)
+    return render(request, "editor/page.html", context, status=status)

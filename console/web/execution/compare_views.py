@@ -40,8 +40,10 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
         context["problems"] = problems
-        return render(request, "compare/form.html", context, status=422 if problems else 200)
-    return render(request, "compare/page.html", context | _compared_context(a, b))
+        return render(
+            request, "execution/compare_form.html", context, status=422 if problems else 200
+        )
+    return render(request, "execution/compare.html", context | _compared_context(a, b))
 
 
 def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _compared_context(a: Execution, b: Execution) -> dict[str, Any]:
 
 def _problems(arns: dict[str, str], executions: dict[str, Execution | None]) -> dict[str, str]:
     problems = {
-        name: "There is no such execution: wanted its ARN."
+        name: "There is no execution with this ARN."
         for name, arn in arns.items()
         if arn and executions[name] is None
     }
@@ -82,9 +84,11 @@ def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpRes
     pair = list(Execution.objects.filter(project=scope.project, pk__in=numbers[:3]).order_by("pk"))
     if len(pair) == 2 == len(marked):  # noqa: PLR2004 - two sides
         return redirect(_address(pair[1], pair[0]))
-    problem = f"Mark two rows to compare: {len(marked)} {'is' if len(marked) == 1 else 'are'}."
+    problem = (
+        f"Select two rows to compare. {len(marked)} {'is' if len(marked) == 1 else 'are'} selected."
+    )
     context = {"here": "executions", "asked": {}, "problems": {"a": problem}}
-    return render(request, "compare/form.html", context, status=422)
+    return render(request, "execution/compare_form.html", context, status=422)
 
 
 def _address(a: Execution, b: Execution) -> str:

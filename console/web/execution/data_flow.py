@@ -162,7 +162,7 @@ def _iteration_ends(execution: Execution, visit: Visit) -> list[int]:
         event for event in events if event.type == "MapIterationSucceeded" and event.id > started
     ]
     if any(event.type == "MapRunStarted" for event in events):
-        raise UnknownStage("The items ran as executions of their own.")
+        raise UnknownStage("The items ran in child executions.")
     return [event.previous for event in sorted(done, key=lambda event: int(event.details["index"]))]
 
 
@@ -194,7 +194,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         "Execution": {
             "Id": execution.arn,
             "Input": json.loads(execution.input),
-            "StartTime": engine.iso(execution.start_ms),
+            "StartTime": engine.iso_text(execution.start_ms),
             "Name": execution.name,
             "RoleArn": execution.role_arn,
             "RedriveCount": execution.redrive_count,
@@ -205,7 +205,7 @@ def context_of(execution: Execution, node: Node, visit: Visit, trace: Trace) -> 
         },
         "State": {
             "Name": node.name,
-            "EnteredTime": engine.iso(visit.entered_ms),
+            "EnteredTime": engine.iso_text(visit.entered_ms),
             "RetryCount": max(0, visit.attempts - 1),
         },
         "Task": {"Token": _TOKEN},

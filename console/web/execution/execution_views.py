@@ -59,5 +59,5 @@ def event_page(
     }
     fragment = bool(request.headers.get("HX-Request"))
     return render(
-        request, "execution/_detail.html" if fragment else "execution/event.html", context
+        request, "history/_event_detail.html" if fragment else "history/event.html", context
     )

@@ -41,7 +41,7 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
         "status": formatting.EXECUTION[execution.status],
         **history_context(execution, request.GET),
     }
-    return render(request, "execution/events.html", context)
+    return render(request, "history/events.html", context)
 
 
 @require_safe

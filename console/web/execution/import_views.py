@@ -38,7 +38,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
         except ValidationException as error:
             refused, status = error.message, 422
         else:
-            messages.success(request, "The history was imported. Nothing here can change it.")
+            messages.success(request, "The execution was imported. It is read-only.")
             return redirect("execution", imports.address(execution), execution.name)
     rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
@@ -48,7 +48,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
         "allowed": scope.may("ImportExecution"),
         "rows": rows.defer("input", "output", "cause", "definition")[:_MOST_LISTED],
     }
-    return render(request, "import/page.html", context, status=status)
+    return render(request, "execution/import.html", context, status=status)
 
 
 @require_POST

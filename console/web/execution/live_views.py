@@ -79,7 +79,7 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     context |= facts_context(execution) if over else {}
     context |= waiting.waiting_context(execution)
     context["activity"] = audit_trail.audit_trail_of(execution)
-    response = render(request, "execution/_delta.html", context)
+    response = render(request, "execution/_live_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 
@@ -103,7 +103,7 @@ def time_machine_moment(
     context["paint"] = json.dumps(
         _paint_values(_summaries_on_page(execution, context), context["taken"])
     )
-    response = render(request, "execution/_moment.html", context)
+    response = render(request, "execution/_time_machine_update.html", context)
     response["HX-Trigger-After-Swap"] = "paint"
     return response
 

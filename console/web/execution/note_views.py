@@ -32,7 +32,7 @@ def change_note(request: HttpRequest, machine_name: str, execution_name: str) ->
     sent = NoteForm(request.POST).values
     act = sent["act"]
     if act not in ("note", *_ASSIGNS):
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     try:
         if act == "note":
             store.put_note(execution, sent["note"], actor_of(scope))

@@ -32,7 +32,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
         except ServiceError as error:
             refused, status = error.message, 422
         else:
-            messages.success(request, "The execution goes on.")
+            messages.success(request, "The execution was redriven and continues.")
             return redirect("execution", machine_name, execution.name)
     context = {
         "here": "executions",

@@ -46,5 +46,5 @@ def stop_execution(request: HttpRequest, machine_name: str, execution_name: str)
         return render(request, template, context, status=422)
     if scripted:
         return HttpResponse(status=204, headers={"HX-Trigger": "stopped"})
-    messages.success(request, "The execution was told to stop.")
+    messages.success(request, "The execution is being stopped.")
     return redirect("execution", machine_name, execution.name)

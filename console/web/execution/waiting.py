@@ -72,7 +72,7 @@ class OpenTask:
         """Say who can end it."""
         if self.row.kind == TaskKind.ACTIVITY:
             return "a worker of the activity, or an operator here"
-        if self.row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+        if self.row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
             return "whoever has its task token, or an operator here"
         return "the service it called"
 
@@ -95,7 +95,7 @@ def _task_kind(row: TaskRow) -> str:
         return "Activity task"
     if row.kind == TaskKind.MAP:
         return "Map Run"
-    if row.pattern == engine.Pattern.WAIT_FOR_TASK_TOKEN:
+    if row.pattern == engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         return "Callback"
     if row.service in ("states", "aws-sdk:sfn") and row.pattern:
         return "Child execution"
@@ -114,7 +114,7 @@ def _task_status(row: TaskRow) -> formatting.StatusLabel:
         return formatting.StatusLabel("idle", "Ended")
     if row.status == TaskStatus.SCHEDULED:
         return formatting.StatusLabel(
-            "idle", "Not taken yet" if row.kind == TaskKind.ACTIVITY else "Not sent yet"
+            "idle", "Not picked up yet" if row.kind == TaskKind.ACTIVITY else "Not sent yet"
         )
     if row.kind == TaskKind.ACTIVITY:
         return formatting.StatusLabel("running", "A worker has it")
@@ -169,7 +169,7 @@ class TaskPage:
 
 def list_open_tasks(scope: Scope, filters: TaskFilters) -> TaskPage:
     """Return open tasks that somebody outside ends."""
-    token = Q(kind=TaskKind.SERVICE, pattern=engine.Pattern.WAIT_FOR_TASK_TOKEN.value)
+    token = Q(kind=TaskKind.SERVICE, pattern=engine.IntegrationPattern.WAIT_FOR_TASK_TOKEN.value)
     activity = Q(kind=TaskKind.ACTIVITY)
     if filters.activity:
         activity &= Q(resource=scope.arn("activity", filters.activity))
@@ -283,7 +283,7 @@ def _timer_lines(execution: Execution) -> Iterator[WaitingLine]:
     limit = armed.pop(_EXECUTION_TIMER, None)
     for name in [name for name in armed if transition_rate.is_token(name)]:
         text = "Held back by the project's limit of state transitions"
-        yield WaitingLine("", "Execution", text, None, armed.pop(name), "it goes on")
+        yield WaitingLine("", "Execution", text, None, armed.pop(name), "the execution continues")
     if armed:
         for frame in _frames(execution):
             if frame.timer in armed:
@@ -307,5 +307,5 @@ def _timer_line(frame: Any, due_ms: int) -> WaitingLine:
         text = f"Pause before retry {frame.retry_count}"
         return WaitingLine(frame.state, "Retry", text, None, due_ms, "the next attempt")
     return WaitingLine(
-        frame.state, "Wait", "Sleeps", frame.entered_ms or None, due_ms, "it goes on"
+        frame.state, "Wait", "Timer", frame.entered_ms or None, due_ms, "the execution continues"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine import Graph, Group
+    from engine import Graph, StateGroup
 
 MOST_STATES = 1000
 PART = 500
@@ -45,7 +45,7 @@ def bound_graph(graph: Graph) -> Graph:
 
 def _nearest(graph: Graph) -> Iterator[str]:
     """Yield the ids of all states that can be reached, breadth first."""
-    inner: dict[str, list[Group]] = {}
+    inner: dict[str, list[StateGroup]] = {}
     for group in graph.groups:
         inner.setdefault(group.owner, []).append(group)
     targets: dict[str, list[str]] = {}

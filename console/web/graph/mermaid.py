@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from engine import Edge, Graph, Group, Node
+    from engine import Edge, Graph, Node, StateGroup
 
 _NAMED = {"Choice": ("{", "}"), "Succeed": ("([", "])"), "Fail": ("([", "])")}
 _HOLDERS = ("Parallel", "Map")
@@ -23,7 +23,7 @@ def mermaid_flowchart(graph: Graph) -> str:
     states: dict[str, list[Node]] = {}
     for node in graph.nodes:
         states.setdefault(node.group, []).append(node)
-    inner: dict[str, list[Group]] = {}
+    inner: dict[str, list[StateGroup]] = {}
     for group in graph.groups:
         inner.setdefault(group.owner, []).append(group)
     rows = ["flowchart TD", "  start([Start])", *_Text(states, inner).group(top, "  ")]
@@ -39,9 +39,9 @@ class _Text:
     """Writes groups. ``states``: by group; ``inner``: groups by who holds them."""
 
     states: Mapping[str, Sequence[Node]]
-    inner: Mapping[str, Sequence[Group]]
+    inner: Mapping[str, Sequence[StateGroup]]
 
-    def group(self, group: Group, indent: str) -> Iterator[str]:
+    def group(self, group: StateGroup, indent: str) -> Iterator[str]:
         for node in self.states[group.id]:
             yield from self._node(node, indent)
 

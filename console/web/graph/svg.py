@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from console.web.graph.diagram import Curve, Drawn
-    from engine import Edge, Graph, Group, Node
+    from engine import Edge, Graph, Node, StateGroup
 
     Draw = Callable[[Diagram], Drawn]
 
@@ -118,7 +118,7 @@ def definition_picture(text: str, kind: str = "STANDARD") -> Picture:
     key = layout_cache.layout_digest(text)
     known = PICTURES.get(f"{kind} {key}")
     if known is None:
-        graph = engine.graph(engine.parse(text, kind))
+        graph = engine.build_graph(engine.parse(text, kind))
         known, layout = _laid_out(graph, key)
         if layout.limit is not LayoutFailure.QUEUE:
             PICTURES.put(f"{kind} {key}", known, layout.until_ms)
@@ -128,7 +128,7 @@ def definition_picture(text: str, kind: str = "STANDARD") -> Picture:
 @lru_cache(maxsize=16)
 def state_names(text: str) -> tuple[str, ...]:
     """Return the names of all states, drawn or not; raise ``engine.DefinitionError``."""
-    return tuple(node.name for node in engine.graph(engine.parse(text)).nodes)
+    return tuple(node.name for node in engine.build_graph(engine.parse(text)).nodes)
 
 
 def _laid_out(graph: Graph, key: str) -> tuple[Picture, Layout]:
@@ -219,7 +219,7 @@ class _Composer:
         self._nodes = _move_by(graph.nodes, lambda node: node.group)
         self._edges = _move_by(graph.edges, lambda edge: graph.by_id[edge.source].group)
 
-    def group(self, group: Group) -> Picture:
+    def group(self, group: StateGroup) -> Picture:
         nodes, edges = self._nodes[group.id], self._edges.get(group.id, [])
         inner = {node.id: self._inside(node) for node in nodes}
         sizes = {node.id: _picture_size(node, inner[node.id]) for node in nodes}
@@ -257,7 +257,7 @@ def _move_by(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]
 
 
 def _compose(
-    group: Group,
+    group: StateGroup,
     nodes: list[Node],
     edges: list[Edge],
     inner: dict[str, Picture | None],
@@ -288,7 +288,7 @@ def _compose(
 
 
 def _diagram(
-    group: Group, nodes: list[Node], edges: list[Edge], sizes: dict[str, Point]
+    group: StateGroup, nodes: list[Node], edges: list[Edge], sizes: dict[str, Point]
 ) -> Diagram:
     """Return what is laid out of a group: ids and sizes, in the order of the definition."""
     outer = not group.owner

@@ -36,12 +36,12 @@ def grid_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "sizes": SIZES,
         "legend": formatting.LEGEND,
     }
-    return render(request, "machine/grid.html", context)
+    return render(request, "machines/grid.html", context)
 
 
 def _graph_of(machine: StateMachine) -> engine.Graph | None:
     try:
-        return engine.graph(engine.parse(machine.definition.text, machine.type))
+        return engine.build_graph(engine.parse(machine.definition.text, machine.type))
     except engine.DefinitionError:  # stored by a version that checked less
         return None
 
@@ -59,13 +59,13 @@ def insights_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     }
     if context["picture"] is not None:
         context |= _insights(machine, past_executions.last_executions(machine, most, of_now=True))
-    return render(request, "machine/insights.html", context)
+    return render(request, "machines/insights.html", context)
 
 
 def _insights(
     machine: StateMachine, executions: list[past_executions.PastExecution]
 ) -> dict[str, Any]:
-    graph = engine.graph(engine.parse(machine.definition.text, machine.type))
+    graph = engine.build_graph(engine.parse(machine.definition.text, machine.type))
     inner = past_executions.child_executions(executions) if seen.states_elsewhere(graph) else []
     known = seen.list_insights(graph, executions, inner)
     ways = seen.list_ways(graph, [*executions, *inner], known)

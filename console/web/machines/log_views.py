@@ -55,13 +55,13 @@ def log_page(request: HttpRequest, machine_name: str) -> HttpResponse:
     }
     group = _log_group(scope, machine)
     if group is None:
-        return render(request, "machine/logs.html", context)
+        return render(request, "machines/logs.html", context)
     try:
         context |= {"group": group, "lines": _newest_streams(scope, group, machine, pattern)}
     except patterns.InvalidPattern as error:
         context |= {"group": group, "lines": [], "problem": error.message}
     status = 422 if "problem" in context else 200
-    return render(request, "machine/logs.html", context, status=status)
+    return render(request, "machines/logs.html", context, status=status)
 
 
 def _log_group(scope: Scope, machine: StateMachine) -> LogGroup | None:

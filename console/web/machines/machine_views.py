@@ -35,7 +35,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     page = lists.list_machines(scope_of(request), search=search, after=after)
     context = {"here": "machines", "machines": page, "search": search, "after": after}
-    return render(request, "machine/list.html", context)
+    return render(request, "machines/machine_list.html", context)
 
 
 @require_safe
@@ -56,7 +56,7 @@ def machine_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "news_url": reverse("machine-news", args=[machine.name]),
         "input": suggested_input(machine.name),
     }
-    return render_execution_list(request, "machine/page.html", context)
+    return render_execution_list(request, "machines/page.html", context)
 
 
 @require_safe
@@ -83,7 +83,7 @@ def definition_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "jump": "#src-" if page.pages == 1 else f"?region={scope.region}&state=",
         "reformatted": text != machine.definition.text,
     }
-    return render(request, "machine/definition.html", context)
+    return render(request, "machines/definition.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -95,7 +95,7 @@ def delete_machine(request: HttpRequest, machine_name: str) -> HttpResponse:
     if request.method == "GET":
         running = machine.execution_set.filter(status=ExecutionStatus.RUNNING).count()
         return render(
-            request, "machine/delete.html", machine_context(machine) | {"running": running}
+            request, "machines/delete.html", machine_context(machine) | {"running": running}
         )
     store.delete(scope.project, machine.arn, actor_of(scope))
     if (

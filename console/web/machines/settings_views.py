@@ -58,7 +58,7 @@ def _render_page(
         "role": typed.get("role") or machine.role_arn,
         "tags": tags.tags_of(machine.arn),
     }
-    return render(request, "machine/settings.html", context | more, status=status)
+    return render(request, "machines/settings.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def _set_logging(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> s
     plain = logging == {"level": "OFF", "includeExecutionData": False}
     text = "" if plain else json.dumps(logging, sort_keys=True)
     machines.update(machine, logging=text, actor=actor_of(scope))
-    return "Executions that start from now on log so."
+    return "Executions that start from now on use these log settings."
 
 
 def _set_tracing(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:

@@ -81,4 +81,4 @@ def _render_form(
     request: HttpRequest, machine: StateMachine, *, status: int = 200, **fields: Any
 ) -> HttpResponse:
     context = machine_context(machine) | {"origin": request.GET.get("origin", "")} | fields
-    return render(request, "machine/start.html", context, status=status)
+    return render(request, "execution/start.html", context, status=status)

@@ -37,7 +37,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
         "functions": calls.list_functions(project) + calls.list_sample_functions(project),
         "origins": calls.list_origins(project),
     }
-    return render(request, "target/list.html", context)
+    return render(request, "machines/target_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -74,4 +74,4 @@ def calls_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         ],
         "problem": problem,
     }
-    return render(request, "machine/calls.html", context, status=422 if problem else 200)
+    return render(request, "machines/calls.html", context, status=422 if problem else 200)

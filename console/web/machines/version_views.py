@@ -66,7 +66,7 @@ def _render_page(
         "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
         "unpublished": not newest or newest[0].revision_id != machine.revision_id,
     }
-    return render(request, "machine/versions.html", context | more, status=status)
+    return render(request, "machines/versions.html", context | more, status=status)
 
 
 # -- what a form does ------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def _render_page(
 def _publish(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
     text = sent["description"]
     made = store.publish(machine, description=text, actor=actor_of(scope))
-    return f"Version {made.number} is what the state machine is now."
+    return f"Version {made.number} was published."
 
 
 def _delete_version(scope: Scope, machine: StateMachine, sent: dict[str, Any]) -> str:
@@ -152,7 +152,7 @@ def definition_diff(request: HttpRequest, machine_name: str) -> HttpResponse:
         "removed": sum(row.sign == "-" for row in rows or ()),
         "choices": [each.number for each in store.list_versions(machine, limit=_CHOICES)],
     }
-    return render(request, "machine/diff.html", context)
+    return render(request, "machines/diff.html", context)
 
 
 def _diff_side(scope: Scope, machine: StateMachine, key: str) -> DiffSide:

@@ -223,7 +223,7 @@ SETTINGS = (
     Setting(
         "max_concurrency",
         "Concurrency",
-        "Children that run at once; 0 for as many as there may be.",
+        "Child executions that run at the same time; 0 for no limit.",
         2**31 - 1,
     ),
     Setting("tolerated_count", "Tolerated failures", "A number of children.", 2**31 - 1),

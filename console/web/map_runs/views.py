@@ -63,7 +63,7 @@ def map_run_changes(
     )
     if request.GET.get("seen") == context["seen"] and not context["over"]:
         return HttpResponse(status=204)
-    return render(request, "map_run/_delta.html", context)
+    return render(request, "map_runs/_live_update.html", context)
 
 
 def _render_page(
@@ -75,7 +75,7 @@ def _render_page(
     status: int = 200,
 ) -> HttpResponse:
     context = _page_context(request, scope, machine_name, run) | {"fields": fields}
-    return render(request, "map_run/page.html", context, status=status)
+    return render(request, "map_runs/page.html", context, status=status)
 
 
 def _page_context(

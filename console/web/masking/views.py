@@ -49,12 +49,12 @@ def masking_page(request: HttpRequest) -> HttpResponse:
         "conflict": conflict,
         "may_change": scope.may("PutMaskedPaths"),
     }
-    return render(request, "project/settings.html", context, status=status)
+    return render(request, "masking/project_settings.html", context, status=status)
 
 
 def _success_message(count: int) -> str:
     if not count:
-        return "Nothing is masked any more."
+        return "No values are masked now."
     return "1 path is masked." if count == 1 else f"{count} paths are masked."
 
 

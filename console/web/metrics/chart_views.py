@@ -46,7 +46,7 @@ def machine_charts(request: HttpRequest, machine_name: str) -> HttpResponse:
     chosen: span.ChartSpan = context["span"]
     context["cost"], looked_at = cost.of_machine(machine, chosen.since, chosen.until)
     context["sampled"] = looked_at if looked_at == cost.MOST else 0
-    return render(request, "machine/metrics.html", context)
+    return render(request, "metrics/machine.html", context)
 
 
 @require_safe
@@ -58,7 +58,7 @@ def charts_changes(request: HttpRequest) -> HttpResponse:
     changed = [chart for chart in context["charts"] if f"{chart.name}:{chart.mark}" not in marks]
     if not changed:
         return HttpResponse(status=204)
-    return render(request, "metrics/_delta.html", context | {"charts": changed})
+    return render(request, "metrics/_live_update.html", context | {"charts": changed})
 
 
 @require_safe
@@ -92,7 +92,7 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
     metric = METRICS.get(query.get("metric", ""))
     since, until = (span.minute_of(query.get(name, "")) for name in ("from", "to"))
     if metric is None or metric.group != "executions" or since is None or until is None:
-        raise Http404("No executions belong to this address: it needs a metric, from and to.")
+        raise Http404("This address needs a metric, from and to.")
     machine = _asked_machine(scope, request)
     column, executions = _found_executions(scope, metric, since, until, machine)
     total = executions.count()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 600.0, 100.0
 _GROUPS = {
-    "seven": ("The seven", SEVEN),
+    "seven": ("Main metrics", SEVEN),
     "more": (
         "Redrives, Express",
         tuple(
@@ -203,7 +203,7 @@ def charts_context(
         "delta_url": f"{reverse('charts-delta')}?{urlencode(parameters | {'seen': marks})}",
         "choices": {
             "ranges": [(key, word) for key, (word, _) in RANGES.items()],
-            "periods": [("", "Fitting"), *((key, word) for key, (word, _) in PERIODS.items())],
+            "periods": [("", "Automatic"), *((key, word) for key, (word, _) in PERIODS.items())],
             "statistics": STATISTICS,
             "groups": [(key, _GROUPS[key][0]) for key in groups],
         },

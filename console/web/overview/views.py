@@ -37,7 +37,7 @@ def overview_changes(request: HttpRequest) -> HttpResponse:
     context = _page_context(scope_of(request))
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "overview/_lists.html", context)
+    return render(request, "overview/_live_lists.html", context)
 
 
 def _page_context(scope: Scope) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
         encoded = "" if form is None else make_password(form.cleaned_data["new_password1"])
         user = invitations.accept(token, encoded, _reader(request), logging_setup.request_id())
     except invitations.Closed:
-        return render(request, "login/closed.html", status=410)
+        return render(request, "people/invitation_closed.html", status=410)
     except invitations.OtherAccount:
         return _render_page(request, invitation, None, 403)
     messages.success(request, f"Welcome. You are {invitation.role} of {invitation.project.name}.")
@@ -63,7 +63,7 @@ def _render_page(
         "is_reader": name == invitation.name,
         "next": request.path,
     }
-    return render(request, "login/invitation.html", context, status=status)
+    return render(request, "people/invitation.html", context, status=status)
 
 
 def _reader(request: HttpRequest) -> User | None:

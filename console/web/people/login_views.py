@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
-_REFUSED = "Name or password is not right."
+_REFUSED = "The name or the password is not correct."
 _DEVICE = "stepyard_device"
 _DEVICE_S = 365 * 24 * 3600
 
@@ -37,7 +37,7 @@ def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password."""
     after = NextForm(request.POST).values["next"] or NextForm(request.GET).values["next"]
     if request.method != "POST":
-        return render(request, "login/page.html", {"next": after})
+        return render(request, "people/login.html", {"next": after})
     login_form = AuthenticationForm(request, request.POST)
     # As the form reads it: one account under two spellings would have two counts of attempts.
     field = login_form.fields["username"]
@@ -46,10 +46,10 @@ def login_page(request: HttpRequest) -> HttpResponse:
     try:
         attempt = login_attempts.begin(name, limited_address(request), _device(request, name))
     except login_attempts.TooManyAttempts as locked:
-        return too_many_attempts(request, "login/page.html", context, locked)
+        return too_many_attempts(request, "people/login.html", context, locked)
     if not login_form.is_valid():
         attempt.failed()
-        return render(request, "login/page.html", {**context, "refused": _REFUSED}, status=422)
+        return render(request, "people/login.html", {**context, "refused": _REFUSED}, status=422)
     attempt.succeeded()
     mine = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     return start_session(
@@ -84,9 +84,9 @@ def login_link_page(request: HttpRequest, token: str) -> HttpResponse:
     post = request.method == "POST"
     user = login_links.use(token) if post else login_links.find_user(token)
     if user is None:
-        return render(request, "login/used.html", status=410)
+        return render(request, "people/login_link_used.html", status=410)
     if not post:
-        return render(request, "login/link.html", {"name": user.get_username()})
+        return render(request, "people/login_link.html", {"name": user.get_username()})
     return start_session(request, user)
 
 

@@ -66,7 +66,10 @@ def _set_password(request: HttpRequest, scope: Scope, password: str) -> HttpResp
     user = scope.principal.user
     encoded = make_password(password)
     if not people.set_password(scope.project, user, encoded, actor_of(scope)):
-        messages.error(request, "Your password was changed elsewhere meanwhile; it stays.")
+        messages.error(
+            request,
+            "Your password was changed on another page in the meantime. It is not changed again.",
+        )
         return redirect("password")
     user.password = encoded
     update_session_auth_hash(request, user)

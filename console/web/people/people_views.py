@@ -137,7 +137,7 @@ def keys_page(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "address": request.build_absolute_uri("/").rstrip("/"),
     }
-    return render(request, "people/keys.html", context, status=422 if problem else 200)
+    return render(request, "people/access_keys.html", context, status=422 if problem else 200)
 
 
 @require_POST

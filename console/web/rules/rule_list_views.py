@@ -135,5 +135,5 @@ def send_delivery_again(request: HttpRequest, number: int) -> HttpResponse:
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, "It is on its way again, with the same event id.")
+        messages.success(request, "The event is sent again, with the same event id.")
     return _redirect_to(scope, "notifications")

@@ -63,7 +63,7 @@ def rule_page(request: HttpRequest, rule_name: str) -> HttpResponse:
     context = _rule_context(scope, rule) | {"typed": typed, "problem": problem}
     context |= {"revision": revision, "conflict": conflict}
     status = 409 if conflict else 422 if problem else 200
-    return render(request, "rules/page.html", context, status=status)
+    return render(request, "rules/rule.html", context, status=status)
 
 
 def _change_rule(request: HttpRequest, scope: Scope, rule: EventRule, sent: dict[str, str]) -> str:

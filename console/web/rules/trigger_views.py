@@ -135,7 +135,7 @@ def triggers_page(request: HttpRequest, machine_name: str) -> HttpResponse:
         "made": made,
         "problem": problem,
     }
-    return render(request, "machine/triggers.html", context, status=422 if problem else 200)
+    return render(request, "rules/triggers.html", context, status=422 if problem else 200)
 
 
 @require_POST
@@ -149,5 +149,5 @@ def revoke_start_link(request: HttpRequest, machine_name: str, number: int) -> H
     except ServiceError as refused:
         messages.error(request, refused.message)
     else:
-        messages.success(request, f"The start link “{link.name}” opens nothing any more.")
+        messages.success(request, f"The start link “{link.name}” is revoked.")
     return redirect("triggers", machine.name)

@@ -42,7 +42,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "cut": part.keys[store.MOST - 1][0] if len(part.keys) > store.MOST else None,
         "groups": [(group, group_address(group)) for group in groups],
     }
-    return render(request, "failures/page.html", context)
+    return render(request, "search/failure_groups.html", context)
 
 
 def group_address(group: store.FailureGroup) -> str:

@@ -174,13 +174,13 @@ def _contradictions(filters: ExecutionFilters) -> dict[str, str]:
     """Return what is wrong with fields that belong together."""
     problems = {}
     if filters.since is not None and filters.until is not None and filters.since > filters.until:
-        problems["to"] = "This is before the time from which to look."
+        problems["to"] = "The end is before the start."
     if (
         filters.shortest is not None
         and filters.longest is not None
         and filters.shortest > filters.longest
     ):
-        problems["max"] = "This is shorter than the shortest wanted."
+        problems["max"] = "The maximum is shorter than the minimum."
     return problems
 
 

@@ -38,7 +38,7 @@ def execution_list(request: HttpRequest) -> HttpResponse:
         "with_machine": True,
         "machine_names": lists.machine_names(scope),
     }
-    return render_execution_list(request, "execution/list.html", context)
+    return render_execution_list(request, "search/execution_list.html", context)
 
 
 def render_execution_list(
@@ -81,7 +81,7 @@ def render_list_changes(
         "newest": _number(request.GET.get("newest", "")),
         "with_machine": machine is None,
     }
-    return render(request, "execution/_news.html", context)
+    return render(request, "search/_new_executions.html", context)
 
 
 def _number(text: str) -> int:

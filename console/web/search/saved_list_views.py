@@ -32,7 +32,7 @@ def change_saved_view(request: HttpRequest) -> HttpResponse:
     sent = SavedViewForm(request.POST).values
     act, name, machine = sent["act"], sent["name"], sent["machine"]
     if act not in _RIGHTS:
-        raise Http404(f"Nothing is called “{act}” here.")
+        raise Http404(f"This page has no action “{act}”.")
     require(scope, _RIGHTS[act])
     back = reverse("machine", args=[machine]) if machine else reverse("executions")
     try:
@@ -61,7 +61,7 @@ def _save_view(request: HttpRequest, scope: Scope, sent: dict[str, Any]) -> str:
         default if machine else None,
         actor_of(scope),
     )
-    messages.success(request, f"Everybody in this project has the view “{view.name}” now.")
+    messages.success(request, f"Everybody in this project now has the view “{view.name}”.")
     return view.name
 
 

@@ -42,7 +42,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, f"The activity {name} is there.")
+            messages.success(request, f"The activity {name} was created.")
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     context = {
@@ -54,7 +54,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
         "name": name,
         "problem": problem,
     }
-    return render(request, "activity/list.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity_list.html", context, status=422 if problem else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -79,7 +79,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         except ServiceError as refused:
             problem = refused.message
         else:
-            messages.success(request, "Tasks from now on have these timeouts.")
+            messages.success(request, "New tasks have these timeouts.")
             return redirect(request.get_full_path())
     filters = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
@@ -89,4 +89,4 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],
         "problem": problem,
     }
-    return render(request, "activity/page.html", context, status=422 if problem else 200)
+    return render(request, "tasks/activity.html", context, status=422 if problem else 200)

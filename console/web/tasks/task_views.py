@@ -42,7 +42,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
         "tab": "tasks",
         "tasks": waiting.list_open_tasks(scope_of(request), filters),
     }
-    return render(request, "task/list.html", context)
+    return render(request, "tasks/task_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -130,4 +130,4 @@ def _render_page(
         "cause_text": sent["cause"],
         **more,
     }
-    return render(request, "task/page.html", context, status=status)
+    return render(request, "tasks/task.html", context, status=status)

@@ -63,7 +63,7 @@ def query_string(context: Context, **changes: Any) -> str:
     return f"?{urlencode(present, doseq=True)}"
 
 
-@register.inclusion_tag("parts/commands.html", takes_context=True, name="cli")
+@register.inclusion_tag("core/_cli_commands.html", takes_context=True, name="cli")
 def cli_commands_of(context: Context, subject: StateMachine | Execution) -> dict[str, Any]:
     """Show the commands of the AWS CLI that a machine or an execution is reached by."""
     request = context["request"]
@@ -99,11 +99,11 @@ def without_url_secrets(text: str) -> str:
     return redaction.without_url_secrets(text)
 
 
-@register.simple_tag(name="sign")
-def sign_html(tone: str) -> SafeString:
-    """Return the sign of a status; its word must stand beside it."""
+@register.simple_tag(name="status_icon")
+def status_icon_html(tone: str) -> SafeString:
+    """Return the icon of a status; the word of the status must stand beside it."""
     return format_html(
-        '<svg class="sign" aria-hidden="true"><use href="#sign-{}"></use></svg>', tone
+        '<svg class="status-icon" aria-hidden="true"><use href="#status-icon-{}"></use></svg>', tone
     )
 
 

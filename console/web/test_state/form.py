@@ -135,7 +135,7 @@ def _check_json(name: str, text: str) -> None:
         reason = str(error).removesuffix(place)
         raise FieldMistake(name, f"This is not JSON: {reason}{place}.") from None
     if name in ("variables", "context") and not isinstance(value, dict):
-        raise FieldMistake(name, "This is JSON, but no object.")
+        raise FieldMistake(name, "This JSON is not an object.")
 
 
 def _count(name: str, text: str) -> int | None:
@@ -264,7 +264,7 @@ def state_choices(graph: Graph) -> list[StateChoices]:
     return sorted(choices, key=lambda group: bool(group.label))
 
 
-def _label(graph: Graph, group: engine.Group) -> str:
+def _label(graph: Graph, group: engine.StateGroup) -> str:
     if not group.owner:
         return ""
     owner = graph.by_id[group.owner]

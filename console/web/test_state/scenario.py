@@ -2,7 +2,8 @@
 
 The file is a mock configuration of Step Functions Local (``StateMachines``, ``MockedResponses``),
 which readers of such files take as it is; ``Scenario`` beside it says what the whole is about, and
-``TestState`` what to ask that API for single states. ``docs/scenarios.md`` has the fields.
+``TestState`` what to ask that API for single states. ``docs/reference/scenarios.md`` has the
+fields.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
         events = list(visit_events.events_of_types(execution, [*_BEGINS, *_OUTCOMES, *_ACTIONS]))
         calls = list(_scenario_calls(execution, trace, owners, events))
         numbers = _call_numbers(trace, calls)
-        path = [_call_line(line) for line in engine.lines(trace)]
+        path = [_call_line(line) for line in engine.control_paths(trace)]
         ended = [
             (call.visit, call.tries, call.response) for call in calls if call.response is not None
         ]
@@ -245,6 +246,6 @@ def _end_section(execution: Execution) -> dict[str, Any]:
     return ending | {name: value for name, value in error.items() if value is not None}
 
 
-def _call_line(line: engine.Line) -> dict[str, Any]:
+def _call_line(line: engine.ControlPath) -> dict[str, Any]:
     entry: dict[str, Any] = {"Line": line.name, "States": list(line.states)}
     return entry | ({"Aborted": True} if line.aborted else {})

@@ -139,7 +139,7 @@ def _subject_of(scope: Scope, machine: StateMachine, sent: dict[str, str]) -> _S
 
 def _graph_of(subject: _Subject) -> Graph | None:
     try:
-        return engine.graph(engine.parse(subject.text, subject.machine.type))
+        return engine.build_graph(engine.parse(subject.text, subject.machine.type))
     except engine.DefinitionError:
         return None
 
@@ -180,7 +180,7 @@ def _render_form(  # the arguments are what the page is about
         "modes": form.MODES,
         "masked": mask.MASK in test.input + test.variables and subject.origin is not None,
     }
-    return render(request, "machine/test.html", context | more, status=status)
+    return render(request, "test_state/page.html", context | more, status=status)
 
 
 @require_safe

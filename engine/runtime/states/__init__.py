@@ -1,7 +1,12 @@
-"""What does each state type do when its turn comes, and when what it waited for arrives?
+"""The work of the eight state types, one module for each.
 
-One small module a type: ``enter(turn, frame, state)``, and ``resume(turn, frame, state, message)``
-where a state can wait.
+``enter(turn, frame, state)`` does the work of a state when its frame's turn comes.
+``resume(turn, frame, state, message)`` goes on after the state has waited; only Task, Wait and
+distributed Map have it. Both raise ``StatesError`` for an error that Retry and Catch may take.
+
+To add a state type: add its class to ``engine.language.model``, its fields to
+``engine.language.fields``, its reader to ``engine.language.states``, a module here, and a line to
+the table below.
 """
 
 from __future__ import annotations

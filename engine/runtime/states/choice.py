@@ -1,4 +1,4 @@
-"""Choice: the first rule that holds says where to go."""
+"""Choice: the first rule that holds names the next state, else ``Default`` does."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-# Three independent recordings: not the documented States.NoChoiceMatched.
+# ASL documents States.NoChoiceMatched for this. The service itself fails with States.Runtime and
+# this text, in each of three histories that were recorded.
 _NO_WAY_OUT = "Failed to transition out of the state. The state does not point to a next state."
 
 
 def enter(turn: Turn, frame: Frame, state: Choice) -> None:
-    """Find the rule, and leave by it or by the default."""
-    payload = flow.selected(turn, frame, state.data)
-    seen = flow.scope(turn, frame, payload.value)
+    """Leave by the first rule that holds, or by the default."""
+    payload = flow.apply_input_path(turn, frame, state.data)
+    seen = flow.evaluation_scope(turn, frame, payload.value)
     for rule in state.rules:
         if rule.condition.holds(seen):
             _leave(turn, frame, state, rule.data, rule.next)
@@ -31,17 +32,18 @@ def enter(turn: Turn, frame: Frame, state: Choice) -> None:
 
 
 def _leave(turn: Turn, frame: Frame, state: Choice, taken: DataFlow, following: str) -> None:
-    """Leave with the taken rule's Assign and Output.
+    """Leave for ``following`` with the Assign and Output of ``taken``, a rule or the state itself.
 
-    A JSONata rule without Output takes the state's.
+    A JSONata rule without Output takes the state's Output; its Assign is never the state's.
     """
-    payload = flow.selected(turn, frame, state.data)
+    payload = flow.apply_input_path(turn, frame, state.data)
     if state.language is QueryLanguage.JSONATA:
         data = taken if taken.output is not None else state.data
-        payload = flow.passed(turn, frame, state, data)
+        payload = flow.pass_through(turn, frame, state, data)
     else:
-        payload = flow.outgoing(turn, frame, state.data, payload)
-    values = flow.assigned(
-        turn, frame, state, taken, flow.selected(turn, frame, state.data), plain=True
+        payload = flow.apply_output_path(turn, frame, state.data, payload)
+    # A Choice has no result: in JSONPath its Assign reads the input, with InputPath applied.
+    values = flow.evaluate_assign(
+        turn, frame, state, taken, flow.apply_input_path(turn, frame, state.data), plain=True
     )
     flow.leave(turn, frame, payload, values, following)

@@ -1,7 +1,8 @@
 """Distributed Map: every item, or batch of items, becomes an execution of its own.
 
-The engine says what the children get and how many may fail; the shell runs them and reports the
-one outcome of the whole Map Run, as of a task.
+The engine computes the inputs of the children and how many of them may fail. The caller runs them,
+and reports one outcome for the whole Map Run, in the messages of a task. So for the engine a
+distributed Map is a task of the kind MAP, and its frame waits in the phase TASK.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.expression import Json, Scope
 from engine.errors import DATA_LIMIT_EXCEEDED, InterpreterError, StatesError
-from engine.language.model import QueryLanguage
+from engine.language.model import QueryLanguage, TaskKind
 from engine.runtime import commands, flow, messages
-from engine.runtime.payload import Payload, limited
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
+from engine.runtime.run import FramePhase
 from engine.runtime.states import map_items
-from engine.runtime.states.numbers import MOST, as_float, unexpected_type, whole_number
+from engine.runtime.states.numbers import LARGEST, as_float, is_whole_number, unexpected_type_error
 from engine.runtime.turn import Turn
 
 if TYPE_CHECKING:
@@ -28,29 +31,31 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Map, extra: Distributed) -> None:
-    """Start the Map Run."""
-    value = flow.selected(turn, frame, state.data).value
-    limit = map_items.concurrency(turn, frame, state, value)
-    items = None if extra.item_reader else map_items.items(turn, frame, state, value)
+    """Write MapStateStarted and MapRunStarted, and ask the caller to run the children."""
+    value = flow.apply_input_path(turn, frame, state.data).value
+    limit = map_items.evaluate_concurrency(turn, frame, state, value)
+    items = None if extra.item_reader else map_items.evaluate_items(turn, frame, state, value)
     frame = turn.emit(frame, "MapStateStarted", {"length": len(items or ())})
-    count, percentage = tolerated(turn, frame, state, extra, value)
+    count, percentage = tolerated_failures(turn, frame, state, extra, value)
     settings: dict[str, Any] = {
         "concurrency": limit,
         "tolerated_count": count,
         "tolerated_percentage": percentage,
     }
-    # before the Map Run begins: one whose ItemSelector fails is never made, and has no event
+    # The inputs are made before MapRunStarted: if ItemSelector fails, AWS makes no Map Run, and the
+    # history has no event of one.
     if extra.item_reader is not None:
-        settings["reader"] = _reader(turn, frame, extra.item_reader, value)
+        settings["reader"] = _reader_settings(turn, frame, extra.item_reader, value)
     else:
-        settings["inputs"] = list(_inputs(turn, frame, state, items or []))
+        settings["inputs"] = list(_make_inputs(turn, frame, state, items or []))
     if extra.result_writer is not None:
-        settings["writer"] = _writer(turn, frame, extra.result_writer, value)
-    arn = _arn(turn, extra)
+        settings["writer"] = _writer_settings(turn, frame, extra.result_writer, value)
+    arn = _map_run_arn(turn, extra)
     frame = turn.emit(frame, "MapRunStarted", {"mapRunArn": arn})
     frame = turn.keep(frame, started_event=frame.cursor, map_run=arn)
-    turn.command(_command(frame, state, arn, settings))
-    turn.keep(frame, phase="task", waits_for=frame.cursor)
+    # The number of the task is that of MapRunStarted: a Map Run has no ...Scheduled event.
+    turn.command(_make_command(frame, state, arn, settings))
+    turn.keep(frame, phase=FramePhase.TASK, waits_for=frame.cursor)
 
 
 def child_inputs(
@@ -59,87 +64,99 @@ def child_inputs(
     """Yield the inputs (JSON texts) of the children of a Map Run whose items were read outside.
 
     ``task``: the number of the Map's task. Raise ``StatesError`` for an item that cannot be made an
-    input, ``KeyError`` if nobody waits for the task.
+    input, ``KeyError`` if no frame waits for the task.
     """
     turn = Turn(machine, run, moment, 0)
-    waiting = {one.waits_for: one for one in turn.frames.values() if one.phase == "task"}
+    waiting = {
+        value.waits_for: value for value in turn.frames.values() if value.phase is FramePhase.TASK
+    }
     frame = waiting[task]
     state: Any = turn.state(frame)
-    for one in _inputs(turn, frame, state, items):
-        yield limited(Payload.of(one), state.name).text
+    for value in _make_inputs(turn, frame, state, items):
+        yield ensure_within_limit(Payload.of(value), state.name).text
 
 
 def resume(turn: Turn, frame: Frame, state: Map, message: Message) -> None:
-    """The Map Run ended."""
+    """Take the outcome of the Map Run."""
     if isinstance(message, messages.TaskSucceeded):
+        # Both events stand beside the chain: MapStateExited points at MapRunStarted.
         succeeded = turn.record("MapRunSucceeded", frame.cursor, None, frame.state)
         turn.record("MapStateSucceeded", succeeded, None, frame.state)
-        frame = turn.keep(frame, phase="ready", waits_for=0, map_run="")
-        flow.complete(turn, frame, state, state.data, limited(Payload(message.output), state.name))
+        frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0, map_run="")
+        flow.complete(
+            turn, frame, state, state.data, ensure_within_limit(Payload(message.output), state.name)
+        )
     elif isinstance(message, messages.TaskFailed):
         error = StatesError(message.error, message.cause)
-        if error.name == DATA_LIMIT_EXCEEDED:  # a redrive begins another Map Run
+        # The results together were too large, and running children again would not help. So the
+        # Map Run is forgotten, and a redrive begins another one.
+        if error.name == DATA_LIMIT_EXCEEDED:
             frame = turn.keep(frame, map_run="")
-        _failed(turn, frame, error)
+        _fail_map_run(turn, frame, error)
 
 
 def redrive(turn: Turn, frame: Frame) -> None:
-    """Take up the Map Run again: its children that did not succeed run once more."""
+    """Go on with the Map Run: its children that did not succeed run once more."""
     task = frame.started_event
     details = {"mapRunArn": frame.map_run, "redriveCount": turn.about["redrive_count"]}
     frame = turn.emit(frame, "MapRunRedriven", details)
     turn.command(commands.RedriveMapRun(task))
-    turn.keep(frame, phase="task", waits_for=task)
+    turn.keep(frame, phase=FramePhase.TASK, waits_for=task)
 
 
-def _failed(turn: Turn, frame: Frame, error: StatesError) -> None:
+def _fail_map_run(turn: Turn, frame: Frame, error: StatesError) -> None:
     texts = {"error": error.name, "cause": error.cause}
     present = {key: value for key, value in texts.items() if value is not None}
     frame = turn.emit(frame, "MapRunFailed", present)
-    turn.keep(frame, phase="ready", waits_for=0)
+    turn.keep(frame, phase=FramePhase.READY, waits_for=0)
     raise error
 
 
-def _reader(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
-    """Say where the shell finds the items."""
-    seen = flow.scope(turn, frame, value)
+def _reader_settings(turn: Turn, frame: Frame, reader: Any, value: Json) -> dict[str, Any]:
+    """Return where the caller finds the items: the evaluated ItemReader."""
+    seen = flow.evaluation_scope(turn, frame, value)
     config = {**reader.get("ReaderConfig", {})}
     if "MaxItems" in config:
-        config["MaxItems"] = _max_items(config["MaxItems"].evaluate(seen))
-    return {"resource": reader["Resource"], "arguments": _given(reader, seen), "config": config}
+        config["MaxItems"] = _check_max_items(config["MaxItems"].evaluate(seen))
+    return {
+        "resource": reader["Resource"],
+        "arguments": _evaluate_arguments(reader, seen),
+        "config": config,
+    }
 
 
-def _max_items(value: Json) -> int:
-    if not whole_number(value):
+def _check_max_items(value: Json) -> int:
+    if not is_whole_number(value):
         shown = Payload.of(value).text
         raise InterpreterError(f"MaxItems: got {shown}, wanted a whole number")
     return int(value)
 
 
-def _writer(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
-    """Say where the shell puts the results, and in which form."""
-    arguments = _given(writer, flow.scope(turn, frame, value))
+def _writer_settings(turn: Turn, frame: Frame, writer: Any, value: Json) -> dict[str, Any]:
+    """Return where the caller puts the results, and in which form: the evaluated ResultWriter."""
+    arguments = _evaluate_arguments(writer, flow.evaluation_scope(turn, frame, value))
     config = writer.get("WriterConfig", {})
     return {"resource": writer.get("Resource", ""), "arguments": arguments, "config": config}
 
 
-def _given(part: Any, seen: Scope) -> Any:
+def _evaluate_arguments(part: Any, seen: Scope) -> Any:
     template = part.get("Arguments") or part.get("Parameters")
     return {} if template is None else template.evaluate(seen)
 
 
-def _arn(turn: Turn, extra: Distributed) -> str:
-    """Return the Map Run's ARN; a Label that was not given is made up."""
+def _map_run_arn(turn: Turn, extra: Distributed) -> str:
+    """Return the Map Run's ARN; a Map without Label gets a random one, as on AWS."""
     machine = str(turn.about["state_machine_arn"]).replace(":stateMachine:", ":mapRun:", 1)
+    # Both are always drawn: whether a Label is given must not shift what is drawn after them.
     drawn = [str(uuid.UUID(int=turn.rng().getrandbits(128), version=4)) for _ in range(2)]
     return f"{machine}/{extra.label or drawn[0]}:{drawn[1]}"
 
 
-def _command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> commands.RunTask:
+def _make_command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> commands.RunTask:
     where = [*([name, branch] for name, branch in frame.path), [state.name, 0]]
     return commands.RunTask(
         task=frame.cursor,
-        kind="map",
+        kind=TaskKind.MAP,
         resource=arn,
         state=state.name,
         input=Payload.of({**settings, "path": where}).text,
@@ -148,19 +165,21 @@ def _command(frame: Frame, state: Map, arn: str, settings: dict[str, Any]) -> co
     )
 
 
-# -- what the children get -------------------------------------------------------------------------
+# -- the inputs of the children --------------------------------------------------------------------
 
 
-def _inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) -> Iterator[Json]:
+def _make_inputs(turn: Turn, frame: Frame, state: Map, items: Iterable[Json]) -> Iterator[Json]:
     """Yield the input of each child: the items, selected and batched."""
-    value = flow.selected(turn, frame, state.data).value
-    return batched(turn, frame, state, value, selected(turn, frame, state, value, items))
+    value = flow.apply_input_path(turn, frame, state.data).value
+    return apply_item_batcher(
+        turn, frame, state, value, apply_item_selector(turn, frame, state, value, items)
+    )
 
 
-def selected(
+def apply_item_selector(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield what ItemSelector makes of each item, or the item. ``value``: the Map's input."""
+    """Yield each item, with ItemSelector applied; ``value``: the Map's input."""
     for index, item in enumerate(items):
         if state.selector is None:
             yield item
@@ -168,37 +187,38 @@ def selected(
             yield state.selector.evaluate(_item_scope(turn, frame, value, index, item))
 
 
-def batched(
+def apply_item_batcher(
     turn: Turn, frame: Frame, state: Map, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Yield the batches that ItemBatcher makes of the items, or the items."""
+    """Yield the batches that ItemBatcher makes of the items; without it, the items."""
     batcher = state.distributed and state.distributed.item_batcher
-    return _batches(turn, frame, batcher, value, items) if batcher else iter(items)
+    return _make_batches(turn, frame, batcher, value, items) if batcher else iter(items)
 
 
 def _item_scope(turn: Turn, frame: Frame, value: Json, index: int, item: Json) -> Scope:
     entry = {"Index": index, "Value": item, "Source": "STATE_DATA"}
     return Scope(
         input=value,
-        context=lambda: turn.context(frame) | {"Map": {"Item": entry}},
+        context=lambda: context_object(turn, frame) | {"Map": {"Item": entry}},
         variables=turn.variables.visible(frame),
         rng=turn.rng,
     )
 
 
-def _batches(
+def _make_batches(
     turn: Turn, frame: Frame, batcher: Any, value: Json, items: Iterable[Json]
 ) -> Iterator[Json]:
-    """Group items: at most so many, and at most so many bytes, a batch."""
-    seen = flow.scope(turn, frame, value)
-    most = _setting(batcher, "MaxItemsPerBatch", seen)
-    room = _setting(batcher, "MaxInputBytesPerBatch", seen)
+    """Group items by MaxItemsPerBatch and MaxInputBytesPerBatch; 0 is no limit."""
+    seen = flow.evaluation_scope(turn, frame, value)
+    most = _batch_limit(batcher, "MaxItemsPerBatch", seen)
+    room = _batch_limit(batcher, "MaxInputBytesPerBatch", seen)
     head = {}
     if batcher.get("BatchInput") is not None:
         head["BatchInput"] = batcher["BatchInput"].evaluate(seen)
     batch: list[Json] = []
     size = 0
     for item in items:
+        # An item larger than the limit of bytes makes a batch of its own.
         length = len(Payload.of(item).text.encode())
         if batch and ((most and len(batch) >= most) or (room and size + length > room)):
             yield {**head, "Items": batch}
@@ -209,12 +229,12 @@ def _batches(
         yield {**head, "Items": batch}
 
 
-def _setting(batcher: Any, name: str, seen: Scope) -> int:
-    """Return a number of the batcher, given literally or by a path; 0 for none."""
+def _batch_limit(batcher: Any, name: str, seen: Scope) -> int:
+    """Return a limit of the batcher, given literally or by a path; 0 for none."""
     value = batcher.get(name, 0)
     if f"{name}Path" in batcher:
         value = batcher[f"{name}Path"].evaluate(seen)
-    if not whole_number(value) or value < 0:
+    if not is_whole_number(value) or value < 0:
         raise InterpreterError(f"{name}: got {Payload.of(value).text}, wanted a positive integer")
     return int(value)
 
@@ -222,45 +242,56 @@ def _setting(batcher: Any, name: str, seen: Scope) -> int:
 # -- how many may fail -----------------------------------------------------------------------------
 
 
-def tolerated(
+def tolerated_failures(
     turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
 ) -> tuple[int | None, float | None]:
     """Return ToleratedFailureCount and ToleratedFailurePercentage, each None where not given."""
-    count = _count(turn, frame, state, extra, value)
-    return count, _percentage(turn, frame, state, extra, value)
+    count = _tolerated_count(turn, frame, state, extra, value)
+    return count, _tolerated_percentage(turn, frame, state, extra, value)
 
 
-def _count(turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json) -> int | None:
+def _tolerated_count(
+    turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
+) -> int | None:
     expression = extra.tolerated_failure_count
     if expression is None:
         return None
-    count = _number(turn, frame, state, expression, "ToleratedFailureCount", value)
+    count = _evaluate_number(turn, frame, state, expression, "ToleratedFailureCount", value)
     if count is None or not count.is_integer():
-        raise _not_a("integer", state, expression, "ToleratedFailureCount", turn, frame, value)
+        raise _not_a_number_error(
+            "integer", state, expression, "ToleratedFailureCount", turn, frame, value
+        )
     if count < 0:
         raise InterpreterError("ToleratedFailureCount cannot be negative.")
-    return int(min(count, MOST))
+    return int(min(count, LARGEST))
 
 
-def _percentage(
+def _tolerated_percentage(
     turn: Turn, frame: Frame, state: Map, extra: Distributed, value: Json
 ) -> float | None:
     expression = extra.tolerated_failure_percentage
     if expression is None:
         return None
-    percentage = _number(turn, frame, state, expression, "ToleratedFailurePercentage", value)
+    percentage = _evaluate_number(
+        turn, frame, state, expression, "ToleratedFailurePercentage", value
+    )
     if percentage is None:
-        raise _not_a("float", state, expression, "ToleratedFailurePercentage", turn, frame, value)
+        raise _not_a_number_error(
+            "float", state, expression, "ToleratedFailurePercentage", turn, frame, value
+        )
     if not 0 <= percentage <= 100:  # noqa: PLR2004
         raise InterpreterError("ToleratedFailurePercentage must be between 0 and 100.")
     return percentage
 
 
-def _number(
+def _evaluate_number(
     turn: Turn, frame: Frame, state: Map, expression: Expression, field: str, value: Json
 ) -> float | None:
-    """Return the number an expression yields, also as text [recorded]; None if it is none."""
-    found = expression.evaluate(flow.scope(turn, frame, value))
+    """Return the number that an expression yields; None if it yields none.
+
+    AWS takes a number that is given as text, too.
+    """
+    found = expression.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(found, str):
         try:
             return float(found)
@@ -268,18 +299,24 @@ def _number(
             return None
     if isinstance(found, bool) or not isinstance(found, int | float):
         if state.language is QueryLanguage.JSONATA:
-            raise unexpected_type(expression, field, "number", found)
+            raise unexpected_type_error(expression, field, "number", found)
         return None
     return as_float(found)
 
 
-def _not_a(
-    what: str, state: Map, expression: Expression, field: str, turn: Turn, frame: Frame, value: Json
+def _not_a_number_error(
+    wanted: str,
+    state: Map,
+    expression: Expression,
+    field: str,
+    turn: Turn,
+    frame: Frame,
+    value: Json,
 ) -> InterpreterError:
     del state
-    found = expression.evaluate(flow.scope(turn, frame, value))
+    found = expression.evaluate(flow.evaluation_scope(turn, frame, value))
     shown = found if isinstance(found, str) else Payload.of(found).text
     path = getattr(expression, "text", "")
     return InterpreterError(
-        f'The {field}Path field refers to value "{shown}" which is not a valid {what}: {path}'
+        f'The {field}Path field refers to value "{shown}" which is not a valid {wanted}: {path}'
     )

@@ -1,4 +1,4 @@
-"""Fail: ends its line of control with an error; both texts are optional."""
+"""Fail: it ends its line of control with an error; both of its texts are optional."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Fail) -> None:
-    """Fail the line; a Fail state has neither Retry nor Catch of its own."""
-    error = _text(turn, frame, state.error, "Error")
-    cause = _text(turn, frame, state.cause, "Cause")
+    """End the line of control with the error; a Fail state has neither Retry nor Catch."""
+    error = _evaluate_text(turn, frame, state.error, "Error")
+    cause = _evaluate_text(turn, frame, state.cause, "Cause")
     turn.end_line(frame, StatesError(error, cause))
 
 
-def _text(turn: Turn, frame: Frame, expression: Expression | None, field: str) -> str | None:
+def _evaluate_text(
+    turn: Turn, frame: Frame, expression: Expression | None, field: str
+) -> str | None:
     if expression is None:
         return None
-    value = expression.evaluate(flow.scope(turn, frame, turn.input(frame).value))
+    value = expression.evaluate(flow.evaluation_scope(turn, frame, turn.input(frame).value))
     if not isinstance(value, str):
         msg = f"The {field} field of the Fail state does not evaluate to a string: {value!r}"
         raise InterpreterError(msg)

@@ -1,4 +1,4 @@
-"""Map: the processor runs once for each item."""
+"""Map: the processor runs once for each item, in this execution or in executions of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from engine.data.expression import Scope
 from engine.runtime import flow, groups
-from engine.runtime.payload import Payload, limited
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
 from engine.runtime.states import distributed, map_items
 
 if TYPE_CHECKING:
@@ -16,30 +17,33 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
-    """Open the group of iterations."""
+    """Open the group of iterations, or start a Map Run if the Map is distributed."""
     if state.distributed is not None:
         distributed.enter(turn, frame, state, state.distributed)
         return
-    payload = flow.selected(turn, frame, state.data)
-    limit = map_items.concurrency(turn, frame, state, payload.value)
-    items = map_items.items(turn, frame, state, payload.value)
+    payload = flow.apply_input_path(turn, frame, state.data)
+    limit = map_items.evaluate_concurrency(turn, frame, state, payload.value)
+    items = map_items.evaluate_items(turn, frame, state, payload.value)
     groups.open_map(turn, frame, items, limit)
 
 
 def item_input(turn: Turn, frame: Frame, owner: Frame, state: Map) -> Payload:
-    """Return the input of the iteration ``frame``: its item, or what ItemSelector makes of it.
+    """Return the input of the iteration ``frame``: its item, with ItemSelector applied.
 
-    ItemSelector sees what the Map state sees, and the item in the context object.
+    ``owner``: the frame in the Map. ItemSelector sees the input, the variables and the context
+    object of the Map state, and in the latter also the item.
     """
+    # It is evaluated when the iteration starts, not when the Map does: with MaxConcurrency 1 and a
+    # thousand items, a thousand inputs would be kept for nothing if the first iteration fails.
     item = turn.item(turn.groups[frame.group], frame.index)
     if state.selector is None:
         return Payload.of(item)
     seen = Scope(
-        input=flow.selected(turn, owner, state.data).value,
+        input=flow.apply_input_path(turn, owner, state.data).value,
         context=lambda: (
-            turn.context(owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
+            context_object(turn, owner) | {"Map": {"Item": {"Index": frame.index, "Value": item}}}
         ),
         variables=turn.variables.visible(owner),
         rng=turn.rng,
     )
-    return limited(Payload.of(state.selector.evaluate(seen)), state.name)
+    return ensure_within_limit(Payload.of(state.selector.evaluate(seen)), state.name)

@@ -1,4 +1,4 @@
-"""Which items does a Map run over, and how many at a time?"""
+"""The items of a Map, and how many of them run at a time."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
 from engine.runtime.payload import Payload
-from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
+from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_type_error
 
 if TYPE_CHECKING:
     from engine.language.model import Map
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_DIGITS = re.compile(r"\d{1,400}")  # as many as the largest number of JSON has, and some more
+_DIGITS = re.compile(r"\d{1,400}")  # a few more digits than the largest double has
 
 
-def concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
+def evaluate_concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
     """Return MaxConcurrency, 0 for no limit; raise if the field yields no number."""
     if state.max_concurrency is None:
         return 0
-    limit = state.max_concurrency.evaluate(flow.scope(turn, frame, value))
+    limit = state.max_concurrency.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(limit, str) and _DIGITS.fullmatch(limit) and state.max_concurrency_path:
-        limit = int(limit)  # a number as text is taken [recorded]
-    if whole_number(limit) and limit >= 0:
-        return min(int(limit), MOST)
+        limit = int(limit)  # AWS takes a number as text from MaxConcurrencyPath
+    if is_whole_number(limit) and limit >= 0:
+        return min(int(limit), LARGEST)
     if state.max_concurrency_path is None:
-        raise unexpected_type(state.max_concurrency, "MaxConcurrency", "number", limit)
+        raise unexpected_type_error(state.max_concurrency, "MaxConcurrency", "number", limit)
     shown = limit if isinstance(limit, str) else Payload.of(limit).text
     msg = (
         f'The MaxConcurrencyPath field refers to value "{shown}" which is not a valid integer: '
@@ -39,13 +39,13 @@ def concurrency(turn: Turn, frame: Frame, state: Map, value: Json) -> int:
     raise InterpreterError(msg)
 
 
-def items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
+def evaluate_items(turn: Turn, frame: Frame, state: Map, value: Json) -> list[Json]:
     """Return the items; raise if the field yields no array."""
-    found = state.items.evaluate(flow.scope(turn, frame, value))
+    found = state.items.evaluate(flow.evaluation_scope(turn, frame, value))
     if isinstance(found, list):
         return found
     if state.language is QueryLanguage.JSONATA and state.items is not ROOT:
-        raise unexpected_type(state.items, "Items", "array", found)
+        raise unexpected_type_error(state.items, "Items", "array", found)
     msg = f"Map state input must be an array but was: {Payload.of(found).text}"
     if state.language is QueryLanguage.JSONATA:
         raise QueryEvaluationError(msg)

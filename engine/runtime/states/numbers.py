@@ -1,4 +1,4 @@
-"""How are values judged where a field wants a number, and how is a wrong one told?"""
+"""Checks of values where a field wants a number, and the errors of those that are none."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.errors import QueryEvaluationError
 if TYPE_CHECKING:
     from engine.data.expression import Expression, Json
 
-MOST = 99_999_999
-"""What a larger number in a field comes to; the service's own bound of seconds and attempts."""
+LARGEST = 99_999_999
+"""A larger number in a field is cut to this: the service's own bound of seconds and attempts."""
 
 
-def whole_number(value: Json) -> bool:
+def is_whole_number(value: Json) -> bool:
     """Tell whether a JSON value is a number without a fraction (``true`` is not a number)."""
     if isinstance(value, bool):
         return False
@@ -23,7 +23,7 @@ def whole_number(value: Json) -> bool:
 
 
 def as_float(value: float) -> float:
-    """Return a number as a float, one beyond the largest as infinity."""
+    """Return a number as a float; an integer beyond the largest float is infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -40,10 +40,10 @@ def json_type(value: Json) -> str:
     return names[type(value)]
 
 
-def unexpected_type(
+def unexpected_type_error(
     expression: Expression, field: str, wanted: str, got: Json
 ) -> QueryEvaluationError:
-    """Return the error of a JSONata expression that yields a value of the wrong type [recorded]."""
+    """Return the error of a JSONata expression that yields a value of the wrong type."""
     text = getattr(expression, "text", "")
     return QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned an unexpected "

@@ -1,11 +1,11 @@
-"""Parallel: every branch runs with its own copy of the effective input."""
+"""Parallel: every branch runs with the effective input, all of them at the same time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from engine.runtime import flow, groups
-from engine.runtime.payload import limited
+from engine.runtime.payload import ensure_within_limit
 
 if TYPE_CHECKING:
     from engine.language.model import Parallel
@@ -15,5 +15,5 @@ if TYPE_CHECKING:
 
 def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
     """Open the group of branches."""
-    payload = limited(flow.effective_input(turn, frame, state.data), state.name)
+    payload = ensure_within_limit(flow.effective_input(turn, frame, state.data), state.name)
     groups.open_parallel(turn, frame, state, payload)

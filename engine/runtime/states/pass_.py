@@ -1,4 +1,4 @@
-"""Pass: the result is ``Result``, or the effective input."""
+"""Pass: the result is the literal ``Result``, or the effective input."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Pass) -> None:
-    """Take the result and go on."""
+    """Leave with the result."""
     if state.result is ABSENT:
         result = flow.effective_input(turn, frame, state.data)
     else:
         result = Payload.of(state.result)
         turn.note("result", result)
+    # In JSONata a Pass has no $states.result: Output and Assign see the input only.
     if state.language is QueryLanguage.JSONATA:
-        payload = flow.passed(turn, frame, state, state.data)
-        values = flow.assigned(turn, frame, state, state.data, result, plain=True)
+        payload = flow.pass_through(turn, frame, state, state.data)
+        values = flow.evaluate_assign(turn, frame, state, state.data, result, plain=True)
         flow.leave(turn, frame, payload, values, state.next)
     else:
         flow.complete(turn, frame, state, state.data, result)

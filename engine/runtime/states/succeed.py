@@ -1,4 +1,4 @@
-"""Succeed: ends its line of control with the processed input."""
+"""Succeed: it ends its line of control with the processed input."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def enter(turn: Turn, frame: Frame, state: Succeed) -> None:
-    """End the line."""
-    flow.leave(turn, frame, flow.passed(turn, frame, state, state.data), {}, None)
+    """Write SucceedStateExited and end the line of control; a Succeed has no Assign."""
+    flow.leave(turn, frame, flow.pass_through(turn, frame, state, state.data), {}, None)

@@ -1,4 +1,14 @@
-"""Task: something outside does the work; the line of control waits for its one outcome."""
+"""Task: something outside does the work, and the line of control waits for its one outcome.
+
+The events of a task and the messages that cause them::
+
+    enter                 ...Scheduled, and ...Started but for an activity
+    TaskStarted           ActivityStarted
+    TaskSubmitted         TaskSubmitted           the call is accepted, its job still runs
+    TaskSucceeded         ...Succeeded, then ...StateExited
+    TaskFailed            ...Failed or TaskSubmitFailed, then Retry and Catch
+    TaskTimedOut          ...TimedOut, then Retry and Catch
+"""
 
 from __future__ import annotations
 
@@ -14,10 +24,12 @@ from engine.errors import (
     StatesError,
 )
 from engine.history.event_types import Family
-from engine.language.model import Pattern, QueryLanguage
+from engine.language.model import IntegrationPattern, QueryLanguage, TaskKind
 from engine.runtime import commands, flow, messages
-from engine.runtime.payload import Payload, limited
-from engine.runtime.states.numbers import MOST, unexpected_type, whole_number
+from engine.runtime.context import context_object
+from engine.runtime.payload import Payload, ensure_within_limit
+from engine.runtime.run import FramePhase
+from engine.runtime.states.numbers import LARGEST, is_whole_number, unexpected_type_error
 from engine.runtime.tokens import task_token
 
 if TYPE_CHECKING:
@@ -27,93 +39,115 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_FAMILY = {"lambda": Family.LAMBDA_FUNCTION, "activity": Family.ACTIVITY, "service": Family.TASK}
+# Python 3.11 calls a function to look a member up on its enum. The loop asks once a state.
+_LAMBDA, _ACTIVITY, _SERVICE = TaskKind.LAMBDA, TaskKind.ACTIVITY, TaskKind.SERVICE
+_FAMILY = {
+    _LAMBDA: Family.LAMBDA_FUNCTION,
+    _ACTIVITY: Family.ACTIVITY,
+    _SERVICE: Family.TASK,
+}
 _MAX_ERROR, _MAX_CAUSE = 256, 32_768
 _MOST_SHOWN = 24_000  # characters of unusable parameters, so that a cause holds them and why
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
-    """Schedule the task; all but an activity count as started at once."""
+    """Schedule the task; all but an activity count as started at once.
+
+    The number of the task is that of its ...Scheduled event. The timers of TimeoutSeconds and
+    HeartbeatSeconds are the caller's: it knows when a worker took the task.
+    """
     if state.resource.arn in turn.moment.missing_activities:
         msg = f"The activity {state.resource.arn} does not exist."
         raise InterpreterError(msg)
-    command = _command(turn, frame, state)
-    frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled(turn, command))
-    frame = turn.keep(frame, phase="task", waits_for=command.task, started_event=0, submitted=False)
-    if command.kind != "activity":
-        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _named(state))
+    # The command is made before the event is written: an error in the arguments leaves no
+    # ...Scheduled event, as on AWS.
+    command = _make_command(turn, frame, state)
+    frame = turn.emit(frame, _FAMILY[command.kind] + "Scheduled", _scheduled_details(turn, command))
+    frame = turn.keep(
+        frame, phase=FramePhase.TASK, waits_for=command.task, started_event=0, submitted=False
+    )
+    if command.kind is not _ACTIVITY:
+        frame = turn.emit(frame, _FAMILY[command.kind] + "Started", _resource_details(state))
         turn.keep(frame, started_event=frame.cursor)
     turn.command(command)
 
 
 def resume(turn: Turn, frame: Frame, state: Task, message: Message) -> None:
-    """Take what came in for the open task."""
+    """Take a message for the open task.
+
+    TaskStarted and TaskSubmitted count once: a caller that repeats them writes no second event.
+    """
     family = _FAMILY[state.resource.kind]
     match message:
         case messages.TaskStarted(worker_name=name) if not frame.started_event:
             frame = turn.emit(frame, family + "Started", {"workerName": name} if name else {})
             turn.keep(frame, started_event=frame.cursor)
         case messages.TaskSubmitted(output=text) if not frame.submitted:
-            turn.emit(frame, "TaskSubmitted", {**(_named(state) or {}), "output": text})
+            turn.emit(frame, "TaskSubmitted", {**(_resource_details(state) or {}), "output": text})
             turn.keep(turn.frames[frame.id], submitted=True)
         case messages.TaskSucceeded(output=text):
-            _succeeded(turn, frame, state, Payload(text))
+            _succeed(turn, frame, state, Payload(text))
         case messages.TaskFailed(error=error, cause=cause, refused=refused):
             ending = "SubmitFailed" if refused and family is Family.TASK else "Failed"
-            _failed(turn, frame, state, ending, _cut(error, cause))
+            _fail(turn, frame, state, ending, _truncated_error(error, cause))
         case messages.TaskTimedOut(heartbeat=heartbeat):
             name = HEARTBEAT_TIMEOUT if heartbeat else TIMEOUT
-            _failed(turn, frame, state, "TimedOut", StatesError(name))
+            _fail(turn, frame, state, "TimedOut", StatesError(name))
 
 
 # -- outcomes --------------------------------------------------------------------------------------
 
 
-def _succeeded(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
-    name = {"lambda": state.resource.arn, "activity": state.name}.get(
+def _succeed(turn: Turn, frame: Frame, state: Task, result: Payload) -> None:
+    # The message of the limit names the function, the state or the service, depending on the kind.
+    name = {_LAMBDA: state.resource.arn, _ACTIVITY: state.name}.get(
         state.resource.kind, state.resource.service
     )
+    # AWS writes ...Failed, not ...Succeeded, for a result above the limit, and lets States.ALL
+    # catch that, which catches no other States.DataLimitExceeded.
     try:
-        limited(result, name)
+        ensure_within_limit(result, name)
     except StatesError as error:
         refused = StatesError(error.name, error.cause, of_result=True)
-        _failed(turn, frame, state, "Failed", refused)
+        _fail(turn, frame, state, "Failed", refused)
         return
-    details = {**(_named(state) or {}), "output": result.text}
+    details = {**(_resource_details(state) or {}), "output": result.text}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + "Succeeded", details)
-    frame = turn.keep(frame, phase="ready", waits_for=0)
+    frame = turn.keep(frame, phase=FramePhase.READY, waits_for=0)
     turn.note("result", result)
     flow.complete(turn, frame, state, state.data, result)
 
 
-def _cut(error: str | None, cause: str | None) -> StatesError:
-    """Return the error as SendTaskFailure would have taken it: at most so long."""
+def _truncated_error(error: str | None, cause: str | None) -> StatesError:
+    """Return the error, its texts cut to the lengths that SendTaskFailure takes."""
     return StatesError(error and error[:_MAX_ERROR], cause and cause[:_MAX_CAUSE])
 
 
-def _failed(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+def _fail(turn: Turn, frame: Frame, state: Task, ending: str, error: StatesError) -> None:
+    # The event shows a missed heartbeat as States.Timeout, while ErrorEquals can still tell the two
+    # apart: the error that is raised keeps its name.
     name = TIMEOUT if error.name == HEARTBEAT_TIMEOUT else error.name
     texts = {"error": name, "cause": error.cause}
     present = {key: value for key, value in texts.items() if value is not None}
-    details = {**(_named(state) or {}), **present}
+    details = {**(_resource_details(state) or {}), **present}
     frame = turn.emit(frame, _FAMILY[state.resource.kind] + ending, details)
-    turn.keep(frame, phase="ready", waits_for=0)
+    turn.keep(frame, phase=FramePhase.READY, waits_for=0)
     raise error
 
 
 # -- scheduling ------------------------------------------------------------------------------------
 
 
-def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
+def _make_command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
     resource = state.resource
-    seen = _scope(turn, frame, state)
+    seen = _token_scope(turn, frame, state)
     template = state.data.arguments or state.data.parameters
-    payload = flow.selected(turn, frame, state.data)
+    payload = flow.apply_input_path(turn, frame, state.data)
     if template is not None:
         payload = Payload.of(template.evaluate(seen))
     turn.note("afterParameters" if state.data.arguments is None else "afterArguments", payload)
-    text = limited(payload, state.name).text
-    _check(turn, state, payload)
+    text = ensure_within_limit(payload, state.name).text
+    _check_parameters(turn, state, payload)
     credentials = None
     if state.credentials is not None:
         credentials = Payload.of(state.credentials.evaluate(seen)).text
@@ -128,15 +162,17 @@ def _command(turn: Turn, frame: Frame, state: Task) -> commands.RunTask:
         service=resource.service,
         action=resource.action,
         pattern=resource.pattern,
-        timeout_seconds=_seconds(state, "TimeoutSeconds", state.timeout_seconds, seen),
-        heartbeat_seconds=_seconds(state, "HeartbeatSeconds", state.heartbeat_seconds, seen),
+        timeout_seconds=_evaluate_seconds(state, "TimeoutSeconds", state.timeout_seconds, seen),
+        heartbeat_seconds=_evaluate_seconds(
+            state, "HeartbeatSeconds", state.heartbeat_seconds, seen
+        ),
         credentials=credentials,
     )
 
 
-def _check(turn: Turn, state: Task, payload: Payload) -> None:
-    """Raise what the service says of parameters that are no request, before it schedules one."""
-    if turn.moment.unusable is None or state.resource.kind != "service":
+def _check_parameters(turn: Turn, state: Task, payload: Payload) -> None:
+    """Raise the service's error for parameters that make no valid request of the integration."""
+    if turn.moment.unusable is None or state.resource.kind is not _SERVICE:
         return
     problem = turn.moment.unusable(state.resource, state.name, payload.value)
     if problem:
@@ -145,33 +181,37 @@ def _check(turn: Turn, state: Task, payload: Payload) -> None:
         raise InterpreterError(msg)
 
 
-def _scope(turn: Turn, frame: Frame, state: Task) -> Scope:
+def _token_scope(turn: Turn, frame: Frame, state: Task) -> Scope:
     """Return what Parameters or Arguments see; with the token if the task calls back."""
+    # The token is derived from the number of the ...Scheduled event, which is the next one: nothing
+    # is recorded between here and there.
     token = None
-    if state.resource.pattern is Pattern.WAIT_FOR_TASK_TOKEN:
+    if state.resource.pattern is IntegrationPattern.WAIT_FOR_TASK_TOKEN:
         arn = turn.about["execution_arn"]
         token = task_token(turn.moment.token_key, arn, turn.next_event)
     return Scope(
-        input=flow.selected(turn, frame, state.data).value,
-        context=lambda: turn.context(frame, token),
+        input=flow.apply_input_path(turn, frame, state.data).value,
+        context=lambda: context_object(turn, frame, token),
         variables=turn.variables.visible(frame),
         rng=turn.rng,
     )
 
 
-def _seconds(state: Task, field: str, expression: Expression | None, seen: Scope) -> int | None:
+def _evaluate_seconds(
+    state: Task, field: str, expression: Expression | None, seen: Scope
+) -> int | None:
     if expression is None:
         return None
     value = expression.evaluate(seen)
-    if whole_number(value) and 0 < value <= MOST:
+    if is_whole_number(value) and 0 < value <= LARGEST:
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)
-    wanted = f"wanted an integer from 1 to {MOST}"
+    wanted = f"wanted an integer from 1 to {LARGEST}"
     if state.language is not QueryLanguage.JSONATA:
         msg = f"The {field}Path parameter does not reference a positive integer: got {shown}"
         raise InterpreterError(f"{msg}, {wanted}")
-    if not whole_number(value):
-        raise unexpected_type(expression, field, "number", value)
+    if not is_whole_number(value):
+        raise unexpected_type_error(expression, field, "number", value)
     text = getattr(expression, "text", "")
     raise QueryEvaluationError(
         f"The JSONata expression '{text}' specified for the field '{field}' returned {shown}, "
@@ -183,18 +223,18 @@ def _seconds(state: Task, field: str, expression: Expression | None, seen: Scope
 # -- details of the events -------------------------------------------------------------------------
 
 
-def _named(state: Task) -> dict[str, Any] | None:
+def _resource_details(state: Task) -> dict[str, Any] | None:
     """Return resourceType and resource, which only the Task... family of events has."""
-    if state.resource.kind != "service":
-        return None if state.resource.kind == "lambda" else {}
+    if state.resource.kind is not _SERVICE:
+        return None if state.resource.kind is _LAMBDA else {}
     return {
         "resourceType": state.resource.service,
         "resource": state.resource.action + state.resource.pattern,
     }
 
 
-def _scheduled(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
-    if command.kind == "service":
+def _scheduled_details(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
+    if command.kind is _SERVICE:
         details: dict[str, Any] = {
             "resourceType": command.service,
             "resource": command.action + command.pattern,
@@ -205,13 +245,14 @@ def _scheduled(turn: Turn, command: commands.RunTask) -> dict[str, Any]:
         details = {"resource": command.resource, "input": command.input}
     if command.timeout_seconds is not None:
         details["timeoutInSeconds"] = command.timeout_seconds
-    if command.heartbeat_seconds is not None and command.kind != "lambda":
+    # LambdaFunctionScheduled has no heartbeat: a function cannot send one.
+    if command.heartbeat_seconds is not None and command.kind is not _LAMBDA:
         details["heartbeatInSeconds"] = command.heartbeat_seconds
     if command.credentials is not None:
-        details["taskCredentials"] = _role(command.credentials)
+        details["taskCredentials"] = _role_details(command.credentials)
     return details
 
 
-def _role(credentials: str) -> dict[str, Any]:
+def _role_details(credentials: str) -> dict[str, Any]:
     value = Payload(credentials).value
     return {"roleArn": value.get("RoleArn")} if isinstance(value, dict) else {}

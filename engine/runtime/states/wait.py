@@ -1,4 +1,4 @@
-"""Wait: the line of control sleeps for seconds, or until a moment."""
+"""Wait: the line of control sleeps for a number of seconds, or until a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from engine.data.expression import ABSENT, Json
 from engine.errors import InterpreterError, QueryEvaluationError
 from engine.language.model import QueryLanguage
 from engine.runtime import flow
-from engine.runtime.states.numbers import unexpected_type, whole_number
+from engine.runtime.run import FramePhase
+from engine.runtime.states.numbers import is_whole_number, unexpected_type_error
 
 if TYPE_CHECKING:
     from engine.language.model import Wait
@@ -19,48 +20,50 @@ if TYPE_CHECKING:
     from engine.runtime.run import Frame
     from engine.runtime.turn import Turn
 
-_MAX_MS = 366 * 24 * 3600 * 1000  # AWS: an execution, and so a wait, lasts at most a year
+_MAX_MS = 366 * 24 * 3600 * 1000
+"""AWS: an execution lasts at most a year; a longer wait is refused when the state is entered."""
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def enter(turn: Turn, frame: Frame, state: Wait) -> None:
-    """Arm the timer, or go on at once if the moment has come."""
-    due_ms = _due(turn, frame, state)
+    """Set the timer, or leave at once if the time has come already."""
+    due_ms = _due_ms(turn, frame, state)
     if due_ms <= turn.now_ms:
         _go_on(turn, frame, state)
     elif due_ms - turn.now_ms > _MAX_MS:
         msg = "Wait state delay is too long."
         raise InterpreterError(msg)
     else:
-        turn.set_timer(frame, due_ms, "timer")
+        turn.set_timer(frame, due_ms, FramePhase.TIMER)
 
 
 def resume(turn: Turn, frame: Frame, state: Wait, message: Message) -> None:  # noqa: ARG001
-    """The timer fired."""
-    _go_on(turn, turn.keep(frame, phase="ready", timer=""), state)
+    """Leave: the timer fired."""
+    _go_on(turn, turn.keep(frame, phase=FramePhase.READY, timer=""), state)
 
 
 def _go_on(turn: Turn, frame: Frame, state: Wait) -> None:
-    payload = flow.selected(turn, frame, state.data)
-    values = flow.assigned(turn, frame, state, state.data, payload, plain=True)
-    leaving = flow.passed(turn, frame, state, state.data)
+    payload = flow.apply_input_path(turn, frame, state.data)
+    values = flow.evaluate_assign(turn, frame, state, state.data, payload, plain=True)
+    leaving = flow.pass_through(turn, frame, state, state.data)
     flow.leave(turn, frame, leaving, values, state.next)
 
 
-def _due(turn: Turn, frame: Frame, state: Wait) -> int:
-    value = _value(turn, frame, state)
+def _due_ms(turn: Turn, frame: Frame, state: Wait) -> int:
+    value = _evaluate_value(turn, frame, state)
     if state.field in ("Timestamp", "TimestampPath"):
-        moment = parse_timestamp(value)
+        moment = parse_wait_timestamp(value)
         if moment is None:
-            raise _bad_timestamp(state, value)
+            raise _timestamp_error(state, value)
         return moment
-    return turn.now_ms + _seconds(state, value) * 1000
+    return turn.now_ms + _check_seconds(state, value) * 1000
 
 
-def _value(turn: Turn, frame: Frame, state: Wait) -> Json:
-    seen = flow.scope(turn, frame, flow.selected(turn, frame, state.data).value)
+def _evaluate_value(turn: Turn, frame: Frame, state: Wait) -> Json:
+    seen = flow.evaluation_scope(turn, frame, flow.apply_input_path(turn, frame, state.data).value)
     if state.path is None:
         return state.until.evaluate(seen)
+    # A path that leads nowhere has a message of its own in a Wait, so it must not raise here.
     found = getattr(state.until, "found", state.until.evaluate)
     value = found(seen)
     if value is ABSENT or value is None:
@@ -69,28 +72,29 @@ def _value(turn: Turn, frame: Frame, state: Wait) -> Json:
     return value
 
 
-def _seconds(state: Wait, value: Json) -> int:
+def _check_seconds(state: Wait, value: Json) -> int:
     if state.language is QueryLanguage.JSONATA:
-        if not whole_number(value) or value < 0:
-            raise unexpected_type(state.until, state.field, "number", value)
+        if not is_whole_number(value) or value < 0:
+            raise unexpected_type_error(state.until, state.field, "number", value)
         return int(value)
     shown = value if isinstance(value, str) else jsontext.dumps(value)
+    # AWS reads a number as text, too, as Java's Long.parseLong would.
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value, re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        what = "cannot be parsed as a long value"
+        problem = "cannot be parsed as a long value"
     elif value < 0:
-        what = "references a negative value"
+        problem = "references a negative value"
     else:
         return value
-    msg = f"The {state.field} parameter {what}: {state.path} == {shown}"
+    msg = f"The {state.field} parameter {problem}: {state.path} == {shown}"
     raise InterpreterError(msg)
 
 
-def parse_timestamp(text: Json) -> int | None:
-    """Return epoch milliseconds of an RFC 3339 text (upper-case T, offset), or None if it is none.
+def parse_wait_timestamp(text: Json) -> int | None:
+    """Return epoch milliseconds of an RFC 3339 text with upper-case T and an offset, else None.
 
-    AWS ignores the part below a second.
+    AWS ignores the part below a second: 12:00:00.9 is due at 12:00:00.
     """
     match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -102,7 +106,7 @@ def parse_timestamp(text: Json) -> int | None:
         return None
 
 
-def _bad_timestamp(state: Wait, value: Json) -> InterpreterError:
+def _timestamp_error(state: Wait, value: Json) -> InterpreterError:
     shown = value if isinstance(value, str) else jsontext.dumps(value)
     form = "ISO-8601 extended offset date-time format string"
     if state.language is QueryLanguage.JSONATA:

@@ -41,7 +41,7 @@ def test_an_abandoned_definition_is_shown_checked_and_saved(page: Page, server: 
     type_definition(page, text)
     expect(page.locator("#preview .node", has_text="Doze")).to_have_count(1)
     away_and_back(page)
-    expect(page.locator("[data-kept=text]")).to_be_visible()
+    expect(page.locator("[data-restored-text=text]")).to_be_visible()
     assert page.evaluate(SHOWN) == text
     assert page.locator("#text").evaluate("one => one.value") == text
     expect(page.locator("#preview .node", has_text="Doze")).to_have_count(1)
@@ -70,7 +70,7 @@ def test_abandoned_text_can_be_discarded(page: Page, server: Server) -> None:
     assert page.evaluate(SHOWN) != stored
     page.click("[data-discard=text]")
     assert page.evaluate(SHOWN) == stored
-    expect(page.locator("[data-kept=text]")).to_be_hidden()
+    expect(page.locator("[data-restored-text=text]")).to_be_hidden()
     expect(page.locator("#problems-title")).to_have_text("No problems")
     assert page.locator("#text").evaluate("one => one.value") == stored
 
@@ -80,7 +80,7 @@ def test_an_untouched_editor_shows_the_stored_text(page: Page, server: Server) -
     name = create(server, waits(60))
     page.goto(f"/machines/{name}/edit/")
     away_and_back(page)
-    expect(page.locator("[data-kept=text]")).to_be_hidden()
+    expect(page.locator("[data-restored-text=text]")).to_be_hidden()
     assert page.evaluate(SHOWN) == page.locator("#text").evaluate("one => one.value")
 
 

@@ -116,7 +116,7 @@ def test_charts_change_without_a_reload(page: Page, server: Server) -> None:
     """A tick brings what changed; the open table and its place stay."""
     name = create(server, FAILS, unique("live"))
     page.goto(f"/machines/{name}/metrics/?range=1h&period=1")
-    expect(page.locator("#plot-ExecutionsFailed .most")).to_have_text("no values")
+    expect(page.locator("#plot-ExecutionsFailed .plot-maximum")).to_have_text("no values")
     page.locator("#chart-ExecutionsFailed summary").click()
     page.evaluate("window.untouched = document.querySelector('#plot-ExecutionsTimedOut svg')")
     start(server, name, name="now")

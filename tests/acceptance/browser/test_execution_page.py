@@ -162,7 +162,7 @@ DATA = {"order": {"id": 7, "name": "x"}, "other": [1, 2]}
 def test_E7_the_banner_leads_to_what_failed(page: Page, demo_200: str) -> None:
     """The link selects step and iteration, and the heading of the step gets the focus."""
     page.goto(demo_200)
-    page.click("#outcome >> text=Go to the failed step")
+    page.click("#outcome >> text=View step details")
     expect(page.locator("#panel-title")).to_be_focused()
     expect(page.locator("#panel-title")).to_contain_text("Break")
     assert "step=Break" in page.url
@@ -195,18 +195,18 @@ def test_E8_other_iterations_lead_to_the_failed_one(page: Page, demo_200: str) -
 def test_E9_the_table_of_steps_is_a_tree_with_filters(page: Page, demo_200: str) -> None:
     """The failed ones leave an iteration and its parents; a column sorts; Back restores."""
     page.goto(f"{demo_200}?view=steps")
-    rows = page.locator(".of-steps tbody tr")
+    rows = page.locator(".step-table tbody tr")
     expect(rows).to_have_count(5)
     page.select_option("#step-status-filter", "FAILED")
     expect(rows).to_have_count(3)
-    expect(page.locator(".of-steps [data-iteration]")).to_have_count(1)
+    expect(page.locator(".step-table [data-iteration]")).to_have_count(1)
     expect(rows.first).to_contain_text("Over")
     assert "status=FAILED" in page.url
     page.go_back()
     expect(rows).to_have_count(5)
-    page.click(".of-steps th .sort >> text=Duration")
-    expect(page.locator(".of-steps th[aria-sort=ascending]")).to_contain_text("Duration")
-    page.click(".of-steps [data-iteration='141'] a")
+    page.click(".step-table th .sort >> text=Duration")
+    expect(page.locator(".step-table th[aria-sort=ascending]")).to_contain_text("Duration")
+    page.click(".step-table [data-iteration='141'] a")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
 
 
@@ -218,11 +218,11 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     for word in ("Type", "Status", "Entered", "Visits"):
         page.uncheck(f"form[aria-label=Columns] label:has-text('{word}') input")
     page.check("form[aria-label=Columns] label:has-text('Left') input")
-    page.click("button:has-text('Show these')")
+    page.click("form[aria-label=Columns] >> text=Apply")
     expect(page).to_have_url(f"{server.url}{path}?view=steps&step=Nap#workflow")
-    words = page.locator(".of-steps th")
+    words = page.locator(".step-table th")
     expect(words).to_have_text(["Name", re.compile("Left"), "Duration"])
-    nap = page.locator(".of-steps [data-step=Nap]")
+    nap = page.locator(".step-table [data-step=Nap]")
     expect(nap.locator("[data-cell=left]")).to_have_text("-")
     expect(page.locator("#status")).to_have_text("Succeeded")
     expect(nap.locator("[data-cell=left] time")).to_be_visible()
@@ -232,8 +232,19 @@ def test_E9_chosen_columns_are_kept_and_followed_live(page: Page, server: Server
     found = Axe().run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
     page.click("summary:has-text('Columns')")
-    page.click("button:has-text('As usual')")
+    page.click("form[aria-label=Columns] >> text=Reset")
     expect(words).to_have_count(6)
+
+
+def test_the_view_switch_names_the_current_view_to_screen_readers(
+    page: Page, demo_200: str
+) -> None:
+    """``aria-current`` is "true" on one link; its empty value means false."""
+    page.goto(f"{demo_200}?view=graph")
+    for view in ("steps", "timeline", "graph"):
+        page.click(f"[data-view-link={view}]")
+        expect(page.locator(f"[data-view-link={view}]")).to_have_attribute("aria-current", "true")
+        expect(page.locator("[data-view-link][aria-current]")).to_have_count(1)
 
 
 def test_E10_a_retried_bar_tells_each_attempt_in_words(page: Page, demo_200: str) -> None:
@@ -265,7 +276,7 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     told = {"events": [*events["events"], *rest["events"]]}
     described = client.describe_state_machine_for_execution(executionArn=arn)
     page.goto("/executions/")
-    page.click("text=Import a history")
+    page.click("text=Import an execution")
     page.set_input_files(
         "#history_file",
         {
@@ -277,8 +288,8 @@ def test_import_shows_a_history_from_elsewhere(page: Page, server: Server, demo_
     page.fill("#machine", json.dumps({"definition": described["definition"], "name": "theirs"}))
     page.click("button.main")
     expect(page.locator("#status")).to_have_text("Failed")
-    expect(page.locator("#actions")).to_contain_text("only to look at")
-    page.click("#outcome >> text=Go to the failed step")
+    expect(page.locator("#actions")).to_contain_text("read-only")
+    page.click("#outcome >> text=View step details")
     expect(page.locator("#step-status")).to_contain_text("iteration #141")
     page.click("#panel [data-tab=flow]")
     expect(page.locator("[data-stage=Input]")).to_contain_text("141")

@@ -28,7 +28,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     type_definition(page, good.replace('"Next": "After"', '"Next": "Afetr"'))
     problem = page.locator(".problem").first
     expect(problem).to_contain_text("Afetr")
-    expect(page.locator("#preview-note")).to_have_text("of the last valid text")
+    expect(page.locator("#preview-note")).to_have_text("of the last valid definition")
 
     problem.click()
     line = good.split("\n").index('      "Next": "After"')
@@ -37,7 +37,7 @@ def test_a_typo_is_shown_found_and_mended(page: Page) -> None:
     )
 
     page.click("[data-save]")
-    expect(page.locator("#text-error")).to_contain_text("refused")
+    expect(page.locator("#text-error")).to_contain_text("The definition has errors")
     assert page.url.endswith("/machines/new/")
     expect(page.locator(".problem").first).to_contain_text("Afetr")
     assert "Afetr" in page.evaluate("ace.edit(document.querySelector('.editor')).getValue()")
@@ -168,7 +168,7 @@ def test_the_map_retry_sample_runs_in_colours(page: Page) -> None:
     page.fill("#name", name)
     page.click("form[data-json-form] button.main")
     page.wait_for_url(f"**/executions/{name}/")
-    expect(page.locator("#poll[data-over]")).to_be_attached(timeout=60_000)
+    expect(page.locator("#poll[data-ended]")).to_be_attached(timeout=60_000)
     assert page.locator("#status").inner_text() in ("Succeeded", "Failed")
     tone = "succeeded" if page.locator("#status").inner_text() == "Succeeded" else "failed"
     expect(page.locator('a[data-step="2. ProcessItemsInParallel"]')).to_contain_class(tone)

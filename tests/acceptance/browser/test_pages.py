@@ -140,7 +140,7 @@ def test_pause_stops_the_ticks(page: Page, server: Server) -> None:
     """Nothing moves while paused; resuming catches up without a gap."""
     page.goto(start(server, create(server, waits(1, rounds=30))))
     page.click("[data-pause]")
-    expect(page.locator("[data-live-word]")).to_have_text("Paused")
+    expect(page.locator("[data-live-text]")).to_have_text("Paused")
     page.wait_for_timeout(300)
     rows = page.locator("#events > tr").count()
     page.wait_for_timeout(2500)
@@ -180,10 +180,10 @@ def test_lists_announce_new_executions(page: Page, server: Server) -> None:
     start(server, machine, name="one")
     page.goto(f"/machines/{machine}/")
     start(server, machine, name="two")
-    expect(page.locator("#news-count")).to_contain_text("1 new execution")
+    expect(page.locator("#new-executions")).to_contain_text("1 new execution")
     expect(page.locator("#executions tbody tr")).to_have_count(1)
     expect(page.locator("#executions tbody")).to_contain_text("Succeeded")
-    page.click("#news-count a")
+    page.click("#new-executions a")
     expect(page.locator("#executions tbody tr")).to_have_count(2)
 
 
@@ -295,6 +295,24 @@ def test_theme_and_clock_are_kept(page: Page) -> None:
     page.goto("/executions/")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("html")).to_have_attribute("data-clock", "local")
+
+
+@pytest.mark.parametrize("chosen", ["", "light", "dark"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_the_switch_of_the_theme_wins_over_the_system(
+    page: Page, system: Literal["light", "dark"], chosen: str
+) -> None:
+    """Both ways to a theme lead to the same colours of the page and of its status."""
+    page.emulate_media(color_scheme=system)
+    page.goto("/machines/")
+    page.evaluate(
+        "theme => theme ? document.documentElement.dataset.theme = theme"
+        " : delete document.documentElement.dataset.theme",
+        chosen,
+    )
+    shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    dark = (chosen or system) == "dark"
+    assert shown == ("rgb(14, 19, 25)" if dark else "rgb(244, 246, 248)")
 
 
 def test_a_link_works_once(browser: Browser, server: Server) -> None:

@@ -60,7 +60,7 @@ def invited(page: Page, name: str) -> str:
     page.fill("#invited-name", name)
     page.select_option("#invited-role", "operator")
     page.select_option("#invited-hours", "168")
-    page.get_by_role("button", name="Make an invitation").click()
+    page.get_by_role("button", name="Create invitation").click()
     link: str = page.locator("[aria-label='The new invitation'] pre").inner_text().strip()
     return link
 
@@ -118,7 +118,7 @@ def test_a_new_password_ends_the_other_sessions(
     other.goto("/executions/")
     assert "/login/" in other.url
     sign_in(other, name, FIRST)
-    expect(other.locator("#refused")).to_contain_text("not right")
+    expect(other.locator("#refused")).to_contain_text("not correct")
     sign_in(other, name, SECOND)
     expect(other.locator("h1")).to_contain_text("Overview")
     elsewhere.close()
@@ -148,7 +148,9 @@ def test_whoever_is_removed_is_out_of_an_open_page(
     page.goto("/team/")
     page.locator("tr", has_text=name).get_by_role("button", name="Remove").click()
     expect(page.locator(".banner")).to_contain_text("was removed")
-    expect(visitor.get_by_text("signed out, load the page again")).to_be_visible(timeout=20_000)
+    expect(visitor.get_by_text("you are signed out. Load the page again.")).to_be_visible(
+        timeout=20_000
+    )
     visitor.goto("/executions/")
     assert "/login/" in visitor.url
     expect(visitor.locator("h1")).to_have_text("Sign in")

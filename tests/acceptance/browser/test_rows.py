@@ -92,7 +92,7 @@ def test_E3_a_status_is_told_in_words_without_colours(page: Page, server: Server
     page.goto(path)
     for state, word in (("Good", "Succeeded"), ("Bad", "Failed")):
         node = page.locator(f"[data-node][data-step={state}]")
-        expect(node.locator(".under")).to_contain_text(word)
+        expect(node.locator(".node-detail")).to_contain_text(word)
         assert word.lower() in (node.get_attribute("aria-label") or "")
         expect(node.locator("svg.sign use")).to_have_attribute("href", f"#sign-{word.lower()}")
     legend = page.locator(".legend")
@@ -100,7 +100,7 @@ def test_E3_a_status_is_told_in_words_without_colours(page: Page, server: Server
         expect(legend).to_contain_text(word)
     page.route(re.compile(r"\.css"), lambda route: route.fulfill(body="", content_type="text/css"))
     page.goto(path)
-    expect(page.locator("[data-node][data-step=Bad] .under")).to_contain_text("Failed")
+    expect(page.locator("[data-node][data-step=Bad] .node-detail")).to_contain_text("Failed")
     expect(page.locator("tr[data-step=Good] [data-cell=status]")).to_contain_text("Succeeded")
 
 

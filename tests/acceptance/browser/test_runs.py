@@ -65,7 +65,7 @@ def test_X11_an_execution_is_downloaded_as_a_test(
     page.goto(path)
     page.locator("details.cli > summary").click()
     with page.expect_download() as waiting:
-        page.get_by_role("link", name="Download it as a test").click()
+        page.get_by_role("link", name="Download as a test").click()
     file, changed = tmp_path / waiting.value.suggested_filename, tmp_path / "changed.json"
     assert file.name == "run.scenario.json"
     waiting.value.save_as(file)
@@ -236,7 +236,7 @@ def test_X20_a_new_execution_begins_in_a_state_with_edited_input(
     page.get_by_role("button", name="Start replay").click()
     expect(page.locator("h1")).to_contain_text("mended")
     expect(page.locator("#status")).to_contain_text("Succeeded")
-    expect(page.locator("main")).to_contain_text("A replay, not an AWS operation")
+    expect(page.locator("main")).to_contain_text("This is a replay, which AWS does not have")
     tones = page.locator("[data-node]").evaluate_all("all => all.map(one => one.classList[1])")
     assert tones == ["idle", "succeeded", "succeeded", "idle"]
     assert not Axe().run(page).response["violations"]
@@ -280,7 +280,7 @@ def test_X17_a_link_gives_the_graph_as_a_picture_and_as_words(page: Page, server
     page.locator("details.cli > summary").click()
     page.get_by_role("link", name="Share the graph by a link").click()
     page.select_option("#hours", "1")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     assert not Axe().run(page).response["violations"]
     picture, words = (one.strip() for one in page.locator("pre.code").all_inner_texts()[:2])
     status, drawn = fetched(picture)

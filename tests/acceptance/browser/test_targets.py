@@ -51,7 +51,7 @@ def test_targets_are_read_from_the_navigation(page: Page) -> None:
     page.get_by_role("link", name="Targets").click()
     expect(page.locator("h1")).to_have_text("Targets")
     expect(page.locator("tbody").first).to_contain_text("Python, in this server")
-    expect(page.locator("main")).to_contain_text("No service is named")
+    expect(page.locator("main")).to_contain_text("No AWS services yet")
     assert Axe().run(page).response["violations"] == []
 
 

@@ -48,7 +48,7 @@ def test_x2_an_open_task_is_answered_from_the_page(page: Page, server: Server) -
     panel = page.locator("#waiting")
     expect(panel).to_contain_text("Activity task")
     panel.get_by_role("link", name="Answer Approve").click()
-    expect(page.locator("h1")).to_contain_text("Not taken yet")
+    expect(page.locator("h1")).to_contain_text("Not picked up yet")
     expect(page.locator(".json").first).to_contain_text("4711")
 
     page.click("button[value=heartbeat]")
@@ -63,7 +63,7 @@ def test_x2_an_open_task_is_answered_from_the_page(page: Page, server: Server) -
     page.fill("#output", '{"approved": true}')
     page.click("button[value=complete]")
     page.wait_for_url(f"**{path}")
-    expect(panel).to_contain_text("it goes on")
+    expect(panel).to_contain_text("the execution continues")
     expect(page.locator("#status")).to_have_text("Succeeded")
     expect(panel).to_be_hidden()
     expect(page.locator("#result")).to_contain_text("approved")

@@ -53,9 +53,9 @@ def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server
     expect(page.locator("#at")).to_be_focused()
     page.keyboard.press(" ")
     expect(page.locator("#moment")).to_contain_text("event 8 of 8")
-    page.click("[data-at-by='-1']")
+    page.click("[data-event-step='-1']")
     expect(page.locator("#moment")).to_contain_text("event 7 of 8")
-    page.click("[data-present]")
+    page.click("[data-leave-past]")
     expect(page.locator("#moment")).to_contain_text("As it is now")
     assert "at=" not in page.url
 
@@ -71,7 +71,7 @@ def test_X9_a_cause_is_opened_up_and_copied_as_it_was(page: Page, server: Server
     expect(banner.locator("p").first).to_have_text("Oops: näh 🎉 <b>")
     banner.locator("summary", has_text="Stack trace").click()
     expect(banner).to_contain_text("at b")
-    banner.locator("summary", has_text="As it was reported").click()
+    banner.locator("summary", has_text="Reported text").click()
     banner.locator("[data-copy]").click()
     expect(page.locator("#announce")).to_have_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == cause
@@ -98,7 +98,7 @@ def test_X5_ticks_lose_nothing_in_the_tree_timeline_and_time_machine(
     expect(page.locator("#bar-n2 rect[role=img]").nth(2)).to_be_attached()
     page.locator("#at").focus()
     page.keyboard.press("ArrowLeft")
-    expect(page.locator("[data-live-word]")).to_contain_text("At event")
+    expect(page.locator("[data-live-text]")).to_contain_text("At event")
     expect(page.locator("#moment")).to_contain_text("after the start")
     words = page.locator("#moment").inner_text()
     page.wait_for_timeout(2500)

@@ -47,7 +47,7 @@ DATA = {"order": {"id": 7, "name": "x"}, "items": [{"n": 1}]}
 
 def told(page: Page) -> dict[str, Any]:
     """Return each stage on display; one that is the same as before has the value from there."""
-    expect(page.locator("#result [data-tested]")).to_be_visible()
+    expect(page.locator("#result [data-result-status]")).to_be_visible()
     found: dict[str, Any] = {}
     value = None
     for one in page.locator("#result [data-stage]").all():
@@ -70,7 +70,9 @@ def test_E20_a_state_tested_from_the_page_does_what_the_API_says(
     expect(page.locator("h1")).to_have_text("Test a state")
     page.click("text=Test state")
     answer = server.client().test_state(stateName="Shape", input=json.dumps(DATA), **asked)
-    expect(page.locator("[data-tested]")).to_have_attribute("data-tested", answer["status"])
+    expect(page.locator("[data-result-status]")).to_have_attribute(
+        "data-result-status", answer["status"]
+    )
     expect(page.locator("[data-next]")).to_have_text(answer["nextState"])
     shown, data = told(page), answer["inspectionData"]
     assert shown["After Parameters"] == json.loads(data["afterParameters"])
@@ -117,7 +119,7 @@ def test_E20_what_is_in_the_editor_is_tested_and_not_lost(page: Page, server: Se
     type_definition(page, json.dumps(only))
     page.click("text=Test a state")
     page.click("text=Test state")
-    expect(page.locator("[data-tested]")).to_contain_text("Succeeded")
+    expect(page.locator("[data-result-status]")).to_contain_text("Succeeded")
     page.click("text=Back to the editor")
     expect(page.locator("h1")).to_contain_text("Edit")
     assert "unsaved" in page.locator("#text").input_value()
@@ -137,5 +139,5 @@ def test_E20_it_works_without_a_script(browser: Browser, server: Server, signed_
     expect(page.locator("#input-error")).to_contain_text("line 1, column")
     page.fill("#input", json.dumps(DATA))
     page.click("text=Test state")
-    expect(page.locator("[data-tested]")).to_contain_text("Succeeded")
+    expect(page.locator("[data-result-status]")).to_contain_text("Succeeded")
     context.close()

@@ -98,7 +98,7 @@ def test_text_that_back_brings_is_of_the_revision_it_was_made_from(
     second.wait_for_url("**/tasks/**")
     save_theirs(page, name)
     second.go_back()
-    expect(second.locator("[data-kept=text]")).to_be_visible()
+    expect(second.locator("[data-restored-text=text]")).to_be_visible()
     second.click("[data-save]")
     expect(second.locator("#conflict-title")).to_be_visible()
     assert stored(server, name) == THEIRS

@@ -40,7 +40,7 @@ LOGGING = {
     "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": GROUP}}],
 }
 ACTIVITIES = {name: f"{ACCOUNT}:activity:{name}" for name in ("good", "bad", "slow")}
-UNSEEN = "never in a recording of the service: docs/events.md tells by which event instead"
+UNSEEN = "never in a recording of the service: docs/reference/asl.md tells by which event instead"
 NO_CAUSE = "a timeout has no cause [recorded]"
 NEVER = {
     "activityScheduleFailedEventDetails": UNSEEN,

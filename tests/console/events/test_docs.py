@@ -1,4 +1,4 @@
-"""Does docs/events.md tell of every action, operator and kind of target there is?"""
+"""Does the page of notifications tell of every action, operator and kind of target there is?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.awsapi.operations import events
 from console.events import addresses, operators
 from console.integrations import notices
 
-DOCS = (Path(__file__).parents[3] / "docs" / "events.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[3] / "docs/how-to/notifications.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_what_came_later_is_read_from_the_events(looped: Execution) -> None:
 
 def fold(execution: Execution) -> engine.Trace:
     """Return a trace by the gist, which equals one by the events."""
-    graph = engine.graph(engine.parse(execution.definition.text))
+    graph = engine.build_graph(engine.parse(execution.definition.text))
     by_outline, by_events = engine.Trace(graph), engine.Trace(graph)
     for portion in history_digest.read(execution.pk):
         by_outline.take(portion)

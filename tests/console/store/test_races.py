@@ -1,4 +1,4 @@
-"""F13: eight answer the same task at once - has one of them won, and does the history agree?"""
+"""Eight answer the same task at once - has one of them won, and does the history agree?"""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def is_task_timed_out(fault: Exception) -> bool:
     return isinstance(fault, ServiceError) and fault.code == ErrorCode.TaskTimedOut
 
 
-def test_f13_one_of_eight_senders_wins_each_time(
+def test_one_of_eight_senders_wins_each_time(
     open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """The others hear TaskTimedOut, a heartbeat ends nothing, the history is the winner's."""
@@ -100,7 +100,7 @@ def test_f13_one_of_eight_senders_wins_each_time(
     assert_nothing_wrong()
 
 
-def test_f13_a_deadline_and_the_answers_have_one_winner(
+def test_a_deadline_and_the_answers_have_one_winner(
     open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """When time runs out as the answers come in, either it or one answer counts."""
@@ -123,7 +123,7 @@ def test_f13_a_deadline_and_the_answers_have_one_winner(
     assert_nothing_wrong()
 
 
-def test_f13_a_stop_and_the_answers_leave_one_end(
+def test_a_stop_and_the_answers_leave_one_end(
     open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """An answer that was taken before the stop may be in the history; one after it never is."""
@@ -149,7 +149,7 @@ def test_f13_a_stop_and_the_answers_leave_one_end(
     assert_nothing_wrong()
 
 
-def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
+def test_the_token_before_a_redrive_ends_nothing_after_it(
     open_task: Callable[[str], tuple[Execution, claim.Work]],
 ) -> None:
     """The redriven task has a token of its own, and only that one opens it."""
@@ -172,7 +172,7 @@ def test_f13_the_token_before_a_redrive_ends_nothing_after_it(
     assert not InboxMessage.objects.exists()
 
 
-def test_f3_many_callers_of_one_name_start_one_execution(
+def test_many_callers_of_one_name_start_one_execution(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each looks for the name before any of them has written it; all get the same execution."""
@@ -191,7 +191,7 @@ def test_f3_many_callers_of_one_name_start_one_execution(
     assert found == [Execution.objects.get(name="same").pk] * 8
 
 
-def test_f13_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
+def test_a_person_and_a_worker_do_not_both_take_a_task(project: Project) -> None:
     """An operator answers as workers poll: the history has one start, whoever it was."""
     activities.create_activity(project, REGION, "work")
     machine = create(project, TIMED)

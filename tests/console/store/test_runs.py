@@ -101,7 +101,9 @@ def test_kept_runs_are_bounded_by_number_and_size() -> None:
     """The oldest go first; a run of another version is not the run."""
 
     def run(size: int) -> engine.Run:
-        return engine.Run(about={"input": "x" * size}, frames={}, groups={}, status="RUNNING")
+        return engine.Run(
+            about={"input": "x" * size}, frames={}, groups={}, status=engine.ExecutionStatus.RUNNING
+        )
 
     values = StoredValues(1)
     kept = Runs(2, 1_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,12 @@ def text(response: Any, status: int = 200) -> str:
     """Return what a page says, after checking its status."""
     assert response.status_code == status, response.content[:500]
     return unescape(response.content.decode())
+
+
+def markup(response: Any, status: int = 200) -> str:
+    """Return the HTML of a page without the white space between and beside its tags."""
+    shown = re.sub(r"\s+", " ", text(response, status))
+    return re.sub(r" ?(<[^>]*?) ?(/?>) ?", r"\1\2", shown)
 
 
 def page(execution: Execution, query: str = "") -> str:

@@ -12,7 +12,7 @@ from console.models import AuditEntry, BulkJob, Execution
 from console.store.executions import bulk
 from console.web.bulk.views import parse_ranges, ranges_text
 from tests.console.store.helpers import WAIT, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 from tests.console.web.test_wanted import seed
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def test_a_dry_run_changes_nothing_and_its_form_does_the_same_ones(
     failed = [drain(start(machine, name=f"f{number}")) for number in range(3)]
     running = start(create(project, WAIT, "waits"), name="runs")
     page = client.get("/executions/bulk/?action=redrive&all=1&q=")
-    shown = text(page)
+    shown = markup(page)
     assert "3 eligible" in shown
     assert "1: Execution is RUNNING and cannot be redriven" in shown
-    assert "3 by nobody known" in shown
+    assert "3 by unknown" in shown
     assert not BulkJob.objects.exists()
     drain(start(machine, name="later"))
     sent = {"action": "redrive", "numbers": page.context["numbers"]}
@@ -64,11 +64,11 @@ def test_marked_rows_and_filters_choose(project: Project, client: Client) -> Non
     assert set(plan.chosen) == set(rows[:2])
     plan = client.get("/executions/bulk/?action=stop&all=1&machine=machine&q=a").context["plan"]
     assert set(plan.chosen) == set(rows)
-    shown = text(client.get("/machines/other/?status=RUNNING"))
+    shown = markup(client.get("/machines/other/?status=RUNNING"))
     form = shown.split('id="bulk"')[1].split("</form>")[0]
     assert '<input type="hidden" name="machine" value="other">' in form
     assert '<input type="hidden" name="status" value="RUNNING">' in form
-    assert "Nothing was chosen" in text(client.get("/executions/bulk/?action=stop"))
+    assert "No execution is selected" in text(client.get("/executions/bulk/?action=stop"))
     assert client.get("/executions/bulk/?action=stop&all=1&machine=none").status_code == 404
     assert client.get("/executions/bulk/?action=explode&all=1").status_code == 404
 

@@ -28,10 +28,10 @@ def execution(project: Project) -> Execution:
 def headings(client: Client, address: str, table: str) -> list[str]:
     """Return the words above the columns of the steps, or of the executions."""
     shown = text(client.get(address))
-    part = shown.partition({"steps": 'id="of-steps"', "executions": 'id="executions"'}[table])[2]
-    cells = re.findall(r"<th[^>]*>(.*?)</th>", part.partition("</thead>")[0])
+    part = shown.partition({"steps": 'id="step-table"', "executions": 'id="executions"'}[table])[2]
+    cells = re.findall(r"<th[^>]*>(.*?)</th>", part.partition("</thead>")[0], re.DOTALL)
     words = [re.sub(r"<[^>]+>|[▲▼]|\(.*\)", "", one).strip() for one in cells]
-    return [one for one in words if one != "Marked"]
+    return [one for one in words if one != "Selected"]
 
 
 def test_e9_chosen_columns_are_kept_for_the_person(

@@ -9,7 +9,7 @@ import pytest
 
 from console.web.execution.compare import diff_field
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.web.helpers import CHAIN, MARKUP, page, text
+from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -44,9 +44,9 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
     a = drain(start(machine, {"id": 1, "amount": 500}, name="large"))
     b = drain(start(machine, {"id": 1, "amount": 5}, name="small"))
     answer = ask(client, a, b)
-    shown = text(answer)
-    assert "The path parts at Choice <bdi>X</bdi>" in shown
-    assert "A went on to <b><bdi>Refuse</bdi></b>, B went on to <b><bdi>Ship</bdi></b>" in shown
+    shown = markup(answer)
+    assert "The paths part at Choice<bdi>X</bdi>" in shown
+    assert "A continued to<b><bdi>Refuse</bdi></b>, B continued to<b><bdi>Ship</bdi></b>" in shown
     (found,) = answer.context["diffs"][0].found
     assert (found.path, found.a, found.b, found.kind) == ("amount", "500", "5", "changed")
     differing = {row.name for row in answer.context["rows"] if row.differs}
@@ -55,16 +55,16 @@ def test_x1_one_field_of_the_input_sends_them_different_ways(
 
 
 def test_paths_that_end_or_stay_together(project: Project, client: Client) -> None:
-    """The same path says so; one that has not begun went no further."""
+    """The same path says so; one that has not begun stopped there."""
     machine = create(project, ORDERS)
     a, b = (drain(start(machine, {"amount": 1}, name=name)) for name in "ab")
-    assert "Both went the same path" in text(ask(client, a, b))
+    assert "Both took the same path" in text(ask(client, a, b))
     nap = create(project, CHAIN, "nap")
     c, d = (start(nap, name=name) for name in "cd")
     drain(c)
-    shown = text(ask(client, c, d))
+    shown = markup(ask(client, c, d))
     assert "The paths part at once" in shown
-    assert "A went on to <b><bdi>First</bdi></b>, B went no further" in shown
+    assert "A continued to<b><bdi>First</bdi></b>, B stopped there" in shown
 
 
 def test_branches_are_compared_one_by_one(project: Project, client: Client) -> None:
@@ -103,10 +103,11 @@ def test_two_marked_rows_are_compared(project: Project, client: Client) -> None:
     rows = [drain(start(machine, name=name)) for name in ("one", "two", "three")]
     answer: Any = client.get(f"/compare/?x={rows[0].pk}&x={rows[1].pk}")
     assert answer.url.endswith(urlencode({"a": rows[1].arn, "b": rows[0].arn}))
-    assert "Mark two rows to compare: 1 is." in text(client.get(f"/compare/?x={rows[0].pk}"), 422)
+    single = text(client.get(f"/compare/?x={rows[0].pk}"), 422)
+    assert "Select two rows to compare. 1 is selected." in single
     three = "&".join(f"x={one.pk}" for one in rows)
-    assert "3 are." in text(client.get(f"/compare/?{three}"), 422)
-    assert "Mark two rows" in text(client.get("/compare/"))
+    assert "3 are selected." in text(client.get(f"/compare/?{three}"), 422)
+    assert "Select two rows" in text(client.get("/compare/"))
 
 
 def test_nobody_compares_what_they_may_not_see(project: Project, client: Client) -> None:
@@ -116,7 +117,7 @@ def test_nobody_compares_what_they_may_not_see(project: Project, client: Client)
     theirs = Project.objects.create(name="theirs", account_id="999999999999")
     foreign = drain(start(create(theirs, PASS, "secret")))
     own = drain(start(create(project, PASS), {"x": MARKUP}))
-    assert "There is no such execution" in text(ask(client, own, foreign), 422)
+    assert "There is no execution with this ARN" in text(ask(client, own, foreign), 422)
     assert client.get(f"/compare/?x={own.pk}&x={foreign.pk}").status_code == 422
     assert "the same execution" in text(ask(client, own, own), 422)
     other = drain(start(create(project, PASS, "other"), {"x": 1}))

@@ -52,7 +52,7 @@ def test_every_stage_of_a_jsonpath_state_is_told(project: Project, client: Clien
     }
     shown = text(client.get(page(execution, "_step?step=P&tab=flow")))
     assert "<code>&quot;$.order&quot;</code>" in shown or '<code>"$.order"</code>' in shown
-    assert "the same as before" in shown
+    assert "unchanged" in shown
 
 
 def test_the_stages_of_a_jsonata_state_see_variables(project: Project, client: Client) -> None:

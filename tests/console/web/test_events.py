@@ -14,7 +14,7 @@ from console.web.core.formatting import iso_text
 from console.web.execution.history_views import without_formula
 from console.web.history.event_filter import parse_moment
 from tests.console.store.helpers import create, drain, one, start
-from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.helpers import CHAIN, markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -40,7 +40,7 @@ def test_events_are_found_by_what_is_written_in_them(client: Client, chain: Exec
     assert numbers(client, chain, "?text=waitstate") == [4]
     assert numbers(client, chain, "?text=nap&type=WaitStateEntered") == [4]
     assert numbers(client, chain, "?text=nowhere") == []
-    assert "No event matches" in text(client.get(page(chain, "?text=nowhere")))
+    assert "No matching events" in text(client.get(page(chain, "?text=nowhere")))
 
 
 def test_events_are_found_by_time(client: Client, chain: Execution) -> None:
@@ -75,10 +75,10 @@ def test_moments_are_read_as_utc(written: str, told: int | None) -> None:
 
 def test_the_table_has_an_address_of_its_own(client: Client, chain: Execution) -> None:
     """``events/?at=3`` marks the row; the page says how many events there are in all."""
-    shown = text(client.get(page(chain, "events/?at=3")))
-    assert 'id="e3" class="succeeded here" tabindex="-1"' in shown
+    shown = markup(client.get(page(chain, "events/?at=3")))
+    assert 'id="e3" class="succeeded current-event" tabindex="-1"' in shown
     assert "1 to 4 of 4 events" in shown
-    filtered = text(client.get(page(chain, "events/?type=WaitStateEntered")))
+    filtered = markup(client.get(page(chain, "events/?type=WaitStateEntered")))
     assert "1 to 1 of 1 matching, of 4 events" in filtered
 
 

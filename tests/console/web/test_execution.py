@@ -57,7 +57,7 @@ def test_a_step_is_a_part_of_the_address(project: Project, client: Client) -> No
     for tab, words in {
         "details": "In progress",
         "definition": '"Seconds": 3600',
-        "tries": "no work",
+        "tries": "no attempts",
         "events": "WaitStateEntered",
     }.items():
         assert words in text(client.get(page(execution, f"?step=Nap&tab={tab}")))
@@ -77,7 +77,7 @@ def test_retries_of_a_parallel_are_told(project: Project, client: Client) -> Non
     assert "Attempt 1: Failed" in shown
     assert "Attempt 2: Failed" in shown
     assert shown.count("<tr>") == 3  # the heading and two attempts
-    assert "Then waited" in shown
+    assert "Backoff" in shown
 
 
 def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> None:
@@ -96,7 +96,7 @@ def test_a_tick_carries_only_what_is_new(project: Project, client: Client) -> No
     executions.stop(execution)
     last = text(client.get(page(execution, "_delta?after=4&seen=4&shown=4&follow=1")))
     assert "hx-get" not in last.partition('id="event-total"')[0]
-    assert "data-over" in last
+    assert "data-ended" in last
     assert "The execution has ended: Aborted." in last
     assert "ExecutionAborted" in last
 
@@ -172,7 +172,7 @@ def test_a_definition_that_no_longer_parses_does_not_break_the_page(
     execution.definition.save()
     traces._TRACES._known.clear()
     shown = text(client.get(page(execution)))
-    assert "can no longer be drawn" in shown
+    assert "This definition cannot be drawn" in shown
     assert "ExecutionSucceeded" in shown
     assert text(client.get(page(execution, "_delta?after=0")))
     assert client.get(page(execution, "_step?step=P")).status_code == 404

@@ -57,7 +57,7 @@ def test_the_flowchart_has_every_state_and_way(project: Project, client: Client)
     """Groups hold their states; no name can end its own quotes."""
     create(project, NESTED)
     shown = client.get("/machines/machine/definition.mmd").content.decode()
-    graph = engine.graph(engine.parse(json.dumps(NESTED)))
+    graph = engine.build_graph(engine.parse(json.dumps(NESTED)))
     for node in graph.nodes:
         assert re.search(rf"^ *(subgraph )?{node.id}\W", shown, re.MULTILINE)
     for edge in graph.edges:
@@ -68,7 +68,7 @@ def test_the_flowchart_has_every_state_and_way(project: Project, client: Client)
 
 def test_no_name_breaks_out_of_the_flowchart() -> None:
     """Each line has its quotes in pairs, and nothing but entities between them."""
-    shown = mermaid.mermaid_flowchart(engine.graph(engine.parse(json.dumps(HOSTILE))))
+    shown = mermaid.mermaid_flowchart(engine.build_graph(engine.parse(json.dumps(HOSTILE))))
     for line in shown.splitlines():
         assert line.count('"') in (0, 2)
         for quoted in re.findall(r'"(.*)"', line):

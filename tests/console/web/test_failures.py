@@ -111,7 +111,7 @@ def test_only_the_time_and_machine_asked_for(project: Project, client: Client) -
     assert len(groups(client, "span=7d")) == 2
     (group,) = groups(client, "span=7d&machine=other")
     assert group.like.machine == other.pk
-    assert "Nothing failed" in text(client.get("/failures/?machine=other"))
+    assert "No failures" in text(client.get("/failures/?machine=other"))
     assert client.get("/failures/?machine=secret").status_code == 404
 
 

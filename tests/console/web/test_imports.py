@@ -99,7 +99,7 @@ def test_an_imported_history_is_seen_with_the_same_page(project: Project, client
     context = client.get(f"{path}?step=B").context
     assert {one.status.word for one in context["summaries"].values()} == {"Succeeded"}
     shown = text(client.get(path))
-    for words in ("run-7", ARN, "only to look at", "LambdaFunctionScheduled", "1 to 13 of 13"):
+    for words in ("run-7", ARN, "read-only", "LambdaFunctionScheduled", "1 to 13 of 13"):
         assert words in shown
     assert "data-poll" not in shown
     assert AuditEntry.objects.filter(action="ImportExecution").count() == 1

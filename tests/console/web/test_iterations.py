@@ -10,7 +10,7 @@ from console.models import Timer
 from console.web.execution import iterations
 from console.web.history.traces import open_trace
 from tests.console.store.helpers import create, drain, one, start
-from tests.console.web.helpers import page, text
+from tests.console.web.helpers import markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -127,7 +127,7 @@ def test_a_typed_number_leads_into_the_map(client: Client, failed: Execution) ->
     assert (context["chosen"], context["panel"].iteration) == ("Fine", "#37")
     fine = client.get(page(failed, "?step=Over&iteration=5")).context
     assert (fine["chosen"], fine["panel"].iteration) == ("Fine", "#5")
-    shown = text(client.get(page(failed, "_step?step=Break&iteration=5")))
+    shown = markup(client.get(page(failed, "_step?step=Break&iteration=5")))
     assert "Not entered in iteration #5" in shown
     assert text(client.get(page(failed, "_step?step=Break&iteration=zzz")))
 

@@ -361,7 +361,7 @@ def test_a_graph_over_the_limit_is_drawn_in_plain_layers(folder: Path) -> None:
 @pytest.mark.parametrize("text", [caught(30), maps(20), chain(300), choices(12, 12)])
 def test_plain_layers_have_room_for_everything(text: str, nobody: None) -> None:
     """Loops, groups, long ways: every state has its place, and every pair its arrow."""
-    graph = engine.graph(engine.parse(text))
+    graph = engine.build_graph(engine.parse(text))
     svg.PICTURES.clear()
     picture = svg.definition_picture(text)
     assert "drawn in plain layers" in picture.notices[0]

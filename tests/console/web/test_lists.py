@@ -47,8 +47,8 @@ def queries(client: Client, address: str) -> list[str]:
 def test_an_empty_yard_says_what_to_do(client: Client) -> None:
     """Overview and list lead to the first machine."""
     assert "create-state-machine" in text(client.get("/"))
-    assert "No state machine yet" in text(client.get("/machines/"))
-    assert "No execution yet" in text(client.get("/executions/"))
+    assert "No state machines yet" in text(client.get("/machines/"))
+    assert "No executions yet" in text(client.get("/executions/"))
 
 
 def test_the_overview_shows_running_and_failed(project: Project, client: Client) -> None:
@@ -130,7 +130,7 @@ def test_executions_are_filtered(project: Project, client: Client) -> None:
     shown = text(client.get("/executions/?status=ABORTED"))
     assert "beta" in shown
     assert "alpha" not in shown
-    assert "Clear the filter" in text(client.get("/executions/?q=gamma"))
+    assert "Clear filters" in text(client.get("/executions/?q=gamma"))
 
 
 def test_a_list_takes_as_many_queries_for_a_thousand(project: Project, client: Client) -> None:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from console.models import Alias, AuditEntry, StateMachine, Tag, Version
 from console.store.machines import machines, versions
 from tests.console.store.helpers import PASS, create, drain, start
-from tests.console.web.helpers import CHAIN, MARKUP, text
+from tests.console.web.helpers import CHAIN, MARKUP, markup, text
 from tests.console.web.helpers import page as page_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_an_alias_shares_starts_between_two_versions(project: Project, client: C
     versions.publish(StateMachine.objects.get())
     post(client, "versions", act="create", name="live", first="1", second="2", share="10")
     assert json.loads(Alias.objects.get().routing) == [[1, 90], [2, 10]]
-    assert "version 1: 90 %, version 2: 10 %" in text(client.get("/machines/machine/versions/"))
+    assert "version 1: 90 %, version 2: 10 %" in markup(client.get("/machines/machine/versions/"))
     post(client, "versions", act="change", name="live", first="2", second="", description="all")
     alias = Alias.objects.get()
     assert (json.loads(alias.routing), alias.description) == ([[2, 100]], "all")
@@ -130,7 +130,7 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
         machine, definition=json.dumps(changed, indent=2), role_arn=f"{machine.role_arn}2"
     )
     for side in ("1", f"run:{execution.name}"):
-        shown = text(client.get(f"/machines/machine/diff/?from={side}"))
+        shown = markup(client.get(f"/machines/machine/diff/?from={side}"))
         assert "1 line added, 1 removed" in shown
         assert re.search(r'class="removed".*"Seconds": 3600', shown)
         assert re.search(r'class="added".*"Seconds": 7200', shown)
@@ -147,16 +147,16 @@ def test_the_difference_names_exactly_what_changed(project: Project, client: Cli
 def test_the_newest_lines_are_shown_and_filtered(project: Project, client: Client) -> None:
     """Each leads to its event; a pattern narrows them down, a wrong one is told."""
     create(project, {"StartAt": MARKUP, "States": {MARKUP: {"Type": "Fail", "Error": "Bad"}}})
-    assert "Nothing is logged" in text(client.get("/machines/machine/logs/"))
+    assert "Logging is off" in text(client.get("/machines/machine/logs/"))
     post(client, "settings", act="logging", level="ALL", group="/aws/vendedlogs/states/x")
     for name in ("one", "two"):
         drain(start(StateMachine.objects.get(), name=name))
     shown = text(client.get("/machines/machine/logs/"))
-    assert shown.count('class="line-of"') == 6
+    assert shown.count('class="log-line"') == 6
     assert shown.index("executions/two/events/3/") < shown.index("executions/one/events/3/")
     only = {"pattern": '{ $.type = "ExecutionFailed" }'}
     shown = text(client.get("/machines/machine/logs/", only))
-    assert shown.count('class="line-of"') == 2
+    assert shown.count('class="log-line"') == 2
     assert "Invalid filter pattern" in text(client.get("/machines/machine/logs/?pattern={"), 422)
     assert "<script>alert" not in client.get("/machines/machine/logs/").content.decode()
 

@@ -14,7 +14,7 @@ from console.store.executions import executions
 from console.store.machines import machines
 from console.web.machines import definition_source
 from tests.console.store.helpers import PASS, WAIT, create, drain, one, start
-from tests.console.web.helpers import CHAIN, MARKUP, page, text
+from tests.console.web.helpers import CHAIN, MARKUP, markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -103,8 +103,9 @@ def test_a_save_over_an_unseen_one_is_refused_with_both_texts(
     revision = opened(client)
     machines.update(machine, definition=THEIRS, actor=audit.Actor("ann"))
     form = {"text": OURS, "revision": revision, "role": machine.role_arn}
-    shown = text(client.post("/machines/machine/edit/", form), 409)
-    assert "saved this state machine after you opened it" in shown
+    answer = client.post("/machines/machine/edit/", form)
+    shown = text(answer, 409)
+    assert "saved this state machine after you opened it" in markup(answer, 409)
     assert ">ann<" in shown
     assert OURS in shown
     assert definition_source.readable_text(THEIRS) in shown
@@ -174,7 +175,7 @@ def test_the_revision_survives_a_check_and_a_test_of_a_state(
     machines.update(machine, definition=THEIRS)
     form = {"text": OURS, "revision": revision}
     carried = f'name="revision" value="{revision}"'
-    tested = text(client.post("/machines/machine/test/", form | {"edited": "1"}))
+    tested = markup(client.post("/machines/machine/test/", form | {"edited": "1"}))
     assert tested.count(carried) == 2
     checked = text(client.post("/machines/machine/edit/", form | {"check": "1"}))
     assert carried in checked
@@ -284,5 +285,5 @@ def test_stopping_tells_error_and_cause(project: Project, client: Client) -> Non
     execution.refresh_from_db()
     assert (execution.status, execution.error, execution.cause) == ("ABORTED", "Wrong", MARKUP)
     assert MARKUP not in client.get(page(execution)).content.decode()
-    assert "It has ended already" in text(client.get(page(execution, "stop/")))
+    assert "The execution has already ended" in text(client.get(page(execution, "stop/")))
     assert AuditEntry.objects.get(action="StopExecution").actor == "editor"

@@ -42,17 +42,17 @@ def test_x15_others_see_who_looks_and_what_is_noted(
     for address in (page(execution), "/executions/", "/machines/machine/"):
         shown = text(ben.get(address))
         assert "operator</bdi>" in shown
-        assert "is looking at this" in shown
+        assert "Assigned to" in shown
         assert "ask\nthe shop" in shown
         assert MARKUP not in ben.get(address).content.decode()
-    assert "I am looking at this" not in text(ben.get(page(execution)))
-    assert "I no longer look" in text(ana.get(page(execution)))
+    assert "Assign to me" not in text(ben.get(page(execution)))
+    assert "Unassign" in text(ana.get(page(execution)))
     assert AuditEntry.objects.filter(action="PutNote", target=execution.arn).count() == 1
     put_note(ana, execution, act="leave")
     put_note(ana, execution, act="note", note="")
     shown = text(ben.get(page(execution)))
-    assert "Nobody has said anything" in shown
-    assert "is looking at this" not in text(ben.get("/executions/"))
+    assert "Nobody is assigned" in shown
+    assert "Assigned to" not in text(ben.get("/executions/"))
 
 
 def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
@@ -65,12 +65,12 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
     assert client.get(delta).status_code == 204
     put_note(client, execution, act="look")
     told = text(client.get(f"{newest}&remarks={rows}"))
-    assert "is looking at this" in told
+    assert "Assigned to" in told
     assert told.count("<tr") == 1
     stamp = Remark.objects.get().stamp
     rows = f"{execution.pk}:{stamp},{other.pk}:"
     assert client.get(f"{newest}&remarks={rows}").status_code == 204
-    assert "is looking at this" in text(client.get(delta))
+    assert "Assigned to" in text(client.get(delta))
     assert client.get(delta + stamp).status_code == 204
 
 

@@ -151,7 +151,7 @@ def test_an_outlier_is_marked_by_a_sign_and_a_word(project: Project, client: Cli
     shown = text(client.get("/machines/machine/grid/"))
     assert shown.count("unusually long") == 2  # as a tooltip, and for who does not see it
     link = "/machines/machine/executions/run-3/?step=P"
-    (label,) = re.findall(rf'<a href="{re.escape(link)}" title="([^"]*)"', shown)
+    (label,) = re.findall(rf'<a href="{re.escape(link)}"\s+title="([^"]*)"', shown)
     assert label == "run-3, succeeded, 1 min 00 s, unusually long"
     assert shown.count("▲") == 2  # the cell, and the legend
 
@@ -183,12 +183,12 @@ def test_states_of_older_definitions_are_told_apart(project: Project, client: Cl
     new = {"StartAt": "New", "States": {"New": {"Type": "Pass", "End": True}}}
     machine = machines.update(machine, definition=json.dumps(new))
     shown = text(client.get("/machines/machine/grid/"))
-    assert "not in the definition of now" in shown
-    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert "not in the current definition" in shown
+    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
     drain(start(machine))
     shown = text(client.get("/machines/machine/insights/"))
     assert "1 of 1" in shown
-    assert "Everything was tried" in shown
+    assert "Everything is covered" in shown
 
 
 def test_insights_look_at_the_newest_only(
@@ -203,7 +203,8 @@ def test_insights_look_at_the_newest_only(
 
 def never(shown: str) -> set[tuple[str, str, str]]:
     """Return (kind, state, when) of what a page says was never tried."""
-    table = shown.partition('id="never-title"')[2].partition("</table>")[0]
+    table = shown.partition('id="uncovered-title"')[2].partition("</table>")[0]
+    table = re.sub(r"\s*(<[^>]*>)\s*", r"\1", table)
     rows = re.findall(r"<tr><td>(.*?)</td>(.*?)</td><td[^>]*>(.*?)</td></tr>", table)
     return {tuple(re.sub(r"<[^>]*>", "", part) for part in row) for row in rows}
 
@@ -218,7 +219,7 @@ def test_insights_count_and_name_what_was_never_tried(project: Project, client: 
     assert row is not None
     assert re.sub(r"<[^>]*>|\s+", " ", row[0]).split()[:6] == ["One", "Choice", "2", "of", "5", "5"]
     assert never(shown) == {("Retrier", "Each", "Wrong")}
-    cannot_tell = shown.partition("A history cannot tell: 2")[2]
+    cannot_tell = shown.partition("Unknown: 2")[2]
     assert "$.k == 3" in cannot_tell
     assert "$.k == 4" in cannot_tell
     assert client.get("/machines/machine/insights/").content.decode().count(MARKUP) == 0
@@ -269,12 +270,12 @@ def test_children_of_a_distributed_map_count_for_its_states(
     assert "of the last 3 executions that it started" in shown
     assert "3 of 3" in shown
     grid = text(client.get("/machines/machine/grid/"))
-    assert grid.count("runs in executions of its own") == 3
+    assert grid.count("runs in child executions") == 3
 
 
 def test_pages_of_a_machine_without_executions_say_so(project: Project, client: Client) -> None:
     """Both lead on to a first execution; a missing function is no reason to fail."""
     create(project, {"StartAt": "T", "States": {"T": {**function("x"), "End": True}}})
-    assert "No execution yet" in text(client.get("/machines/machine/grid/"))
-    assert "No execution of this definition yet" in text(client.get("/machines/machine/insights/"))
+    assert "No executions yet" in text(client.get("/machines/machine/grid/"))
+    assert "No executions of this definition yet" in text(client.get("/machines/machine/insights/"))
     assert text(client.get("/machines/machine/grid/?last=nonsense"))

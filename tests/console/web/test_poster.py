@@ -51,7 +51,7 @@ def test_an_execution_is_drawn_with_its_statuses(project: Project, client: Clien
     for tone in ("caught", "failed", "succeeded"):
         line, ground = picture_export.TONES[tone]
         assert f'fill="{line}"' in shown
-        assert f'href="#sign-{tone}"' in shown
+        assert f'href="#status-icon-{tone}"' in shown
         assert (ground in shown) == (tone != "caught")  # a Parallel is drawn around its branches
     tags = {one.tag.rpartition("}")[2] for one in ET.fromstring(shown).iter()}  # noqa: S314
     assert not tags & {"script", "style", "foreignObject", "a", "image"}

@@ -78,14 +78,14 @@ def test_x20_a_new_execution_begins_in_the_state(client: Client, failed: Executi
     done = answer(made, "Pay", None)
     assert (done.status, json.loads(done.output or "")) == ("SUCCEEDED", [20])
     shown = text(client.get(page(done)))
-    assert "A replay, not an AWS operation:" in shown
+    assert "This is a replay, which AWS does not have." in shown
     assert f'href="/arn/{failed.arn}"' in shown
     assert done.definition_id == failed.definition_id
     assert Execution.objects.get(pk=failed.pk).status == "FAILED"
     entry = AuditEntry.objects.get(target=done.arn)
     assert (entry.action, entry.actor) == ("StartExecution", "editor")
     assert entry.reason == f"replay of {failed.arn} from Pay"
-    assert "A replay" not in text(client.get(page(failed)))
+    assert "This is a replay" not in text(client.get(page(failed)))
     assert_nothing_wrong()
 
 

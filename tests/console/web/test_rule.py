@@ -30,7 +30,7 @@ def test_a_rule_is_changed_switched_and_deleted(project: Project, client: Client
     assert "Disabled" in text(client.get("/rules/ends/"))
     wrong = text(client.post("/rules/ends/", {"pattern": "{"}), 422)
     assert "no JSON" in wrong
-    assert "Nothing is on its way" in text(client.get("/rules/ends/delete/"))
+    assert "No deliveries are pending" in text(client.get("/rules/ends/delete/"))
     client.post("/rules/ends/delete/")
     assert EventRule.objects.count() == 0
     actions = [one.action for one in AuditEntry.objects.filter(actor="editor").order_by("pk")]

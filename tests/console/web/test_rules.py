@@ -79,7 +79,7 @@ def test_a_pattern_of_ones_own_stands_instead(project: Project, client: Client) 
     own = '{"source": [{"prefix": "my."}]}'
     client.post(NOTIFICATIONS, ASKED | {"pattern": own})
     assert EventRule.objects.get().pattern == own
-    assert "a pattern of its own" in text(client.get(NOTIFICATIONS))
+    assert "match a custom pattern" in text(client.get(NOTIFICATIONS))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_dead_letters_come_by_the_page(project: Project, client: Client) -> None
     older = re.search(r"before=(\d+)", first)
     assert older is not None
     second = text(client.get(NOTIFICATIONS, {"before": older[1]}))
-    ids = re.findall(r'class="faint long">([\w-]+)</code>', first + second)
+    ids = re.findall(r'class="muted long">([\w-]+)</code>', first + second)
     assert len(ids) == len(set(ids)) == 60
 
 

@@ -25,7 +25,7 @@ def test_a_sample_has_no_problem(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", MACHINES, ids=lambda sample: sample.name)
 def test_every_function_of_a_sample_exists(sample: Sample) -> None:
     """Each Task leads to a callable that is registered under its name."""
-    for node in engine.graph(engine.parse(sample.definition)).nodes:
+    for node in engine.build_graph(engine.parse(sample.definition)).nodes:
         if node.type != "Task":
             continue
         kind, _, name = node.detail.partition(": ")
@@ -38,7 +38,7 @@ def test_every_function_of_a_sample_exists(sample: Sample) -> None:
 
 def test_the_order_sample_uses_the_whole_language() -> None:
     """Fifteen states or more, with every type, Retry and Catch."""
-    nodes = engine.graph(engine.parse(ORDER.definition)).nodes
+    nodes = engine.build_graph(engine.parse(ORDER.definition)).nodes
     assert len(nodes) >= 15
     wanted = {"Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"}
     assert {node.type for node in nodes} == wanted

@@ -14,7 +14,7 @@ from console.store.db.audit import NOBODY
 from console.store.people import saved_views
 from console.web.search import scan
 from tests.console.store.helpers import PASS, WAIT, create, drain, start
-from tests.console.web.helpers import text
+from tests.console.web.helpers import markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,9 +61,9 @@ def test_x16_one_saves_and_another_opens(yard: Project, signed_in: SignIn) -> No
     }
     assert names(ben, lead) == ["l1", "l0"]
     assert names(ben, lead.partition("&view=")[0]) == ["l1", "l0"]
-    shown = text(ben.get(lead))
+    shown = markup(ben.get(lead))
     assert "Save as a view" not in shown
-    assert 'aria-current="true"><bdi>still running</bdi> <span class="count">2</span>' in shown
+    assert 'aria-current="true"><bdi>still running</bdi><span class="count">2</span>' in shown
     row = AuditEntry.objects.get(action="PutView")
     assert (row.actor, row.target, row.reason) == (
         "operator",

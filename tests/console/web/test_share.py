@@ -94,7 +94,7 @@ def test_x17_making_one_takes_a_right_and_leaves_a_trace(
     assert page(execution, "share/") not in text(viewer.get(page(execution)))
     assert viewer.post(page(execution, "share/")).status_code == 403
     assert page(execution, "share/") in text(client.get(page(execution)))
-    assert "In words" in text(client.get(page(execution, "share/")))
+    assert "As text" in text(client.get(page(execution, "share/")))
     tried = AuditEntry.objects.get(action="Refused")
     assert (tried.actor, tried.reason) == ("viewer", "SharePicture")
     links(client, execution, "nonsense")

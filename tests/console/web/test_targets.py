@@ -11,7 +11,7 @@ from console.models import AuditEntry, Project, StateMachine
 from console.samples import ROLE_END
 from console.store.machines import machine_options, tags
 from tests.console.store.helpers import create, function
-from tests.console.web.helpers import MARKUP, text
+from tests.console.web.helpers import MARKUP, markup, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ def test_a_page_without_targets_says_that_nothing_is_called(
 ) -> None:
     """And why that is so."""
     settings.STEPYARD_TARGETS = {}
-    assert "no test reaches a real account by accident" in text(client.get("/targets/"))
+    assert "no test reaches a real account by accident" in markup(client.get("/targets/"))
 
 
 def test_a_machine_says_what_its_tasks_would_call(project: Project, client: Client) -> None:

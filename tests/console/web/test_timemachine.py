@@ -11,7 +11,7 @@ import pytest
 from console.models import HistoryEvent
 from console.web.execution import time_machine
 from tests.console.store.helpers import create, drain, start
-from tests.console.web.helpers import CHAIN, page, text
+from tests.console.web.helpers import CHAIN, markup, page, text
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -71,10 +71,10 @@ def test_the_panel_shows_what_was_known(client: Client, three: Execution) -> Non
 def test_the_past_is_read_without_a_script(project: Project, client: Client) -> None:
     """Links lead back and forth, the slider is a form, and nothing polls."""
     execution = drain(start(create(project, CHAIN), name="y"))
-    shown = text(client.get(page(execution, "?at=3&step=Nap"))).replace("&amp;", "&")
+    shown = markup(client.get(page(execution, "?at=3&step=Nap"))).replace("&amp;", "&")
     assert "event 3 of 4" in shown
-    assert re.search(r'data-at-by="-1" href="\?at=2&step=Nap', shown)
-    assert re.search(r'data-at-by="1" href="\?at=4&step=Nap', shown)
+    assert re.search(r'data-event-step="-1" href="\?at=2&step=Nap', shown)
+    assert re.search(r'data-event-step="1" href="\?at=4&step=Nap', shown)
     assert 'data-poll="execution"' not in shown
     assert 'data-poll="execution"' in text(client.get(page(execution)))
 

@@ -44,7 +44,7 @@ def test_a_filter_keeps_the_way_down(client: Client, failed: Execution) -> None:
     assert labels(client, failed, "?find=fine") == [("Over", 0), ("Fine", 1)]
     rows = client.get(page(failed, "?find=fine")).context["tree"]["rows"]
     assert [row.matches for row in rows] == [False, True]
-    assert "No step matches" in text(client.get(page(failed, "?find=nowhere")))
+    assert "No matching steps" in text(client.get(page(failed, "?find=nowhere")))
 
 
 def test_failed_iterations_stand_below_their_map(client: Client, failed: Execution) -> None:

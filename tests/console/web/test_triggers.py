@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def linked(machine: StateMachine, kind: str = "STANDARD") -> str:
-    """Make a link to a machine of a type; return its path."""
+    """Create link to a machine of a type; return its path."""
     StateMachine.objects.filter(pk=machine.pk).update(type=kind)
     _, secret = start_links.make(machine, "shop", Actor("ana"))
     return f"/start/{machine.name}/{secret}"
@@ -133,7 +133,7 @@ def test_an_editor_makes_and_revokes_links(project: Project, signed_in: SignIn) 
     editor, operator = signed_in("editor"), signed_in("operator")
     editor.post(path, {"name": "shop"})
     number = StartLink.objects.get().pk
-    assert "New start link" not in text(operator.get(path))
+    assert "Create start link" not in text(operator.get(path))
     assert operator.post(path, {"name": "x"}).status_code == 403
     assert operator.post(f"{path}{number}/revoke/").status_code == 403
     editor.post(f"{path}{number}/revoke/")

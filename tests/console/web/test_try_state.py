@@ -189,7 +189,7 @@ def test_e20_the_page_tells_what_the_api_answers(
     tested = answer.context["tested"]
     assert tested.answer == wanted
     shown = text(answer)
-    assert f'data-tested="{wanted["status"]}"' in shown
+    assert f'data-result-status="{wanted["status"]}"' in shown
     assert ("flow-stages" in shown) == (level != "INFO")
     if level != "INFO":
         told = {one.payload.text for one in tested.flow.stages}
@@ -221,7 +221,7 @@ def test_e20_every_state_can_be_chosen(client: Client) -> None:
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"input": '{\n "n": }'}, "input", "at line 2, column 7."),
     ({"variables": "{not"}, "variables", "at line 1, column 2."),
-    ({"variables": "[1]"}, "variables", "no object"),
+    ({"variables": "[1]"}, "variables", "not an object"),
     ({"state": "Work", "mock": "result", "result": "{"}, "result", "at line 1, column 2."),
     ({"context": '{"Map": {}}'}, "context", "'Map' field is not supported"),
     ({"retries": "-1"}, "retries", "got '-1', wanted a whole number"),
@@ -251,7 +251,7 @@ def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: A
     operator, editor = signed_in("operator"), signed_in("editor")
     form: Any = operator.get(f"{ADDRESS}?state=Work")
     assert form.context["asked"].mock == "result"
-    assert "Only somebody with the role editor" in text(form)
+    assert "Only an editor can test a Task" in text(form)
     refused = sent(operator, 422, state="Work", input='{"n": 1}')
     assert "states:TestUnmockedTask" in refused.context["mock_error"]
     assert refused.context["asked"].input == '{"n": 1}'
@@ -259,7 +259,7 @@ def test_e20_an_operator_tests_a_task_with_a_mock(signed_in: SignIn, settings: A
     assert mocked.context["tested"].answer["status"] == "SUCCEEDED"
     form = editor.get(f"{ADDRESS}?state=Work")
     assert form.context["asked"].mock == ""
-    assert "Only somebody with the role editor" not in text(form)
+    assert "Only an editor can test a Task" not in text(form)
     called = sent(editor, state="Work", input='{"n": 1}').context["tested"].answer
     assert called["error"] == "ModuleNotFoundError"
 

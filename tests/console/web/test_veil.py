@@ -12,7 +12,7 @@ from console.masking.mask import MASK, Mask, filled
 
 def veil(*paths: str, values: tuple[str, ...] = ()) -> Mask:
     """Return a veil of these paths and values."""
-    return Mask(engine.places(paths), frozenset(values))
+    return Mask(engine.compile_path_set(paths), frozenset(values))
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,9 @@ def test_running_executions_have_lasted_until_now(project: Project, client: Clie
     ("query", "words"),
     [
         ("from=yesterday", "wanted a time (UTC) such as"),
-        ("from=2026-01-03&to=2026-01-02", "This is before the time from which to look."),
+        ("from=2026-01-03&to=2026-01-02", "The end is before the start."),
         ("min=long", "wanted a span such as"),
-        ("min=2h&max=1h", "shorter than the shortest"),
+        ("min=2h&max=1h", "maximum is shorter than the minimum"),
         ("status=FALIED", "There is no status “FALIED”"),
         ("redriven=maybe", "wanted yes or no"),
         ("machine=nowhere", "There is no state machine “nowhere”"),
@@ -240,8 +240,8 @@ def test_a_page_looks_through_one_window(
     seed(project, machine, 25)
     monkeypatch.setattr(scan, "WINDOW", 20)
     shown = client.get("/executions/?q=needle")
-    assert "No match so far" in text(shown)
-    assert "Searched so far: all that started since" in text(shown)
+    assert "No matching executions so far" in text(shown)
+    assert "Searched so far: executions that started since" in text(shown)
     found = client.get(f"/executions/?q=needle&before={shown.context['executions'].before}")
     assert [row.name for row in found.context["executions"].rows] == ["needle"]
     assert "Search on" not in text(found)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import engine
-from engine.language.choice import glob
+from engine.language.choice import matches_glob
 
 PASS = {"Type": "Pass", "End": True}
 
@@ -288,13 +288,13 @@ def test_large_and_deep_definitions_answer_quickly() -> None:
 )
 def test_string_matches(value: str, pattern: str, holds: bool) -> None:
     """Only the star is special, and a backslash before it or before itself."""
-    assert glob(value, pattern) is holds
+    assert matches_glob(value, pattern) is holds
 
 
 def test_string_matches_is_linear() -> None:
     """A pattern that makes backtracking matchers explode answers at once."""
     begun = time.monotonic()
-    assert not glob("a" * 60, "*a" * 14 + "*b")
+    assert not matches_glob("a" * 60, "*a" * 14 + "*b")
     assert time.monotonic() - begun < 0.05
 
 
@@ -303,8 +303,8 @@ def test_variables_of_each_state() -> None:
     definition = state(
         Type="Pass", Parameters={"a.$": "$x", "b.$": "States.Format('$no', $y.z)"}, End=True
     )
-    assert engine.references(json.dumps(definition)) == {"X": ["x", "y"]}
+    assert engine.variable_references(json.dumps(definition)) == {"X": ["x", "y"]}
     jsonata = state(
         Type="Pass", QueryLanguage="JSONata", Output="{% ($l := $v; $l + $sum($w)) %}", End=True
     )
-    assert engine.references(json.dumps(jsonata)) == {"X": ["v", "w"]}
+    assert engine.variable_references(json.dumps(jsonata)) == {"X": ["v", "w"]}

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import engine
-from engine.runtime.memory import _start
+from engine.runtime.memory import start_message
 
 START_MS = 1_700_000_000_000
 
@@ -28,7 +28,7 @@ class Sim:
         self.finish: engine.Finish | None = None
         self.written = 0
         self.steps = 0
-        self.send(_start({} if data is None else data))
+        self.send(start_message({} if data is None else data))
 
     def send(self, message: engine.Message, *, budget: int = engine.BUDGET) -> engine.Step:
         """Send one message and take in the step."""

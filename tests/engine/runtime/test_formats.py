@@ -43,7 +43,7 @@ def revived(path: Path) -> Sim:
     sim.events.clear()
     arn = "arn:aws:lambda:us-east-1:123456789012:function:work"
     sim.tasks = {
-        int(number): engine.RunTask(int(number), "lambda", arn, state, "{}")
+        int(number): engine.RunTask(int(number), engine.TaskKind.LAMBDA, arn, state, "{}")
         for number, state in kept["tasks"].items()
     }
     sim.timers = kept["timers"]

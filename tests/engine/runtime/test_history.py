@@ -243,7 +243,7 @@ def test_execution_timeout_ends_exactly_on_time() -> None:
     start = sim.now_ms
     sim.now_ms += 9_000
     sim.send(engine.TimerFired("execution"))
-    assert sim.finish == engine.Finish("TIMED_OUT", stop_ms=start + 5000)
+    assert sim.finish == engine.Finish(engine.ExecutionStatus.TIMED_OUT, stop_ms=start + 5000)
     assert sim.events[-1].details == {"error": "States.Timeout"}
 
 

@@ -176,7 +176,7 @@ def test_endless_loop_gives_way() -> None:
     definition = machine("A", A={"Type": "Pass", "Next": "B"}, B=loop, End={"Type": "Succeed"})
     parsed = engine.parse(json.dumps(definition))
     moment = engine.Moment(0)
-    start = engine.runtime.memory._start({})
+    start = engine.runtime.memory.start_message({})
     step = engine.advance(parsed, engine.NEW_RUN, start, moment, budget=100)
     assert step.commands == (engine.Proceed(),)
     assert len(step.events) == 1 + 100 + 99
@@ -190,7 +190,7 @@ def test_long_texts_end_a_step_early() -> None:
     again = {"Type": "Choice", "Choices": [never], "Default": "A"}
     definition = machine("A", A={"Type": "Pass", "Next": "B"}, B=again, End={"Type": "Succeed"})
     parsed = engine.parse(json.dumps(definition))
-    start = engine.runtime.memory._start({"long": "x" * 250_000})
+    start = engine.runtime.memory.start_message({"long": "x" * 250_000})
     step = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0))
     carried = sum(len(str(event.details)) for event in step.events)
     assert step.commands == (engine.Proceed(),)
@@ -202,7 +202,7 @@ def test_a_step_gives_way_when_it_takes_too_long() -> None:
     parsed = engine.parse(
         json.dumps(machine("A", A={"Type": "Pass", "Next": "B"}, B={"Type": "Pass"}))
     )
-    start = engine.runtime.memory._start({})
+    start = engine.runtime.memory.start_message({})
     first = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0), enough=lambda: True)
     rest = engine.advance(parsed, first.run, engine.Continue(), engine.Moment(0))
     whole = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0))
@@ -266,7 +266,7 @@ def test_an_endless_cause_is_cut() -> None:
 def test_a_start_without_budget_writes_event_one_only() -> None:
     """What StartExecution commits: ExecutionStarted and the wish to proceed."""
     parsed = engine.parse(json.dumps(machine("A", A={"Type": "Pass"}) | {"TimeoutSeconds": 9}))
-    start = engine.runtime.memory._start({})
+    start = engine.runtime.memory.start_message({})
     step = engine.advance(parsed, engine.NEW_RUN, start, engine.Moment(0), budget=0)
     assert [event.type for event in step.events] == ["ExecutionStarted"]
     timer = engine.SetTimer("execution", start.start_ms + 9000)

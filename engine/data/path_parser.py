@@ -1,0 +1,175 @@
+"""The reader of a JSONPath's text.
+
+jsonpath-ng parses. Its grammar lacks names that are no identifiers, filters, and an index counted
+by ``@.length``. The reader replaces those by plain names first, and puts them back into the
+selectors afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jsonpath_ng import jsonpath
+from jsonpath_ng.ext.parser import parse as ng_parse
+
+from engine.data.filters import compile_filter
+from engine.data.path_syntax import QUOTED, PathSyntaxError, unquote
+from engine.data.selectors import (
+    DescendantSelector,
+    FilterSelector,
+    IndexesSelector,
+    IndexSelector,
+    NameSelector,
+    NamesSelector,
+    Selector,
+    SliceSelector,
+    WildcardSelector,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.data.selectors import FilterTest
+
+MAX_SELECTORS = 500
+FUNCTIONS = "length|min|max|avg|sum|stddev|keys|size|first|last"
+
+
+_NAME = re.compile(r"\.\.?([^\s.\[\]'\"()*?,$]+)")
+_SCRIPT = re.compile(r"\[\s*\(\s*@\.length\s*-\s*(\d+)\s*\)\s*\]")
+_PATTERN = re.compile(r"=~\s*/(?:[^/\\]|\\.)*/", re.DOTALL)
+_FUNCTION = re.compile(rf"\.({FUNCTIONS})\(\)$")
+_FILTER = re.compile(r"\[\s*\?")
+_PLACE = re.compile(r"x__(n|f)(\d+)__x")
+
+
+@lru_cache(maxsize=4096)
+def read_selectors(rest: str) -> tuple[tuple[Selector, ...], str]:
+    """Return the selectors behind a path's head, and its closing function's name or ``""``.
+
+    Raise ``PathSyntaxError``.
+    """
+    function = ""
+    if match := _FUNCTION.search(rest):
+        function, rest = match[1], rest[: match.start()]
+    if not rest:
+        return (), function
+    reader = _PathReader(rest)
+    try:
+        tree = ng_parse("$" + reader.prepared())
+    except Exception as error:  # noqa: BLE001 - its lexer raises bare Exceptions
+        raise PathSyntaxError(f"'${rest}': {error}") from None
+    selectors = reader.selectors(tree)
+    if len(selectors) > MAX_SELECTORS:
+        raise PathSyntaxError(
+            f"got a path of {len(selectors)} steps, wanted at most {MAX_SELECTORS}"
+        )
+    return selectors, function
+
+
+class _PathReader:
+    """One path: the names and filters taken out of it, by number."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.names: list[str] = []
+        self.filters: list[str] = []
+
+    def prepared(self) -> str:
+        """Return the path as jsonpath-ng can read it."""
+        made, at = [], 0
+        while at < len(self.text):
+            piece, at = self._piece(at)
+            made.append(piece)
+        return "".join(made)
+
+    def _piece(self, at: int) -> tuple[str, int]:
+        text = self.text
+        if _FILTER.match(text, at):
+            end = find_filter_end(text, at)
+            self.filters.append(text[text.index("?", at) + 1 : end - 1])
+            return f"['x__f{len(self.filters) - 1}__x']", end
+        if script := _SCRIPT.match(text, at):
+            return f"[-{script[1]}]", script.end()
+        if quoted := QUOTED.match(text, at):
+            return f"'{self._name(unquote(quoted[0]))}'", quoted.end()
+        if dotted := _NAME.match(text, at):
+            dots = ".." if dotted[0].startswith("..") else ""
+            return f"{dots}['{self._name(dotted[1])}']", dotted.end()
+        return text[at], at + 1
+
+    def _name(self, name: str) -> str:
+        self.names.append(name)
+        return f"x__n{len(self.names) - 1}__x"
+
+    def selectors(self, tree: Any) -> tuple[Selector, ...]:
+        """Turn jsonpath-ng's tree into selectors, outermost first, without recursion."""
+        found: list[Selector] = []
+        stack, deep = [tree], False
+        while stack:
+            node = stack.pop()
+            if isinstance(node, jsonpath.Root):
+                continue
+            if isinstance(node, jsonpath.Child):
+                stack += [node.right, node.left]
+            elif isinstance(node, jsonpath.Descendants):
+                stack += [node.right, None, node.left]
+            elif node is None:
+                deep = True
+            else:
+                selector = self._selector(node)
+                found.append(DescendantSelector(selector) if deep else selector)
+                deep = False
+        return tuple(found)
+
+    def _selector(self, node: Any) -> Selector:
+        match node:
+            case jsonpath.Fields(fields=("*",)) | jsonpath.Wildcard():
+                return WildcardSelector()
+            case jsonpath.Fields(fields=fields):
+                return self._members(fields)
+            case jsonpath.Index(indices=(index,)):
+                return IndexSelector(index)
+            case jsonpath.Index(indices=indexes):
+                return IndexesSelector(tuple(indexes))
+            case jsonpath.Slice(start=None, end=None, step=None):
+                return WildcardSelector()
+            case jsonpath.Slice(step=0):
+                raise PathSyntaxError(f"'${self.text}': got step 0, wanted any other number")
+            case jsonpath.Slice():
+                return SliceSelector(node.start, node.end, node.step)
+        raise PathSyntaxError(
+            f"'${self.text}': got {type(node).__name__}, which a path here cannot have"
+        )
+
+    def _members(self, fields: Sequence[str]) -> Selector:
+        names = []
+        for field in fields:
+            place = _PLACE.fullmatch(field)
+            if place is None:
+                raise PathSyntaxError(f"'${self.text}': got {field!r}, wanted a quoted name")
+            if place[1] == "f":
+                return FilterSelector(self._filter(int(place[2])))
+            names.append(self.names[int(place[2])])
+        return NameSelector(names[0]) if len(names) == 1 else NamesSelector(tuple(names))
+
+    def _filter(self, number: int) -> FilterTest:
+        # A filter holds paths, and a path holds filters: the reader of the one is handed to the
+        # other, so that their modules need not import each other.
+        return compile_filter(self.filters[number], read_selectors)
+
+
+def find_filter_end(text: str, start: int) -> int:
+    """Return where the filter that begins at ``start`` ends; raise ``PathSyntaxError``."""
+    depth, at = 0, start
+    while at < len(text):
+        if skipped := QUOTED.match(text, at) or _PATTERN.match(text, at):
+            at = skipped.end()
+            continue
+        depth += {"[": 1, "]": -1}.get(text[at], 0)
+        at += 1
+        if depth == 0:
+            return at
+    raise PathSyntaxError(f"'${text}': got an open filter, wanted ')]'")

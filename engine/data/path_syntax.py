@@ -1,0 +1,18 @@
+"""The ground that the readers of paths and of filters share: quoted names, and the one error."""
+
+from __future__ import annotations
+
+import re
+
+from engine.errors import EngineError
+
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+
+
+class PathSyntaxError(EngineError):
+    """The text is not a JSONPath, an intrinsic call or an expression that can be compiled."""
+
+
+def unquote(text: str) -> str:
+    """Return the text between quotes, its escapes undone."""
+    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)

@@ -1,0 +1,313 @@
+"""The selectors of a JSONPath, with the results of Jayway's library over Jackson's tree.
+
+The words are those of RFC 9535. Where Jayway differs from it, Jayway wins: the service uses it.
+
+A walk is bounded: every node it touches is taken from a budget, so that ``$..*..*..*`` costs its
+own execution an error and disturbs no other.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from engine.data.expression import ABSENT, Json
+from engine.errors import InterpreterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MAX_TOUCHED = 1_000_000
+"""Nodes one evaluation may touch; a 256 KiB payload has at most 131,072."""
+
+
+class BudgetExceededError(Exception):
+    """A path touches more than ``MAX_TOUCHED`` nodes."""
+
+
+class Budget:
+    """What is left to touch in one evaluation."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        """Full."""
+        self.left = MAX_TOUCHED
+
+    def spend(self, amount: int) -> None:
+        """Take from the budget; raise ``BudgetExceededError`` when nothing is left."""
+        self.left -= amount
+        if self.left < 0:
+            raise BudgetExceededError
+
+
+class FilterTest(Protocol):
+    """A compiled filter."""
+
+    def holds(self, node: Json, root: Json, budget: Budget) -> bool:
+        """Tell whether the node passes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NameSelector:
+    """``.name`` or ``['name']``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return "['{}']".format(self.name.replace("\\", "\\\\").replace("'", "\\'"))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSelector:
+    """``[0]`` or ``[-1]``."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True)
+class NamesSelector:
+    """``['a','b']``: an object with just these members; before other selectors, each of them."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "[" + ",".join(f"'{name}'" for name in self.names) + "]"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexesSelector:
+    """``[0,2]``."""
+
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceSelector:
+    """``[1:3]``."""
+
+    start: int | None
+    end: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WildcardSelector:
+    """``.*`` or ``[*]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSelector:
+    """``[?(...)]``."""
+
+    test: FilterTest
+
+
+@dataclass(frozen=True, slots=True)
+class DescendantSelector:
+    """``..`` with the selector that is looked for at every level."""
+
+    target: Selector
+
+
+Selector = (
+    NameSelector
+    | IndexSelector
+    | NamesSelector
+    | IndexesSelector
+    | SliceSelector
+    | WildcardSelector
+    | FilterSelector
+    | DescendantSelector
+)
+
+
+def split_definite(
+    selectors: tuple[Selector, ...],
+) -> tuple[tuple[Selector, ...], tuple[Selector, ...]]:
+    """Return the definite beginning of a path and the rest.
+
+    Jayway: several names make one object at the end of a path, and several values before it.
+    """
+    for number, selector in enumerate(selectors):
+        merged = isinstance(selector, NamesSelector) and number == len(selectors) - 1
+        if not merged and not isinstance(selector, NameSelector | IndexSelector):
+            return selectors[:number], selectors[number:]
+    return selectors, ()
+
+
+def select_definite(selectors: Sequence[Selector], value: Json, beyond: Json = None) -> Json:
+    """Return the value a definite path leads to.
+
+    ``ABSENT`` if a member is missing. An index beyond the array gives ``beyond``: Jackson's tree
+    has a null there, and so the service yields null.
+    """
+    for selector in selectors:
+        if isinstance(selector, NameSelector):
+            if not isinstance(value, dict) or selector.name not in value:
+                return ABSENT
+            value = value[selector.name]
+        elif isinstance(selector, IndexSelector):
+            if not isinstance(value, list):
+                return ABSENT
+            value = value[selector.index] if -len(value) <= selector.index < len(value) else beyond
+        elif isinstance(selector, NamesSelector):
+            if not isinstance(value, dict):
+                return ABSENT
+            value = {name: value[name] for name in selector.names if name in value}
+    return value
+
+
+def select_all(
+    selectors: Sequence[Selector], start: Json, root: Json, budget: Budget
+) -> list[Json]:
+    """Return everything the selectors of an indefinite path select, in document order.
+
+    ``root``: what ``$`` means in filters. Raise ``BudgetExceededError``.
+    """
+    nodes = [start]
+    for number, selector in enumerate(selectors, 1):
+        found: list[Json] = []
+        last = number == len(selectors)
+        for node in nodes:
+            before = len(found)
+            found.extend(_select(selector, node, root, budget, last=last))
+            budget.spend(len(found) - before + 1)
+        nodes = found
+    return nodes
+
+
+def _select(
+    selector: Selector, node: Json, root: Json, budget: Budget, *, last: bool
+) -> Iterable[Json]:
+    match selector:
+        case NameSelector(name):
+            return [node[name]] if isinstance(node, dict) and name in node else []
+        case NamesSelector(names):
+            return _select_names(node, names, last=last)
+        case IndexSelector(index):
+            return _select_indexes(node, (index,))
+        case IndexesSelector(indexes):
+            return _select_indexes(node, indexes)
+        case SliceSelector():
+            return _select_slice(selector, node) if isinstance(node, list) else []
+        case WildcardSelector():
+            return _children(node)
+        case DescendantSelector(target):
+            return _select_descendants(target, node, root, budget, last=last)
+        case FilterSelector(test):
+            return _select_filtered(test, node, root, budget)
+
+
+def _select_names(node: Json, names: Sequence[str], *, last: bool) -> list[Json]:
+    if not isinstance(node, dict):
+        return []
+    found = {name: node[name] for name in names if name in node}
+    return [found] if last else list(found.values())
+
+
+def _select_indexes(node: Json, indexes: Sequence[int]) -> list[Json]:
+    """Return the elements; beyond an array, on either side, Jackson's tree has null."""
+    if not isinstance(node, list):
+        return []
+    return [node[index] if -len(node) <= index < len(node) else None for index in indexes]
+
+
+def _select_slice(selector: SliceSelector, node: list[Json]) -> list[Json]:
+    """Return a slice of an array, as Jayway cuts it.
+
+    Jayway counts from the end only where one bound stands alone: ``[-2:]`` are the last two. With
+    both bounds it counts up from the one to the other: ``[-1:2]`` is the last element, then the
+    first two.
+    """
+    if selector.step is not None or selector.start is None or selector.end is None:
+        return node[selector.start : selector.end : selector.step]
+    return _select_indexes(node, range(selector.start, min(selector.end, len(node))))
+
+
+def _children(node: Json) -> list[Json]:
+    if isinstance(node, dict):
+        return list(node.values())
+    return node if isinstance(node, list) else []
+
+
+def _select_filtered(test: FilterTest, node: Json, root: Json, budget: Budget) -> list[Json]:
+    if not isinstance(node, list | dict):
+        return []
+    candidates = node if isinstance(node, list) else [node]
+    return [candidate for candidate in candidates if test.holds(candidate, root, budget)]
+
+
+def _select_descendants(
+    target: Selector, node: Json, root: Json, budget: Budget, *, last: bool
+) -> list[Json]:
+    """Select at the node and everywhere below it, parents first, without recursion."""
+    found: list[Json] = []
+    stack = [node]
+    while stack:
+        value = stack.pop()
+        if not isinstance(value, list | dict):
+            continue
+        budget.spend(len(value) + 1)
+        if isinstance(target, FilterSelector):
+            if target.test.holds(value, root, budget):
+                found += _select_filtered(target.test, value, root, budget)
+        elif isinstance(target, IndexSelector | IndexesSelector | SliceSelector) and not last:
+            found += value if isinstance(value, list) else ()  # Jayway goes on with every element
+        else:
+            found += _select(target, value, root, budget, last=last)
+        stack.extend(reversed(_children(value)))
+    return found
+
+
+# -- functions at the end of a path ----------------------------------------------------------------
+
+
+def apply_function(function: str, value: Json) -> Json:
+    """Apply a closing function of Jayway's to what the path found; null where it makes no sense."""
+    if value is ABSENT:
+        return ABSENT
+    if function in ("length", "size"):
+        return len(value) if isinstance(value, list | dict | str) else None
+    if function == "keys":
+        return list(value) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not value:
+        return None
+    if function in ("first", "last"):
+        return value[0 if function == "first" else -1]
+    numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
+    return _compute_finite(function, numbers) if numbers else None
+
+
+def _compute_finite(function: str, numbers: list[float]) -> float:
+    """Apply a function to numbers; raise ``InterpreterError`` for a result beyond a double."""
+    try:
+        found: float = _NUMERIC[function](numbers)
+        if function in ("min", "max") or abs(found) <= sys.float_info.max:
+            return found
+    except OverflowError:
+        pass
+    raise InterpreterError(f"The function '{function}()' of the path leads beyond all numbers.")
+
+
+def _mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
+def _deviation(numbers: list[float]) -> float:
+    mean = _mean(numbers)
+    return float(_mean([(n - mean) ** 2 for n in numbers]) ** 0.5)
+
+
+_NUMERIC: Final[dict[str, Any]] = {
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "avg": _mean,
+    "stddev": _deviation,
+}

@@ -1,0 +1,30 @@
+"""The builder of a machine, as the readers of the state types see it.
+
+``build`` calls the readers, and a reader of a Parallel or Map calls back to build what is nested in
+it. This protocol stands between the two, so that their modules do not import each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from engine.language.model import Block
+    from engine.language.node import DefinitionNode
+
+
+class MachineBuilder(Protocol):
+    """The builder of the whole machine, as a reader of one state sees it.
+
+    ``express``: the machine is of type EXPRESS. ``activities``: the ARNs of the activities used so
+    far; a reader adds to them.
+    """
+
+    express: bool
+    activities: set[str]
+
+    def nested(self, node: DefinitionNode, known: tuple[str, ...]) -> Block:
+        """Build a branch or item processor, which may have the ``known`` fields."""
+
+    def label(self, node: DefinitionNode) -> str | None:
+        """Read the Label of a distributed Map, which must be unique in the machine."""

@@ -1,0 +1,181 @@
+"""A survey of the source: modules, imports, classes, functions, and what they are called.
+
+``tests/test_house.py`` holds the rules of the house against it; ``python -m
+tests.architecture_report`` prints it. Nothing is imported or run: the files are only parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("engine", "console")
+
+
+@dataclass(frozen=True)
+class FunctionFound:
+    """A function of a module, or a method of one of its classes; ``lines``: its length."""
+
+    module: str
+    name: str
+    line: int
+    lines: int
+    top_level: bool
+
+
+@dataclass(frozen=True)
+class ModuleFound:
+    """One source file. ``imports``: modules of the project, also those for type checks only."""
+
+    name: str
+    path: Path
+    tree: ast.Module = field(repr=False)
+    text: str = field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """Return the file's path from the root, with slashes."""
+        return self.path.relative_to(ROOT).as_posix()
+
+
+@cache
+def survey() -> dict[str, ModuleFound]:
+    """Return the name and the parsed source of every module of the product, but migrations."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "migrations" in path.parts:
+                continue
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts).removesuffix(".__init__")
+            text = path.read_text(encoding="utf-8")
+            found[name] = ModuleFound(name, path, ast.parse(text), text)
+    return found
+
+
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """Return the modules of the project that a module imports, anywhere in its text."""
+    known = survey()
+    names: set[str] = set()
+    for node in ast.walk(known[module].tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            full = (f"{node.module}.{alias.name}" for alias in node.names)
+            names |= {name if name in known else node.module for name in full}
+    return frozenset(names & known.keys() - {module})
+
+
+@cache
+def classes() -> dict[str, list[str]]:
+    """Return class name -> the modules that define it, without classes inside of classes."""
+    found = defaultdict(list)
+    for module in survey().values():
+        nested = {
+            id(inner)
+            for outer in ast.walk(module.tree)
+            if isinstance(outer, ast.ClassDef)
+            for inner in outer.body
+        }
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and id(node) not in nested:
+                found[node.name].append(module.name)
+    return dict(found)
+
+
+@cache
+def functions() -> tuple[FunctionFound, ...]:
+    """Return every function and method."""
+    found = []
+    for module in survey().values():
+        top = {id(node) for node in module.tree.body}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                top_level = id(node) in top
+                found.append(FunctionFound(module.name, node.name, node.lineno, lines, top_level))
+    return tuple(found)
+
+
+def cycles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other in a circle (Tarjan's components)."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = lowest[module] = len(index)
+        stack.append(module)
+        for other in graph[module]:
+            if other not in index:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], index[other])
+        if lowest[module] == index[module]:
+            place = stack.index(module)
+            if len(stack) - place > 1:
+                found.append(sorted(stack[place:]))
+            del stack[place:]
+
+    for module in graph:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def import_cycles() -> list[list[str]]:
+    """Return the circles of imports in the product."""
+    return cycles({module: imports_of(module) for module in survey()})
+
+
+def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and value of the texts in a module that are no docstrings."""
+    prose = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.lineno, node.value
+
+
+def prose_lines(module: ModuleFound) -> tuple[int, int]:
+    """Return how many lines of a module have a comment, and how many are docstrings."""
+    comments = {
+        token.start[0]
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline)
+        if token.type == tokenize.COMMENT and not token.string.startswith("# noqa")
+    }
+    docstrings = sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+    return len(comments), docstrings
+
+
+def layer_of(module: str, order: tuple[tuple[str, ...], ...]) -> int | None:
+    """Return the place of a module in an order of rooms: that of the longest name it is in."""
+    best, place = "", None
+    for number, rooms in enumerate(order):
+        for room in rooms:
+            inside = module == room or module.startswith(room + ".")
+            if inside and len(room) > len(best):
+                best, place = room, number
+    return place

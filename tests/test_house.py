@@ -1,0 +1,387 @@
+"""The rules of the house: rooms in one order, one word for one idea, closed sets as types.
+
+The rules hold for ``engine`` and ``console``. Places of the console that break one today stand in
+``TO_MEND``: remove an entry with the change that mends it. ``python -m tests.architecture_report``
+prints the entries that nothing needs any more.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+import engine
+from console.statuses import ExecutionStatus
+from tests.architecture import (
+    classes,
+    functions,
+    import_cycles,
+    imports_of,
+    layer_of,
+    literals,
+    survey,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.architecture import ModuleFound
+
+TO_MEND: dict[str, frozenset[str]] = {
+    # circles of imports, by the names of their modules joined with a blank
+    "cycles": frozenset(
+        {
+            "console.integrations.outcome console.integrations.targets",
+        }
+    ),
+    # names of classes that stand more than once
+    "same name": frozenset(
+        {
+            "Attempt",
+            "Call",
+            "Cell",
+            "Closed",
+            "Conflict",
+            "Connection",
+            "Event",
+            "Found",
+            "Frame",
+            "Group",
+            "Line",
+            "Machine",
+            "Machines",
+            "Moment",
+            "Number",
+            "Payload",
+            "Plan",
+            "Pool",
+            "Project",
+            "Rate",
+            "Refused",
+            "Row",
+            "Sample",
+            "Scope",
+            "Search",
+            "Service",
+            "Shown",
+            "Span",
+            "Stage",
+            "Task",
+            "Wait",
+            "Walk",
+            "Wanted",
+            "Work",
+            "_Absent",
+            "_Call",
+            "_Request",
+        }
+    ),
+    # modules that give a class one of the engine's eight words
+    "reserved words": frozenset(
+        {
+            "console.invariants.found.Event",
+            "console.setting_shapes.Machine",
+            "console.web.core.cli_commands.Command",
+            "console.web.execution.picture_export.Frame",
+            "console.web.execution.time_machine.Moment",
+        }
+    ),
+    # top-level functions with a name of fewer than four letters
+    "short functions": frozenset(
+        {
+            "console.access.may",
+            "console.awsapi.asgi.aws",
+            "console.awsapi.operations.events._ms",
+            "console.awsapi.operations.logs._arn",
+            "console.awsapi.operations.tags.tag",
+            "console.awsapi.sigv4._one",
+            "console.events.cron._day",
+            "console.events.inputs._at",
+            "console.integrations.emr._one",
+            "console.integrations.explain._at",
+            "console.integrations.explain._web",
+            "console.integrations.invoke._log",
+            "console.integrations.invoke.arn",
+            "console.integrations.items._csv",
+            "console.integrations.jobs._at",
+            "console.integrations.jobtable._eks",
+            "console.integrations.jobtable._set",
+            "console.integrations.kubernetes._at",
+            "console.integrations.kubernetes._log",
+            "console.integrations.notices._try",
+            "console.integrations.outbound._own",
+            "console.integrations.results._put",
+            "console.integrations.shapes._iso",
+            "console.integrations.targets._own",
+            "console.invariants.order._row",
+            "console.logs.streams._day",
+            "console.management.commands.check_invariants._ms",
+            "console.management.commands.import_machines._put",
+            "console.metrics.names._all",
+            "console.metrics.rollups._row",
+            "console.metrics.samples._one",
+            "console.postgres._ask",
+            "console.samples.functions._of",
+            "console.samples.functions.add",
+            "console.store.executions.executions._arn",
+            "console.store.executions.executions._new",
+            "console.store.executions.max_duration._arm",
+            "console.store.executions.max_duration._old",
+            "console.store.machines.log_groups._arn",
+            "console.store.map_runs.map_runs._end",
+            "console.store.people.login_attempts._key",
+            "console.store.people.login_links.use",
+            "console.store.state.transition_rate._sum",
+            "console.store.tasks.schedule._row",
+            "console.web.bulk.bulk_views.job",
+            "console.web.core.cli_commands._aws",
+            "console.web.core.json_view._key",
+            "console.web.editor.editor_views.new",
+            "console.web.execution.data_flow._try",
+            "console.web.graph.shapes.cut",
+            "console.web.graph.svg._box",
+            "console.web.graph.svg._by",
+            "console.web.search.lists._of",
+            "console.web.search.query._at",
+            "console.web.search.scan._key",
+            "console.web.tasks.task_views._act",
+            "console.web.templatetags.stepyard.ago",
+            "console.web.templatetags.stepyard.cli",
+            "console.web.templatetags.stepyard.get",
+            "console.web.templatetags.stepyard.px",
+            "console.worker.own_calls._now",
+        }
+    ),
+    # files that recognise a type of event by a piece of its name
+    "pieces of event types": frozenset(
+        {
+            "console/invariants/clients.py",
+            "console/store/executions/imports.py",
+            "console/web/metrics/chart_views.py",
+        }
+    ),
+    # files of the engine whose first docstring asks a question
+    "asking docstrings": frozenset(
+        {
+            "engine/data/jsonata.py",
+            "engine/data/jsonata_eval.py",
+            "engine/data/jsonata_pool.py",
+        }
+    ),
+    # functions of more than 60 lines
+    "long functions": frozenset(
+        {
+            "console.store.events.rules.put_rule",
+            "console.store.executions.executions.starting",
+        }
+    ),
+    # files of more than 520 lines
+    "long files": frozenset(),
+}
+
+ENGINE_ORDER: tuple[tuple[str, ...], ...] = (
+    # Each line may import from itself and from those above; the longest name decides.
+    ("engine.errors", "engine.jsontext", "engine.execution_status"),
+    ("engine.limits",),
+    ("engine.data",),
+    ("engine.language",),
+    ("engine.history.event_types",),
+    ("engine.runtime.events", "engine.runtime.messages", "engine.runtime.tokens"),
+    ("engine.runtime.payload", "engine.runtime.commands", "engine.runtime.states.numbers"),
+    ("engine.runtime.run",),
+    ("engine.runtime.variables",),
+    ("engine.runtime.turn",),
+    ("engine.runtime.context",),
+    ("engine.runtime.flow",),
+    ("engine.runtime.recovery",),
+    ("engine.runtime.groups",),
+    ("engine.runtime.states",),
+    ("engine.runtime.redrive",),
+    ("engine.runtime",),
+    ("engine.graph",),
+    ("engine.history",),
+    ("engine.differences",),
+    ("engine.replay",),
+    ("engine",),
+)
+RESERVED = {
+    "Machine": "engine.language.model",
+    "Run": "engine.runtime.run",
+    "Frame": "engine.runtime.run",
+    "Message": "engine.runtime.messages",
+    "Event": "engine.runtime.events",
+    "Command": "engine.runtime.commands",
+    "Step": "engine.runtime.run",
+    "Moment": "engine.runtime.run",
+}
+"""The eight words that the README teaches, and where each is defined."""
+SAME_NAME = {
+    "ExecutionStatus": "one idea in two layers: a run may be NEW, a row may be imported unfinished",
+    "Command": "Django finds the class of a management command by this name",
+    "TaskTimedOut": "the engine's message, and AWS's error with the same name",
+}
+"""Names of classes that may stand more than once, and why."""
+SHORT_NAME = {
+    "engine.runtime.memory.run": "the documented entry point of unit tests: engine.run(...)",
+}
+"""Functions that may have a short name, and why: at most ten."""
+_LETTERS = 4
+_MAX_FUNCTION, _MAX_FILE = 60, 520
+
+_PIECES = (
+    "Execution|State|Task|LambdaFunction|Activity|Parallel|Map|MapIteration|MapRun|Evaluation|"
+    "(?:State)?(?:Entered|Exited|Started|Succeeded|Failed|Aborted)|Scheduled|Submitted|TimedOut|"
+    "Redriven|(?:Schedule|Start|Submit)Failed"
+)
+_PIECE_TEST = re.compile(
+    rf"""\.(?:startswith|endswith|removeprefix|removesuffix)\(\s*\(?\s*["'](?:{_PIECES})["']"""
+    rf"""|["'](?:{_PIECES})["']\s+(?:not\s+)?in\s+(?:\w+\.)*(?:kind|type|name|event_type)\b"""
+)
+_QUESTION = re.compile(r"\?(?:\s|$)")
+_STATUSES = {"RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE"}
+_CLOSED_SETS = {
+    "engine/execution_status.py",
+    "engine/history/visits.py",
+    "engine/language/diagnostics.py",
+    "engine/runtime/run.py",
+    "engine/runtime/trial.py",
+}
+
+
+@cache
+def violations() -> dict[str, frozenset[str]]:
+    """Return rule -> what breaks it today, as ``TO_MEND`` names it."""
+    broken = {
+        "cycles": (" ".join(circle) for circle in import_cycles()),
+        "same name": _repeated_class_names(),
+        "reserved words": _reserved_elsewhere(),
+        "short functions": (
+            f"{found.module}.{found.name}"
+            for found in functions()
+            if found.top_level and len(found.name.strip("_")) < _LETTERS
+        ),
+        "pieces of event types": _places(lambda module: _PIECE_TEST.search(module.text)),
+        "asking docstrings": _places(
+            lambda module: (
+                module.name.startswith("engine") and _QUESTION.search(_headline(module.tree))
+            )
+        ),
+        "long functions": (
+            f"{found.module}.{found.name}" for found in functions() if found.lines > _MAX_FUNCTION
+        ),
+        "long files": _places(lambda module: module.text.count("\n") > _MAX_FILE),
+    }
+    return {rule: frozenset(found) for rule, found in broken.items()}
+
+
+def _places(breaks: Callable[[ModuleFound], object]) -> Iterator[str]:
+    return (module.place for module in survey().values() if breaks(module))
+
+
+def _headline(tree: ast.Module) -> str:
+    return (ast.get_docstring(tree) or "").split("\n")[0]
+
+
+def _repeated_class_names() -> Iterator[str]:
+    return (
+        name for name, modules in classes().items() if len(modules) > 1 and name not in SAME_NAME
+    )
+
+
+def _reserved_elsewhere() -> Iterator[str]:
+    for name, home in RESERVED.items():
+        for module in classes().get(name, ()):
+            if module != home and not module.startswith("console.management.commands."):
+                yield f"{module}.{name}"
+
+
+def _new(rule: str) -> frozenset[str]:
+    """Return what breaks a rule, and is not known to."""
+    return violations()[rule] - TO_MEND[rule] - SHORT_NAME.keys()
+
+
+# -- rooms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [name for name in survey() if name.startswith("engine")])
+def test_rooms_of_the_engine_import_downwards(module: str) -> None:
+    """A module imports from its own room and from the rooms below, also for type checks."""
+    own = layer_of(module, ENGINE_ORDER)
+    assert own is not None
+    above = [name for name in imports_of(module) if (layer_of(name, ENGINE_ORDER) or 0) > own]
+    assert not above
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Two modules that import each other are one module, cut in two."""
+    assert not _new("cycles")
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def test_each_class_name_stands_once() -> None:
+    """One word means one thing; a name that stands twice needs a reason in ``SAME_NAME``."""
+    assert not _new("same name")
+
+
+def test_the_eight_words_are_the_engines() -> None:
+    """No other class is called Machine, Run, Frame, Message, Event, Command, Step or Moment."""
+    assert not _new("reserved words")
+
+
+def test_functions_have_names_that_can_be_read() -> None:
+    """A top-level function has a name of four letters or more."""
+    assert not _new("short functions")
+    assert len(SHORT_NAME) <= 10
+
+
+def test_the_engines_docstrings_state() -> None:
+    """The docstring of a module of the engine states what the module is; it does not ask."""
+    assert not _new("asking docstrings")
+
+
+# -- closed sets -----------------------------------------------------------------------------------
+
+
+def test_event_types_are_looked_up_in_their_table() -> None:
+    """No code takes the name of an event type apart: ``engine.history.event_types`` has its parts.
+
+    Source of the names: AWS's ``HistoryEventType``.
+    """
+    assert not _new("pieces of event types")
+
+
+def test_the_engine_has_no_status_as_a_bare_text() -> None:
+    """A status in the engine is a member of a StrEnum."""
+    bare = [
+        f"{module.place}:{line}: {text}"
+        for name, module in survey().items()
+        if name.startswith("engine") and module.place not in _CLOSED_SETS
+        for line, text in literals(module.tree)
+        if text in _STATUSES
+    ]
+    assert not bare
+
+
+def test_both_layers_have_one_status_of_an_execution() -> None:
+    """A status of the engine means the same in the console, which knows all but NEW."""
+    known = {status.value for status in ExecutionStatus}
+    assert {status.value for status in engine.ExecutionStatus} - known == {"NEW"}
+
+
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+def test_functions_fit_on_a_screen() -> None:
+    """No function has more than 60 lines."""
+    assert not _new("long functions")
+
+
+def test_files_have_one_subject() -> None:
+    """No file has more than 520 lines: by then it has two subjects."""
+    assert not _new("long files")

@@ -1,0 +1,44 @@
+"""The files of templates/ and static/: formatted, short lines, none without use."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = ROOT / "templates"
+FILES = sorted(path for path in TEMPLATES.rglob("*") if path.is_file())
+LONGEST_LINE = 160  # characters
+
+_NAME = re.compile(r"""["']([a-z_]+(?:/[a-z_]+)*\.(?:html|svg))["']""")
+
+
+def _named(text: str) -> set[str]:
+    return {name for name in _NAME.findall(text) if "/" in name or name == "base.html"}
+
+
+def test_no_line_of_a_template_is_longer_than_160_characters() -> None:
+    """A reviewer reads a change of a template without scrolling sideways."""
+    long = [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)}"
+        for path in FILES
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert long == []
+
+
+def test_each_template_is_named_by_a_view_or_a_template_and_each_name_exists() -> None:
+    """No template is left over, and no name leads to a file that is missing."""
+    sources = [*FILES, *(ROOT / "console").rglob("*.py")]
+    named = set().union(*(_named(path.read_text("utf-8")) for path in sources))
+    there = {path.relative_to(TEMPLATES).as_posix() for path in FILES}
+    assert {name for name in named if not name.startswith("stepyard/")} == there
+
+
+def test_the_colours_of_both_themes_stand_once() -> None:
+    """light-dark() holds both colours; no rule repeats the dark ones for a system setting."""
+    sheets = {path.name: path.read_text("utf-8") for path in (ROOT / "static").rglob("*.css")}
+    repeated = [name for name, text in sheets.items() if "prefers-color-scheme" in text]
+    assert repeated == []
+    assert "--bg: light-dark(" in sheets["console.css"]
