@@ -62,7 +62,7 @@ def bulk_page(request: HttpRequest) -> HttpResponse:
     action = sent["action"]
     if request.method == "GET" and not action:
         jobs = BulkJob.objects.filter(project=scope.project).order_by("-pk")[:_JOBS]
-        return render(request, "bulk/job_list.html", {"here": "executions", "jobs": jobs})
+        return render(request, "bulk/job_list.html", {"section": "executions", "jobs": jobs})
     if action not in store.ACTIONS:
         raise Http404(f"There is no bulk action “{action}”.")
     require(scope, store.ACTIONS[action])
@@ -90,7 +90,7 @@ def _render_dry_run(request: HttpRequest, scope: Scope, action: str) -> HttpResp
     planned = store.plan(scope.project, action, marked)
     verb, done, meaning = WORDS[action]
     context = {
-        "here": "executions",
+        "section": "executions",
         "plan": planned,
         "verb": verb,
         "done": done,
@@ -137,7 +137,7 @@ def _progress_context(job: BulkJob, result: str, after: str) -> dict[str, Any]:
     over = counts.get(BulkItemStatus.DONE, 0) + counts.get(BulkItemStatus.REFUSED, 0)
     verb, done, _ = WORDS[job.action]
     return {
-        "here": "executions",
+        "section": "executions",
         "job": job,
         "verb": verb,
         "done_word": done,

@@ -26,7 +26,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403: the reader's role does not allow it; who tried to change something is on record."""
     if isinstance(exception, ActionNotAllowed) and request.method == "POST":
-        scope = exception.here
+        scope = exception.scope
         refusals.record(scope.project, actor_of(scope), exception.action, request.path)
     context = {"code": 403, "title": "Not allowed", "reason": str(exception)}
     return render(request, "core/error.html", context, status=403)

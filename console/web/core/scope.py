@@ -142,7 +142,7 @@ class ActionNotAllowed(PermissionDenied):
 
     def __init__(self, scope: Scope, action: str) -> None:
         super().__init__(f"Your role does not allow {action}.")
-        self.here = scope
+        self.scope = scope
         self.action = action
 
 

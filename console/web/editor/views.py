@@ -187,5 +187,5 @@ def _render_refusal(request: HttpRequest, error: ServiceError, **typed: Any) -> 
 
 
 def _render_form(request: HttpRequest, *, status: int = 200, **typed: Any) -> HttpResponse:
-    context = {"here": "machines", **_checked_context(typed["text"]), **typed}
+    context = {"section": "machines", **_checked_context(typed["text"]), **typed}
     return render(request, "editor/page.html", context, status=status)

@@ -27,11 +27,11 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class ComparedState:
-    """What became of one state in one execution. ``tries``: how often its work was started."""
+    """What became of one state in one execution. ``attempts``: how often its work was started."""
 
     status: formatting.StatusLabel = formatting.STEP[""]
     visits: int = 0
-    tries: int = 0
+    attempts: int = 0
     spent: int | None = None
 
 
@@ -132,9 +132,9 @@ class ComparedRow:
     @property
     def differs(self) -> bool:
         """Tell whether more differs than the time it took."""
-        return (self.a.status, self.a.visits, self.a.tries) != (
+        return (self.a.status, self.a.visits, self.a.attempts) != (
             *(self.b.status, self.b.visits),
-            self.b.tries,
+            self.b.attempts,
         )
 
 
@@ -182,7 +182,7 @@ class FieldDiff:
     """The differences of one field: the first ``MOST`` of them."""
 
     title: str
-    found: tuple[ValueDifference, ...]
+    differences: tuple[ValueDifference, ...]
     more: bool
     both: bool  # there is something to compare
 

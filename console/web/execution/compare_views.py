@@ -35,7 +35,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         executions["b"] = _last_success(executions["a"])
         if executions["b"] is not None:
             return redirect(_address(executions["a"], executions["b"]))
-    context: dict[str, Any] = {"here": "executions", "asked": arns}
+    context: dict[str, Any] = {"section": "executions", "asked": arns}
     problems = _problems(arns, executions)
     a, b = executions["a"], executions["b"]
     if problems or a is None or b is None:
@@ -87,7 +87,7 @@ def _from_rows(request: HttpRequest, scope: Scope, marked: list[str]) -> HttpRes
     problem = (
         f"Select two rows to compare. {len(marked)} {'is' if len(marked) == 1 else 'are'} selected."
     )
-    context = {"here": "executions", "asked": {}, "problems": {"a": problem}}
+    context = {"section": "executions", "asked": {}, "problems": {"a": problem}}
     return render(request, "execution/compare_form.html", context, status=422)
 
 

@@ -60,14 +60,16 @@ class FlowStage:
 
 
 @dataclass(frozen=True, slots=True)
-class DataFlow:
+class VisitDataFlow:
     """All stages of one visit. ``problem``: why some are missing, "" if none is."""
 
     stages: tuple[FlowStage, ...]
     problem: str = ""
 
 
-def data_flow_of(execution: Execution, trace: Trace, visit: Visit, panel: Panel) -> DataFlow | None:
+def data_flow_of(
+    execution: Execution, trace: Trace, visit: Visit, panel: Panel
+) -> VisitDataFlow | None:
     """Return the stages of a visit, None if its input was not recorded."""
     node, events = panel.node, panel.read
     entered = visit_events.payload_of(events, event_types.STATE_ENTRIES, "input")
@@ -123,7 +125,7 @@ def _mock_of_work(
     result = _recorded_result(execution, trace, visit, panel)
     if result is not None:
         return engine.Mock(result=result)
-    error, cause = visit_events.failure_of_visit(execution, trace, visit, panel.told)
+    error, cause = visit_events.failure_of_visit(execution, trace, visit, panel.with_failures)
     return engine.Mock(error=error or "States.Runtime", cause=cause or "")
 
 
@@ -233,7 +235,7 @@ def _iteration_item(execution: Execution, trace: Trace, visit: Visit) -> dict[st
 
 def flow_of_test(
     node: Node, stages: dict[str, Any], output: str | None, problem: str = ""
-) -> DataFlow:
+) -> VisitDataFlow:
     """Return a state's data as inspectionData has it, and its output behind it."""
     written = json.loads(node.text)
     stages_made: list[FlowStage] = []
@@ -246,7 +248,7 @@ def flow_of_test(
             same = bool(stages_made) and _is_equal(text, before)
             stages_made.append(FlowStage(title, shown, json_view.payload_view(text), same))
             before = before if title == "Assigned variables" else text
-    return DataFlow(tuple(stages_made), problem)
+    return VisitDataFlow(tuple(stages_made), problem)
 
 
 def _is_equal(text: str, other: str) -> bool:

@@ -24,7 +24,7 @@ def execution_page(request: HttpRequest, machine_name: str, execution_name: str)
     execution = scope_of(request).execution(machine_name, execution_name)
     view = request.GET.get("view", "")
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),
@@ -51,7 +51,7 @@ def event_page(
     if row is None:
         raise Http404(f"This execution has no event {number}.")
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

@@ -34,7 +34,7 @@ def history_table(request: HttpRequest, machine_name: str, execution_name: str) 
     """Answer with the event table; ``?at=20000`` is the page that holds event 20,000."""
     execution = scope_of(request).execution(machine_name, execution_name)
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

@@ -42,7 +42,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
             return redirect("execution", imports.address(execution), execution.name)
     rows = Execution.imports.filter(project=scope.project).order_by("-imported_ms", "-pk")
     context = {
-        "here": "executions",
+        "section": "executions",
         "fields": [(*field, form.data.get(field[0], "")) for field in FIELDS],
         "refused": refused,
         "allowed": scope.may("ImportExecution"),

@@ -61,12 +61,12 @@ class IterationGroup:
 
 @dataclass(frozen=True, slots=True)
 class IterationPicker:
-    """The iterations of the Map ``owner``. ``here``: the one on display, None on the Map itself."""
+    """The iterations of the Map ``owner``; ``current``: on display, None on the Map itself."""
 
     owner: str
     total: int
     groups: tuple[IterationGroup, ...]
-    here: Iteration | None
+    current: Iteration | None
     previous_failed: Iteration | None
     next_failed: Iteration | None
     before: Iteration | None
@@ -115,7 +115,7 @@ def iteration_picker(trace: Trace, node: Node, current: Index = ()) -> Iteration
         owner=owner.name,
         total=len(iterations),
         groups=_iteration_groups(iterations, kept_state),
-        here=_first_iteration(
+        current=_first_iteration(
             (iteration for iteration in iterations if iteration.index == index), kept_state
         ),
         previous_failed=_first_iteration(

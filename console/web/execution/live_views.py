@@ -56,10 +56,10 @@ def execution_changes(request: HttpRequest, machine_name: str, execution_name: s
     }
     try:
         with open_trace(execution) as trace:
-            context["remarked"] = request.GET.get("remark", "") != note_stamp(execution)
+            context["note_changed"] = request.GET.get("note", "") != note_stamp(execution)
             maps = map_progress.map_runs_of_execution(execution, trace)
             counted = maps is not None and maps.stamp != request.GET.get("maps", "")
-            if trace.last == cursor and not (over or context["remarked"] or counted):
+            if trace.last == cursor and not (over or context["note_changed"] or counted):
                 return HttpResponse(status=204)
             context |= painted_context(execution, trace, request.GET, maps=maps) | ending_context(
                 execution, trace

@@ -46,7 +46,7 @@ def history_context(
 ) -> dict[str, Any]:
     """Return the event table. ``drawn``: the picture, which knows how many events there are."""
     filters = EventFilter.of(query)
-    page = event_table.event_page(execution, filters, drawn.get("told") if drawn else None)
+    page = event_table.event_page(execution, filters, drawn.get("event_counts") if drawn else None)
     return {
         "events": page,
         "follow": "1" if page.follows else "",
@@ -71,7 +71,11 @@ def picture_context(execution: Execution, query: QueryDict) -> dict[str, Any]:
         drawing = svg.definition_picture(execution.definition.text)
         with open_trace(execution) as trace:
             counts = event_table.EventCounts(trace.types, trace.last)
-            context = {"picture": drawing, "told": counts, **ending_context(execution, trace)}
+            context = {
+                "picture": drawing,
+                "event_counts": counts,
+                **ending_context(execution, trace),
+            }
             if not time_machine.asked_event(query):
                 maps = map_progress.map_runs_of_execution(execution, trace)
                 return {**context, **painted_context(execution, trace, query, maps=maps)}
@@ -97,9 +101,11 @@ TABS = (
     ("flow", "Data flow"),
     ("details", "Details"),
     ("definition", "Definition"),
-    ("tries", "Retries"),
+    ("attempts", "Retries"),
     ("events", "Events"),
 )
+_OLD_TABS = {"tries": "attempts"}
+"""Names of tabs in addresses of the release before -> their names now."""
 _KEPT = (
     *("step", "visit", "iteration", "tab", "view", "at"),
     *("status", "find", "sort", "attempt", "region"),
@@ -109,6 +115,7 @@ _KEPT = (
 def tab_context(query: QueryDict) -> dict[str, Any]:
     """Return which tab of the panel is open."""
     chosen = query.get("tab", "")
+    chosen = _OLD_TABS.get(chosen, chosen)
     return {
         "tab": chosen if chosen in dict(TABS) else "io",
         "panel_tabs": TABS,
@@ -158,7 +165,12 @@ def painted_context(
     return {
         "graph": trace.graph,
         "summaries": summaries,
-        "tree": {"rows": rows, "found": len(matching), "wanted": filters, "keys": formatting.STEP},
+        "tree": {
+            "rows": rows,
+            "matching": len(matching),
+            "filters": filters,
+            "keys": formatting.STEP,
+        },
         "timeline": {"axis": axis, "bars": drawn},
         "taken": {f"{source}-{target}" for source, target in trace.taken},
         "map_stamp": maps.stamp if maps else "",

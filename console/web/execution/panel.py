@@ -31,8 +31,8 @@ class Panel:
     """Everything about one visit of one state.
 
     ``number``: which of all its visits; ``alike``: the ``count`` of them in the same iteration;
-    ``read``: its events, ``told``: with those that made it start again or fail. ``progress``: the
-    counts of its Map Run; ``apart``: where it runs if that is in child executions.
+    ``read``: its events; ``with_failures``: the same and those that made it start again or fail;
+    ``progress``: the counts of its Map Run; ``apart``: that it runs in child executions.
     """
 
     summary: StepSummary
@@ -50,12 +50,12 @@ class Panel:
     error: str = ""
     cause: Cause | None = None
     resource: str = ""
-    tries: tuple[StateAttempt, ...] = ()
+    attempts: tuple[StateAttempt, ...] = ()
     events: tuple[EventLine, ...] = ()
     failed_visits: tuple[int, ...] = ()
     alike: tuple[int, ...] = ()
     read: tuple[VisitEvent, ...] = field(default=(), repr=False)
-    told: tuple[VisitEvent, ...] = field(default=(), repr=False)
+    with_failures: tuple[VisitEvent, ...] = field(default=(), repr=False)
     picker: iterations.IterationPicker | None = None
     progress: MapProgress | None = None
     apart: ChildExecutionsNote | None = None
@@ -201,7 +201,7 @@ def _panel_of_visit(
         count=len(alike),
         alike=tuple(alike),
         read=tuple(events),
-        told=tuple(with_failures),
+        with_failures=tuple(with_failures),
         iteration=iterations.iteration_label(visit.iteration),
         picker=iterations.iteration_picker(trace, summary.node, visit.iteration),
         entered_ms=visit.entered_ms,
@@ -215,7 +215,7 @@ def _panel_of_visit(
         resource=next(
             (event.details["resource"] for event in events if "resource" in event.details), ""
         ),
-        tries=_with_task_notes(execution, list_attempts(with_failures, aborted)),
+        attempts=_with_task_notes(execution, list_attempts(with_failures, aborted)),
         events=tuple(
             EventLine(
                 event.id,

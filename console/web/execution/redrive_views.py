@@ -35,7 +35,7 @@ def redrive_execution(request: HttpRequest, machine_name: str, execution_name: s
             messages.success(request, "The execution was redriven and continues.")
             return redirect("execution", machine_name, execution.name)
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

@@ -110,7 +110,7 @@ def _render_form(
     name = execution.state_machine_arn.rpartition(":")[2]
     machine = execution.state_machine
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": name,
         "base": reverse("execution", args=[name, execution.name]),

@@ -44,7 +44,7 @@ def share_page(request: HttpRequest, machine_name: str, execution_name: str) -> 
         places = (reverse("shared", args=[token, kind]) for kind in _KINDS)
         made = [request.build_absolute_uri(place) for place in places]
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

@@ -120,7 +120,7 @@ class _StepTree:
 
     trace: Trace
     summaries: Mapping[str, StepSummary]
-    wanted: StepFilters
+    filters: StepFilters
     states: Mapping[str, Sequence[Node]]
     inner: Mapping[str, Sequence[str]]
 
@@ -130,8 +130,8 @@ class _StepTree:
         for node in self.states[group]:
             parts = self.inner.get(node.id, ())
             below = [branch for part in parts for branch in self.grow(part, depth + 1)]
-            if node.type == "Map" and (self.wanted.active or _troubled(below)):
-                below = [*_iterations(self.trace, node, self.wanted, depth + 1), *below]
+            if node.type == "Map" and (self.filters.active or _troubled(below)):
+                below = [*_iterations(self.trace, node, self.filters, depth + 1), *below]
             row = _state(self.trace, node, self.summaries[node.id], depth)
             grown.append(_StepBranch(row, tuple(below)))
         return tuple(grown)

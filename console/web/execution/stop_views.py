@@ -27,7 +27,7 @@ def stop_execution(request: HttpRequest, machine_name: str, execution_name: str)
     require(scope, "StopExecution")
     execution = scope.own_execution(machine_name, execution_name)
     context = {
-        "here": "executions",
+        "section": "executions",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

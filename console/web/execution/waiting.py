@@ -163,7 +163,7 @@ class TaskPage:
 
     rows: tuple[OpenTask, ...]
     total: int
-    wanted: TaskFilters
+    filters: TaskFilters
     after: str
 
 

@@ -69,13 +69,13 @@ class EventCounts:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """One page of the table. ``total``: all events; ``found``: those the filter lets through."""
+    """One page of the table. ``total``: all events; ``matching``: those the filter lets through."""
 
     rows: tuple[EventRow, ...]
-    wanted: EventFilter
+    filters: EventFilter
     number: int
     pages: int
-    found: int
+    matching: int
     total: int
     last: int
     types: list[str]
@@ -103,7 +103,7 @@ class EventPage:
     @property
     def follows(self) -> bool:
         """Tell whether new events belong at the end of this page."""
-        return not self.wanted.newest_first and self.number == self.pages
+        return not self.filters.newest_first and self.number == self.pages
 
 
 def event_page(

@@ -34,7 +34,7 @@ def machine_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/machines/``: all of them, by name."""
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     page = lists.list_machines(scope_of(request), search=search, after=after)
-    context = {"here": "machines", "machines": page, "search": search, "after": after}
+    context = {"section": "machines", "machines": page, "search": search, "after": after}
     return render(request, "machines/machine_list.html", context)
 
 
@@ -122,7 +122,7 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
     if sample is not None and sample.definition == text:
         comment = sample.description
     return {
-        "here": "machines",
+        "section": "machines",
         "machine": machine,
         "comment": comment,
         "machine_limit": limit,

@@ -31,7 +31,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/targets/``: what the settings say of services, functions and addresses."""
     project = scope_of(request).project
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "tab": "targets",
         "services": calls.list_services(project),
         "functions": calls.list_functions(project) + calls.list_sample_functions(project),

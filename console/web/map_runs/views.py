@@ -84,7 +84,7 @@ def _page_context(
     names = [machine_name, run.parent.name]
     bad = run.status in (MapRunStatus.FAILED, MapRunStatus.ABORTED)
     context = {
-        "here": "executions",
+        "section": "executions",
         "run": run,
         "state": map_run_display.state_name(run),
         "status": formatting.EXECUTION[run.status],

@@ -42,7 +42,7 @@ def masking_page(request: HttpRequest) -> HttpResponse:
             messages.success(request, _success_message(len(paths)))
             return redirect("project-settings")
     context = {
-        "here": "settings",
+        "section": "settings",
         "paths": typed,
         "problem": problem,
         "revision": revision,

@@ -29,7 +29,7 @@ _BARE = ("input", "output", "cause", "error", "trace_header", "definition")
 @require_safe
 def charts_page(request: HttpRequest) -> HttpResponse:
     """Answer ``/charts/``: all machines."""
-    context = {"here": "charts"} | charts.charts_context(scope_of(request), request.GET, None)
+    context = {"section": "charts"} | charts.charts_context(scope_of(request), request.GET, None)
     return render(request, "metrics/page.html", context)
 
 
@@ -105,7 +105,7 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
     rows = list(executions.defer(*_BARE).order_by(f"-{column}", "-pk")[: _PAGE + 1])
     last = rows[_PAGE - 1] if len(rows) > _PAGE else None
     context = {
-        "here": "charts",
+        "section": "charts",
         "metric": metric,
         "machine": machine,
         "since": since,

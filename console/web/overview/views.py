@@ -51,7 +51,7 @@ def _page_context(scope: Scope) -> dict[str, Any]:
         [(row.machine.pk, row.running, row.failed, row.last_ms) for row in machines.rows],
     ]
     return {
-        "here": "overview",
+        "section": "overview",
         "machines": machines,
         "running": running,
         "failed": failed,

@@ -33,7 +33,7 @@ def password_page(request: HttpRequest) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     has_one = user.has_usable_password()
     form = PasswordChangeForm(user, given) if has_one else SetPasswordForm(user, given)
-    context: dict[str, Any] = {"here": "password", "form": form, "has_one": has_one}
+    context: dict[str, Any] = {"section": "password", "form": form, "has_one": has_one}
     if given is None:
         return render(request, _PAGE, context)
     try:

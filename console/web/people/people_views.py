@@ -45,7 +45,7 @@ def _render_team(
     request: HttpRequest, scope: Scope, status: int = 200, **more: Any
 ) -> HttpResponse:
     context = {
-        "here": "team",
+        "section": "team",
         "members": _member_rows(scope),
         "roles": Role.choices,
         "hours": HOURS,
@@ -131,7 +131,7 @@ def keys_page(request: HttpRequest) -> HttpResponse:
     if not scope.may("PutMember"):
         rows = rows.filter(user=scope.principal.user)
     context = {
-        "here": "keys",
+        "section": "keys",
         "keys": rows.order_by("user__username", "-created_ms"),
         "made": made,
         "problem": problem,
@@ -179,7 +179,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     rows = list(entries.order_by("-pk")[: _ROWS + 1])
     everything = AuditEntry.objects.filter(project=scope.project).order_by()
     context = {
-        "here": "audit",
+        "section": "audit",
         "entries": rows[:_ROWS],
         "asked": filters,
         "older": rows[_ROWS - 1].pk if len(rows) > _ROWS else None,

@@ -46,7 +46,7 @@ def _render_notifications(request: HttpRequest, scope: Scope, problem: str = "")
     letters, older = rule_display.dead_letters(scope, before)
     form = NotificationForm(request.POST)
     context = _form_context(scope, problem) | {
-        "here": "notifications",
+        "section": "notifications",
         "rows": rows,
         "after": after,
         "letters": letters,
@@ -73,7 +73,7 @@ def schedules_page(request: HttpRequest) -> HttpResponse:
             return _redirect_to(scope, "schedules")
     rows, after = rule_display.rule_rows(scope, scheduled=True, after=request.GET.get("after", ""))
     context = _form_context(scope, problem) | {
-        "here": "schedules",
+        "section": "schedules",
         "rows": rows,
         "after": after,
         "typed": ScheduleForm(request.POST).data,

@@ -91,7 +91,7 @@ def _rule_context(scope: Scope, rule: EventRule) -> dict[str, Any]:
     may = scope.may("events:PutRule")
     latest = Delivery.objects.filter(target__rule=rule).select_related("target", "event")
     return {
-        "here": "schedules" if rule.schedule else "notifications",
+        "section": "schedules" if rule.schedule else "notifications",
         "rule": rule,
         "state": rule_display.rule_state(rule),
         "meaning": rule_display.pattern_meaning(rule.pattern),
@@ -166,7 +166,7 @@ def delete_rule(request: HttpRequest, rule_name: str) -> HttpResponse:
         waiting = Delivery.objects.filter(
             target__rule=rule, status__in=(DeliveryStatus.WAITING, DeliveryStatus.SENDING)
         )
-        context = {"here": view, "rule": rule, "waiting": waiting.count()}
+        context = {"section": view, "rule": rule, "waiting": waiting.count()}
         return render(request, "rules/delete.html", context)
     store.delete(scope.project, scope.region, rule.name, with_targets=True, actor=actor_of(scope))
     messages.success(request, f"The rule {rule.name} was deleted.")

@@ -34,7 +34,7 @@ def failures_page(request: HttpRequest) -> HttpResponse:
     failures = store.list_failures(scope.project, [number for _, number in part.keys[: store.MOST]])
     groups = store.group_failures(failures)
     context = {
-        "here": "executions",
+        "section": "executions",
         "machine": machine,
         "spans": [(key, word) for key, (word, _) in SPANS.items()],
         "chosen": chosen,

@@ -29,10 +29,10 @@ def execution_list(request: HttpRequest) -> HttpResponse:
         return redirect(address)
     page = scan.find_executions(scope, None, ExecutionFilters.of(request.GET))
     context = {
-        "here": "executions",
+        "section": "executions",
         "executions": page,
         "saved": saved_view_list.saved_view_list(
-            scope, None, page.wanted, request.GET.get("view", "")
+            scope, None, page.filters, request.GET.get("view", "")
         ),
         "news_url": reverse("executions-news"),
         "with_machine": True,
@@ -45,7 +45,7 @@ def render_execution_list(
     request: HttpRequest, template: str, context: dict[str, Any]
 ) -> HttpResponse:
     """Answer with a page of ``executions``; a script's browser shows its address without blanks."""
-    filters: ExecutionFilters = context["executions"].wanted
+    filters: ExecutionFilters = context["executions"].filters
     response = render(request, template, context, status=422 if filters.problems else 200)
     if request.headers.get("HX-Request"):
         region = scope_of(request).region if scope_of(request).elsewhere else ""
@@ -70,7 +70,7 @@ def render_list_changes(
     filters = ExecutionFilters.of(request.GET)
     count = scan.count_newer(scope, machine, filters, _number(request.GET.get("newest", "")))
     running = [int(number) for number in re.findall(r"\d{1,15}", request.GET.get("running", ""))]
-    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("remarks", ""))
+    pairs = re.findall(r"(\d{1,15}):([\d-]{0,40})", request.GET.get("notes", ""))
     stamps = {int(number): stamp for number, stamp in pairs}
     done = lists.changed_executions(scope, running, stamps) if running or stamps else []
     if not done and str(count) == request.GET.get("count", "0"):

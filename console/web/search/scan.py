@@ -64,7 +64,7 @@ class ExecutionPage:
     """
 
     rows: tuple[Execution, ...]
-    wanted: ExecutionFilters
+    filters: ExecutionFilters
     before: str
     looked: int | None
     newest: int
@@ -78,7 +78,7 @@ def find_executions(
     filters = check_machine_name(scope, machine, filters)
     if filters.problems:
         return ExecutionPage((), filters, "", None, newest)
-    part = find_keys(scope, machine, filters, _key(filters.before), PAGE + 1)
+    part = find_keys(scope, machine, filters, _parse_key(filters.before), PAGE + 1)
     shown = part.keys[:PAGE]
     full = len(part.keys) > PAGE
     before = shown[-1] if full else part.floor
@@ -300,7 +300,7 @@ def _duration_conditions(filters: ExecutionFilters) -> Q:
 # -- keys ------------------------------------------------------------------------------------------
 
 
-def _key(text: str) -> Key | None:
+def _parse_key(text: str) -> Key | None:
     start, _, number = text.partition("-")
     return (int(start), int(number)) if number else None
 

@@ -46,7 +46,7 @@ def activity_list(request: HttpRequest) -> HttpResponse:
             return redirect(request.get_full_path())
     search, after = request.GET.get("q", "")[:80], request.GET.get("after", "")[:80]
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "tab": "activities",
         "activities": open_work.list_activities(scope, search=search, after=after),
         "search": search,
@@ -83,7 +83,7 @@ def activity_page(request: HttpRequest, activity_name: str) -> HttpResponse:
             return redirect(request.get_full_path())
     filters = waiting.TaskFilters.of(request.GET, work.activity.name)
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "one": work,
         "tasks": waiting.list_open_tasks(scope, filters),
         "limits": [(key, _LABELS[key], value) for key, value in limits.items()],

@@ -38,7 +38,7 @@ def task_list(request: HttpRequest) -> HttpResponse:
     """Answer ``/tasks/``: all open tasks, the longest waiting first."""
     filters = waiting.TaskFilters.of(request.GET)
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "tab": "tasks",
         "tasks": waiting.list_open_tasks(scope_of(request), filters),
     }
@@ -119,7 +119,7 @@ def _render_page(
 ) -> HttpResponse:
     sent = TaskForm(request.POST).values
     context = {
-        "here": "tasks",
+        "section": "tasks",
         "execution": execution,
         "machine_name": machine_name,
         "base": reverse("execution", args=[machine_name, execution.name]),

@@ -43,7 +43,7 @@ def page_address(context: Context, view: str, *names: str, **query: Any) -> str:
 _PASSING = frozenset(
     {
         *("after", "shown", "follow", "seen_visit", "newest", "count", "running", "seen"),
-        *("remark", "remarks"),
+        *("note", "notes"),
     }
 )
 

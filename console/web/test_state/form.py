@@ -163,7 +163,7 @@ class TestOutcome:
     status: formatting.StatusLabel
     output: json_view.PayloadView | None
     cause: causes.Cause | None
-    flow: data_flow.DataFlow | None
+    flow: data_flow.VisitDataFlow | None
     facts: tuple[tuple[str, Any], ...]
     wires: tuple[HttpMessage, ...]
 

@@ -47,12 +47,12 @@ _SHAPING = ("ResultSelector", "ResultPath", "OutputPath", "Output", "Assign")
 
 @dataclass(slots=True)
 class _ScenarioCall:
-    """One call of a task. ``response``: None while it is open; ``tries``: those before it."""
+    """One call of a task. ``response``: None while it is open; ``attempts``: those before it."""
 
     visit: Visit
     event: int
     at_ms: int
-    tries: int
+    attempts: int
     until_ms: int = 0
     response: dict[str, Any] | None = None
 
@@ -82,7 +82,9 @@ def scenario_of(execution: Execution) -> dict[str, Any]:
         numbers = _call_numbers(trace, calls)
         path = [_call_line(line) for line in engine.control_paths(trace)]
         ended = [
-            (call.visit, call.tries, call.response) for call in calls if call.response is not None
+            (call.visit, call.attempts, call.response)
+            for call in calls
+            if call.response is not None
         ]
         tried = list(parameters.parameters_of(execution, trace, ended))
     machine = execution.state_machine_arn.rpartition(":")[2]

@@ -145,7 +145,7 @@ def test_x10_many_folds_leave_room_for_what_worked() -> None:
     span = fold_idle_time(AxisSpan(0, 30 * DAY, 30 * DAY), busy)
     assert len(span.folds) == 30
     assert sum(one.width for one in span.folds) <= WIDTH / 2 + 30
-    assert len(span.told) == 1 < MOST_WORDS
+    assert len(span.labelled_folds) == 1 < MOST_WORDS
     places = [span.place(since, until) for since, until in busy]
     assert [x for x, _ in places] == sorted(x for x, _ in places)
     assert all(width >= LEAST and x + width <= WIDTH for x, width in places)

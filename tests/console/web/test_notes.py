@@ -37,7 +37,7 @@ def test_x15_others_see_who_looks_and_what_is_noted(
 ) -> None:
     """On the page and in the lists, until it is taken back."""
     ana, ben = signed_in("operator"), signed_in("viewer")
-    put_note(ana, execution, act="look")
+    put_note(ana, execution, act="assign")
     put_note(ana, execution, act="note", note=f" ask\r\nthe shop {MARKUP} ")
     for address in (page(execution), "/executions/", "/machines/machine/"):
         shown = text(ben.get(address))
@@ -48,7 +48,7 @@ def test_x15_others_see_who_looks_and_what_is_noted(
     assert "Assign to me" not in text(ben.get(page(execution)))
     assert "Unassign" in text(ana.get(page(execution)))
     assert AuditEntry.objects.filter(action="PutNote", target=execution.arn).count() == 1
-    put_note(ana, execution, act="leave")
+    put_note(ana, execution, act="unassign")
     put_note(ana, execution, act="note", note="")
     shown = text(ben.get(page(execution)))
     assert "Nobody is assigned" in shown
@@ -60,16 +60,16 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
     other = start(execution.state_machine or create(execution.project, WAIT), name="other")
     rows = f"{execution.pk}:,{other.pk}:"
     newest = f"/executions/_new?newest={other.pk}&count=0"
-    assert client.get(f"{newest}&remarks={rows}").status_code == 204
-    delta = page(execution, "_delta?after=4&seen=4&shown=4&remark=")
+    assert client.get(f"{newest}&notes={rows}").status_code == 204
+    delta = page(execution, "_delta?after=4&seen=4&shown=4&note=")
     assert client.get(delta).status_code == 204
-    put_note(client, execution, act="look")
-    told = text(client.get(f"{newest}&remarks={rows}"))
+    put_note(client, execution, act="assign")
+    told = text(client.get(f"{newest}&notes={rows}"))
     assert "Assigned to" in told
     assert told.count("<tr") == 1
     stamp = Remark.objects.get().stamp
     rows = f"{execution.pk}:{stamp},{other.pk}:"
-    assert client.get(f"{newest}&remarks={rows}").status_code == 204
+    assert client.get(f"{newest}&notes={rows}").status_code == 204
     assert "Assigned to" in text(client.get(delta))
     assert client.get(delta + stamp).status_code == 204
 
@@ -77,7 +77,7 @@ def test_x15_a_tick_brings_it(execution: Execution, client: Client) -> None:
 def test_x15_remarks_want_a_right_and_an_end(execution: Execution, signed_in: SignIn) -> None:
     """A viewer is refused; a note that is too long is told and not kept."""
     viewer, operator = signed_in("viewer"), signed_in("operator")
-    assert viewer.post(page(execution, "note/"), {"act": "look"}).status_code == 403
+    assert viewer.post(page(execution, "note/"), {"act": "assign"}).status_code == 403
     assert operator.post(page(execution, "note/"), {"act": "x"}).status_code == 404
     put_note(operator, execution, act="note", note="x" * 2001)
     assert "wanted at most 2000" in text(operator.get(page(execution)))

@@ -104,7 +104,7 @@ def test_a_segment_is_never_too_short_to_see() -> None:
     "query",
     [
         "",
-        "?step=Over&tab=tries&view=timeline",
+        "?step=Over&tab=attempts&view=timeline",
         "?step=Break&iteration=37&tab=flow",
         "?step=Over&tab=flow&at=200",
         "?status=FAILED&sort=-duration&type=FailStateEntered&text=i&open=1.2.3",

@@ -105,7 +105,7 @@ class AxisSpan:
         return self.end - self.begin
 
     @property
-    def told(self) -> tuple[IdleFold, ...]:
+    def labelled_folds(self) -> tuple[IdleFold, ...]:
         """Return the folds that say how long they are."""
         if len(self.folds) <= MOST_WORDS:
             return self.folds
