@@ -122,7 +122,6 @@ TO_MEND: dict[str, frozenset[str]] = {
         {
             "console/invariants/clients.py",
             "console/store/executions/imports.py",
-            "console/web/metrics/chart_views.py",
         }
     ),
     # files of the engine whose first docstring asks a question

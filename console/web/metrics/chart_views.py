@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from console.metrics import cost
-from console.metrics.names import METRICS, STATUS_OF, Metric
+from console.metrics.names import METRICS, REDRIVEN_ENDS, STATUS_OF, Metric
 from console.models import Execution, StateMachine
 from console.statuses import MachineType
 from console.web.core.formatting import iso_text
@@ -117,6 +117,12 @@ def executions_behind(request: HttpRequest) -> HttpResponse:
     return render(request, "metrics/executions.html", context)
 
 
+_EXPRESS = (
+    *("ExpressExecutionBilledDuration", "ExpressExecutionBilledMemory", "ExpressExecutionMemory"),
+)
+"""The metrics that only Express executions have."""
+
+
 def _found_executions(
     scope: Scope, metric: Metric, since: int, until: int, machine: StateMachine | None
 ) -> tuple[str, Any]:
@@ -126,9 +132,9 @@ def _found_executions(
     which: dict[str, Any] = {f"{column}__range": (since, until - 1)}
     if metric.name in STATUS_OF:
         which["status"] = STATUS_OF[metric.name]
-    if metric.name.startswith("Redriven"):
+    if metric.name in REDRIVEN_ENDS.values():
         which["redrive_count__gt"] = 0
-    if metric.name.startswith("Express"):
+    if metric.name in _EXPRESS:
         which["state_machine__type"] = MachineType.EXPRESS
     if metric.name == "ExecutionThrottled":  # counts what waited, which no execution keeps
         which["pk"] = 0
