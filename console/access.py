@@ -27,7 +27,7 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 # The least role for each action of the API and each act of a page. An action that is not here is
 # refused for everybody, so that a new one that was forgotten fails instead of standing open.
-_WANTS: dict[str, Role] = {
+_LEAST_ROLE: dict[str, Role] = {
     **dict.fromkeys(
         [
             "ViewPages",  # whatever a page only shows
@@ -153,17 +153,17 @@ def authorize(principal: Principal, action: str) -> None:
         raise Denied(f"User: {user} is not authorized to perform: {named}")
 
 
-def may(principal: Principal, action: str) -> bool:
+def is_allowed(principal: Principal, action: str) -> bool:
     """Tell whether the table of rights allows the principal's role an action."""
     return _allowed(principal.role, action)
 
 
 def least_role(action: str) -> Role | None:
     """Return the least role that may do something; None if the table of rights has no such act."""
-    return _WANTS.get(action)
+    return _LEAST_ROLE.get(action)
 
 
-def still_may(username: str, project: Project, action: str) -> bool:
+def is_still_allowed(username: str, project: Project, action: str) -> bool:
     """Tell whether a person may do now what they asked for earlier."""
     found = Membership.objects.filter(
         project=project, user__username=username, user__is_active=True
@@ -173,7 +173,7 @@ def still_may(username: str, project: Project, action: str) -> bool:
 
 
 def _allowed(role: str, action: str) -> bool:
-    wanted = _WANTS.get(action)
+    wanted = _LEAST_ROLE.get(action)
     return wanted is not None and _RANK[Role(role)] >= _RANK[wanted]
 
 
@@ -186,7 +186,7 @@ def secret_for(key_id: str) -> str:
     return base64.b64encode(digest).decode().replace("+", "A").replace("/", "B")[:40]
 
 
-def new_key(user: User, project: Project) -> AccessKey:
+def create_access_key(user: User, project: Project) -> AccessKey:
     """Make an access key of a person in a project."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
@@ -236,7 +236,7 @@ def _find_principal(key_id: str) -> Principal | None:
     )
     if key is None:
         return None
-    role = _role(key.user_id, key.project_id)
+    role = _role_in(key.user_id, key.project_id)
     return None if role is None else Principal(key.user, key.project, role, key_id)
 
 
@@ -256,7 +256,7 @@ def principal_of(request: HttpRequest) -> Principal:
     return Principal(request.user, found.project, found.role, columns=found.columns)
 
 
-def _role(user_id: int, project_id: int) -> str | None:
+def _role_in(user_id: int, project_id: int) -> str | None:
     membership = Membership.objects.filter(user_id=user_id, project_id=project_id)
     return membership.values_list("role", flat=True).first()
 
@@ -283,13 +283,13 @@ def first_owner() -> tuple[User, Project, bool]:
     return user, project, True
 
 
-def anybody() -> Principal:
+def anonymous_principal() -> Principal:
     """Return the first owner: who every caller is where any key is accepted."""
     user, project, _ = first_owner()
     return Principal(user, project, Role.OWNER)
 
 
-def new_login_link(user: User) -> str:
+def create_login_link(user: User) -> str:
     """Return the token of a fresh one-time link, valid for a day."""
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(

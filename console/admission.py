@@ -55,8 +55,8 @@ class Admission:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        most = await _most_bytes(scope)
-        if _declared(scope) > most:
+        most = await _max_body_bytes(scope)
+        if _declared_bytes(scope) > most:
             await _refuse(send, most)
             return
         request = _Request(receive, send, most, self._places(scope["path"]))
@@ -124,18 +124,18 @@ class _Request:
 # -- bodies ----------------------------------------------------------------------------------------
 
 
-async def _most_bytes(scope: dict[str, Any]) -> int:
+async def _max_body_bytes(scope: dict[str, Any]) -> int:
     """Return how many bytes a request may bring: what its page needs, of who is signed in."""
     path: str = scope["path"]
     if path.startswith(("/login/", "/logout/", "/preferences/")):
         return _SMALL_BYTES
-    if path == "/import/" and _declared(scope) != 0 and await _is_signed_in(scope):
+    if path == "/import/" and _declared_bytes(scope) != 0 and await _is_signed_in(scope):
         return _IMPORT_BYTES
     most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     return most
 
 
-def _declared(scope: dict[str, Any]) -> int:
+def _declared_bytes(scope: dict[str, Any]) -> int:
     """Return the Content-Length, 0 if there is none, -1 if the body comes in chunks."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:

@@ -12,7 +12,7 @@ from django.core.asgi import get_asgi_application
 django = get_asgi_application()
 
 from console.admission import Admission  # noqa: E402 - models need Django to be set up first
-from console.awsapi.asgi import aws  # noqa: E402 - as above
+from console.awsapi.asgi import aws_application  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ async def application(
 ) -> None:
     """Route by header: AWS calls carry X-Amz-Target and know nothing of cookies or pages."""
     if scope["type"] == "http" and scope["method"] == "POST" and _is_aws(scope["headers"]):
-        await aws(scope, receive, send)
+        await aws_application(scope, receive, send)
     else:
         await pages(scope, receive, send)
 

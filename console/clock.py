@@ -25,11 +25,11 @@ def offset_s() -> float:
     """Return how far the database's clock is ahead of the monotonic one, in seconds."""
     global _offset  # noqa: PLW0603 - one measurement a process
     if _offset is None or time.monotonic() - _offset[1] > _MEASURE_EVERY_S:
-        _offset = (_measured(), time.monotonic())
+        _offset = (_measure_offset(), time.monotonic())
     return _offset[0]
 
 
-def _measured() -> float:
+def _measure_offset() -> float:
     """Ask the database; while it is out, what it said last goes on."""
     try:
         with connection.cursor() as cursor:

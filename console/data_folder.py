@@ -83,11 +83,11 @@ def database_files(path: Path) -> tuple[Path, ...]:
     return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 
-def derived(master: bytes, purpose: str) -> bytes:
+def derive_key(master: bytes, purpose: str) -> bytes:
     """Return the key for one purpose; keys of different purposes say nothing of each other."""
     return hmac.new(master, f"stepyard/{purpose}".encode(), hashlib.sha256).digest()
 
 
-def derived_text(master: bytes, purpose: str) -> str:
+def derive_text(master: bytes, purpose: str) -> str:
     """Return the key for one purpose as text of 64 characters."""
-    return derived(master, purpose).hex()
+    return derive_key(master, purpose).hex()

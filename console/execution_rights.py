@@ -32,7 +32,7 @@ UNKNOWN = ""
 _ROLES = list(Role)
 
 
-def as_text(names: Iterable[str]) -> str:
+def names_as_text(names: Iterable[str]) -> str:
     """Return user names as a row keeps them: a JSON array, each name once, sorted."""
     return json.dumps(sorted(set(names)))
 
@@ -58,7 +58,7 @@ def people_of(execution: Execution) -> tuple[str, ...]:
     return tuple(sorted({*names_in(execution.edited_by), *starters_of(execution)}))
 
 
-def describe(execution: Execution) -> str:
+def describe_caller(execution: Execution) -> str:
     """Return how an execution is called where it acts: ``execution ARN, started by NAME``."""
     by = f", started by {execution.started_by}" if execution.started_by else ""
     return f"execution {execution.arn}{by}"
@@ -86,12 +86,12 @@ def principal_of(execution: Execution, action: str) -> Principal:
     """
     role = role_of(people_of(execution), execution.project)
     if role is None:
-        who = describe(execution)
+        who = describe_caller(execution)
         raise Denied(f"User: {who} is not authorized to perform: states:{action}")
     return principal_with(execution, role)
 
 
 def principal_with(execution: Execution, role: Role) -> Principal:
     """Return an execution as who calls with a role; its project must be loaded."""
-    user = get_user_model()(username=describe(execution))  # of no row: nobody signs in as it
+    user = get_user_model()(username=describe_caller(execution))  # of no row: nobody signs in as it
     return Principal(user, execution.project, role)

@@ -96,7 +96,7 @@ def limit_statements(seconds: float | None = STATEMENT_S) -> None:
 
 
 @contextlib.contextmanager
-def patient() -> Iterator[None]:
+def patient_statements() -> Iterator[None]:
     """Let the statements of this thread last as long as the server says that it works on them."""
     before = getattr(_own, "patient", False)
     _own.patient = True

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from console import environment, logging_setup, postgres, quotas, setting_shapes
-from console.data_folder import data_folder, derived, derived_text, master_secret
+from console.data_folder import data_folder, derive_key, derive_text, master_secret
 from console.environment import SettingError
 from console.samples.functions import FUNCTIONS as SAMPLE_FUNCTIONS
 
@@ -34,10 +34,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_folder()
 
 _MASTER = master_secret(DATA_DIR)
-SECRET_KEY = derived_text(_MASTER, "django")
-STEPYARD_KEY_SECRET = derived(_MASTER, "access-keys")
-STEPYARD_TOKEN_KEY = derived(_MASTER, "task-tokens")
-STEPYARD_PAGING_KEY = derived(_MASTER, "paging")
+SECRET_KEY = derive_text(_MASTER, "django")
+STEPYARD_KEY_SECRET = derive_key(_MASTER, "access-keys")
+STEPYARD_TOKEN_KEY = derive_key(_MASTER, "task-tokens")
+STEPYARD_PAGING_KEY = derive_key(_MASTER, "paging")
 
 DEBUG = False
 STEPYARD_HTTPS = environment.read_switch("STEPYARD_HTTPS")

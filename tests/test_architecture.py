@@ -199,7 +199,7 @@ _READS = (
     "path", modules("console/web"), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_pages_read_payloads_through_one_seam(path: Path) -> None:
-    """Who reads events or executions with their payloads hides what the project masks."""
+    """A page that reads payloads of events or executions masks what the project masks."""
     text = path.read_text(encoding="utf-8")
     reads = any(table.search(text) and column.search(text) for table, column in _READS)
     if reads and str(path.relative_to(ROOT)) not in READS_NO_PAYLOAD:

@@ -81,7 +81,7 @@ def test_all_processes_share_one_configuration() -> None:
 
 
 def test_the_database_outlives_its_container() -> None:
-    """It has a volume and a health that the others wait for."""
+    """The database has a volume, and a health check that the others wait for."""
     database = SERVICES["postgres"]
     assert database["volumes"] == ["database:/var/lib/postgresql/data"]
     assert "database" in yaml.safe_load(COMPOSE)["volumes"]
@@ -107,7 +107,7 @@ def test_the_image_runs_as_nobody_special() -> None:
 
 
 def test_only_sources_go_into_the_image() -> None:
-    """Whatever is copied exists and is let through; history, tests and data are not."""
+    """What the image copies exists and is not ignored; history, tests and data are ignored."""
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[0] == "*"

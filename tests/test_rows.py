@@ -11,7 +11,7 @@ FIRST = [row for row, (priority, _) in ROWS.items() if priority <= 1]
 
 @pytest.mark.parametrize("row", FIRST)
 def test_each_row_has_a_browser_test(row: str) -> None:
-    """Its name begins with the row, or its mark names it."""
+    """A browser test names each row, at the beginning of its name or by its mark."""
     found = [one for one in proofs() if one.row == row and one.in_browser]
     assert found, f"{row} ({ROWS[row][1]}) has no browser test"
 
@@ -22,7 +22,7 @@ def test_no_test_proves_a_row_that_is_not_there() -> None:
 
 
 def test_the_table_has_a_line_for_each_row() -> None:
-    """In the list's order, with the files."""
+    """The printed table has each row, in the list's order, with its files."""
     lines = table().splitlines()[2:]
     assert [line.split("|")[1].strip() for line in lines] == list(ROWS)
     assert "`test_X11_an_execution_is_downloaded_as_a_test`" in table()

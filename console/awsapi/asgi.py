@@ -52,20 +52,20 @@ _SHORT = {
 _SHORT_BYTES = 16_384  # to read more JSON than this takes longer than to hand it to a thread
 
 
-async def aws(
+async def aws_application(
     scope: dict[str, Any],
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
     """Answer one call."""
     request_id = str(uuid.uuid4())
-    headers = _headers(scope)
+    headers = _collect_headers(scope)
     if binary := cbor.is_cbor(headers):
-        headers["x-amz-target"] = [cbor.target(scope["path"])]
-    service, name = services.wanted(headers)
-    encode = cbor.dumps if binary else _encode
+        headers["x-amz-target"] = [cbor.target_of_path(scope["path"])]
+    service, name = services.find_service(headers)
+    encode = cbor.dumps if binary else _encode_json
     try:
-        body = await _body(receive, headers)
+        body = await _read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         if name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded():
             answer = call()  # in this thread: see ``serving.read_in_the_event_loop``
@@ -84,7 +84,7 @@ async def aws(
     except Exception as error:
         if is_outage(error):
             outages.note("an AWS call", error)
-        elif not isinstance(error, _Told):
+        elif not isinstance(error, _LoggedError):
             log.exception("an AWS call failed", request_id=request_id)
         code = ErrorCode.InternalFailure
         failure = ProtocolError(code, f"The request processing has failed: {request_id}")
@@ -97,14 +97,14 @@ async def aws(
 # -- in --------------------------------------------------------------------------------------------
 
 
-def _headers(scope: dict[str, Any]) -> Headers:
+def _collect_headers(scope: dict[str, Any]) -> Headers:
     headers: Headers = {}
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     return headers
 
 
-async def _body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
+async def _read_body(receive: Callable[[], Awaitable[dict[str, Any]]], headers: Headers) -> bytes:
     """Return the request's body; raise ``RequestTooLarge`` beyond 1 MiB, before it is read."""
     declared = headers.get("content-length", ["0"])[0]
     body = bytearray()
@@ -129,7 +129,7 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
     """Check who asks and what, run the operation, and return its answer (on a pool thread)."""
     bind_contextvars(request_id=request_id)
     try:
-        return _answer(scope, headers, body, request_id)
+        return _check_and_run(scope, headers, body, request_id)
     except ServiceError:
         raise
     except Exception as error:
@@ -137,25 +137,25 @@ def answer_call(scope: dict[str, Any], headers: Headers, body: bytes, request_id
             outages.note("an AWS call", error)
         else:
             log.exception("an AWS call failed")  # here, where it is known of which execution
-        raise _Told from error
+        raise _LoggedError from error
     finally:
         release_connection()
         clear_contextvars()
 
 
-class _Told(Exception):
+class _LoggedError(Exception):
     """An unexpected error that has been logged."""
 
 
-def _answer(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
-    service, name = services.wanted(headers)
+def _check_and_run(scope: dict[str, Any], headers: Headers, body: bytes, request_id: str) -> Answer:
+    service, name = services.find_service(headers)
     _check_request(service, scope, headers, body)
     drop_broken_connection()
-    principal, region = _caller(service, scope["path"], headers, body)
+    principal, region = _identify_caller(service, scope["path"], headers, body)
     operation, handler = service.operation(name), service.handler(name)
     _authorize(principal, service.permission(name))
-    params = _params(headers, body)
-    shapes.check(operation, params)
+    params = _parse_params(headers, body)
+    shapes.check_params(operation, params)
     bind_contextvars(operation=name)
     if params.get("executionArn"):
         bind_contextvars(execution=params["executionArn"])
@@ -184,13 +184,15 @@ def _authorize(principal: access.Principal, permission: str) -> None:
         raise ServiceError(ErrorCode.AccessDeniedException, str(error)) from None
 
 
-def _caller(
+def _identify_caller(
     service: services.Service, path: str, headers: Headers, body: bytes
 ) -> tuple[access.Principal, str]:
     """Return who asks, by their signature, and the region they sign for."""
     if settings.STEPYARD_ACCEPT_ANY_KEY:
-        return access.anybody(), sigv4.claimed_region(headers) or settings.STEPYARD_REGION
-    signed = sigv4.verify(
+        return access.anonymous_principal(), sigv4.claimed_region(
+            headers
+        ) or settings.STEPYARD_REGION
+    signed = sigv4.verify_signature(
         headers, body, access.secret_for, _may_use, time.time(), (service.scope,), path
     )
     principal = access.principal_of_key(signed.key_id)
@@ -234,8 +236,8 @@ def _may_use(key_id: str) -> bool:
     return access.principal_of_key(key_id) is not None
 
 
-def _params(headers: Headers, body: bytes) -> dict[str, Any]:
-    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _json(body)
+def _parse_params(headers: Headers, body: bytes) -> dict[str, Any]:
+    params = cbor.loads(body or b"\xa0") if cbor.is_cbor(headers) else _parse_json(body)
     if not isinstance(params, dict):
         raise ProtocolError(
             ErrorCode.SerializationException,
@@ -244,7 +246,7 @@ def _params(headers: Headers, body: bytes) -> dict[str, Any]:
     return params
 
 
-def _json(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         params = json.loads(body.decode("utf-8") or "{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -266,7 +268,7 @@ def _no_constant(name: str) -> None:
 # -- out -------------------------------------------------------------------------------------------
 
 
-def _encode(answer: Any, shape: Any = None) -> bytes:
+def _encode_json(answer: Any, shape: Any = None) -> bytes:
     del shape  # JSON tells no times from numbers
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")

@@ -43,7 +43,7 @@ def is_cbor(headers: Mapping[str, list[str]]) -> bool:
     return headers.get("smithy-protocol") == [PROTOCOL]
 
 
-def target(path: str) -> str:
+def target_of_path(path: str) -> str:
     """Return the ``X-Amz-Target`` that a path stands for, "" for a path that names no action."""
     match = _PATH.fullmatch(path)
     return "" if match is None else f"{match[1]}.{match[2]}"

@@ -23,7 +23,7 @@ def answer(caller: Caller, action: str, params: dict[str, Any]) -> Begun:
     operation, handler = service.operation(action), service.handler(action)
     if not caller.trusted:
         _authorize(caller, service.permission(action))
-    shapes.check(operation, params)
+    shapes.check_params(operation, params)
     who = caller.principal, caller.region, caller.actor, caller.parent
     return handler(Call(action, params, *who, trusted=caller.trusted))
 

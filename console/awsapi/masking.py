@@ -40,27 +40,27 @@ def masks_something(call: Call) -> bool:
     return bool(call.project.masked) and not call.trusted
 
 
-def read(call: Call, execution: Execution) -> Execution:
+def readable_execution(call: Call, execution: Execution) -> Execution:
     """Return an execution whose texts are as the caller may read them. It is never saved."""
     if not masks_something(call):
         return execution
     if _reveals(call):
-        note(call, [execution])
+        note_reads(call, [execution])
         return execution
     return masked_execution.shown(execution)
 
 
-def events(call: Call, execution: Execution) -> Hide | None:
+def event_hider(call: Call, execution: Execution) -> Hide | None:
     """Return what hides in an execution's events; None: nothing is hidden from this caller."""
     if not masks_something(call):
         return None
     if _reveals(call):
-        note(call, [execution])
+        note_reads(call, [execution])
         return None
     return _hide(masked_execution.masked_execution(execution))
 
 
-def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
+def line_hider(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
     """Return what hides in the events of log streams, by the number of their execution.
 
     None: nothing is hidden from this caller; ``note`` then takes what they read.
@@ -75,7 +75,7 @@ def lines(call: Call) -> Callable[[Sequence[Stream]], dict[int, Hide]] | None:
     return of_streams
 
 
-def note(call: Call, found: Collection[Execution]) -> None:
+def note_reads(call: Call, found: Collection[Execution]) -> None:
     """Record that the caller reads executions as they are, those that have masked values."""
     if not masks_something(call):
         return
@@ -92,7 +92,7 @@ def note(call: Call, found: Collection[Execution]) -> None:
 
 
 def _reveals(call: Call) -> bool:
-    return access.may(call.principal, RIGHT)
+    return access.is_allowed(call.principal, RIGHT)
 
 
 def _hide(cover: masked_execution.MaskedExecution) -> Hide:

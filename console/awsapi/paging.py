@@ -27,18 +27,18 @@ _SEAL = 16
 DEFAULT = 100
 
 
-def size(params: dict[str, Any]) -> int:
+def page_size(params: dict[str, Any]) -> int:
     """Return how many items a page has: ``maxResults``, 0 or missing means 100."""
     return params.get("maxResults") or DEFAULT
 
 
-def token(call: Call, params: dict[str, Any], position: Any) -> str:
+def seal_position(call: Call, params: dict[str, Any], position: Any) -> str:
     """Seal a position for the same action of the same project with the same other arguments."""
     body = json.dumps([int(time.time()), position], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(_seal(call, params, body) + body).decode()
 
 
-def position(call: Call, params: dict[str, Any]) -> Any:
+def open_position(call: Call, params: dict[str, Any]) -> Any:
     """Return the position in the request's nextToken, None without one; raise ``InvalidToken``."""
     text = params.get("nextToken")
     if text is None:
@@ -56,7 +56,7 @@ def position(call: Call, params: dict[str, Any]) -> Any:
     return where
 
 
-def page(
+def page_answer(
     call: Call,
     member: str,
     rows: Sequence[Row],
@@ -67,10 +67,10 @@ def page(
 
     ``rows``: one more than the page holds, if there are more. ``place``: the position after a row.
     """
-    limit = size(call.params)
+    limit = page_size(call.params)
     answer: dict[str, Any] = {member: [item(row) for row in rows[:limit]]}
     if len(rows) > limit:
-        answer["nextToken"] = token(call, call.params, place(rows[limit - 1]))
+        answer["nextToken"] = seal_position(call, call.params, place(rows[limit - 1]))
     return answer
 
 

@@ -43,7 +43,7 @@ class Service:
     @property
     def speaks_cbor(self) -> bool:
         """Tell whether the service model knows the protocol of CBOR."""
-        return "smithy-rpc-v2-cbor" in shapes.service(self.name).metadata.get("protocols", ())
+        return "smithy-rpc-v2-cbor" in shapes.service_model(self.name).metadata.get("protocols", ())
 
     def permission(self, action: str) -> str:
         """Return what ``access.authorize`` calls an action: bare for Step Functions."""
@@ -51,7 +51,7 @@ class Service:
 
     def operation(self, action: str) -> OperationModel:
         """Return the model of an action; raise ``UnknownOperation``."""
-        model = shapes.service(self.name)
+        model = shapes.service_model(self.name)
         if action not in model.operation_names:
             raise ProtocolError(
                 ErrorCode.UnknownOperationException,
@@ -103,7 +103,7 @@ SERVICES = (STATES, CLOUDWATCH, EVENTS, LOGS)
 _BY_TARGET = {service.target: service for service in SERVICES}
 
 
-def wanted(headers: Mapping[str, list[str]]) -> tuple[Service, str]:
+def find_service(headers: Mapping[str, list[str]]) -> tuple[Service, str]:
     """Return the service and the action that ``X-Amz-Target`` names.
 
     Step Functions with an action it has not, where it names no service we have.

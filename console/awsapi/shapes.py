@@ -64,7 +64,7 @@ _ENUM_ORDER: dict[str, list[str]] = {
 
 
 @lru_cache(maxsize=8)
-def service(name: str = "stepfunctions") -> ServiceModel:
+def service_model(name: str = "stepfunctions") -> ServiceModel:
     """Return botocore's model of a service, of Step Functions unless said otherwise."""
     return ServiceModel(Loader().load_service_model(name, "service-2"), name)
 
@@ -72,10 +72,10 @@ def service(name: str = "stepfunctions") -> ServiceModel:
 @lru_cache(maxsize=8)
 def error_shapes(name: str) -> dict[str, Any]:
     """Return the errors of a service: code -> botocore's shape."""
-    return {shape.error_code: shape for shape in service(name).error_shapes}
+    return {shape.error_code: shape for shape in service_model(name).error_shapes}
 
 
-def check(operation: OperationModel, params: dict[str, Any]) -> None:
+def check_params(operation: OperationModel, params: dict[str, Any]) -> None:
     """Raise ``ValidationException`` with every violation, or ``SerializationException``."""
     problems: list[str] = []
     if operation.input_shape is not None:
@@ -88,7 +88,7 @@ def check(operation: OperationModel, params: dict[str, Any]) -> None:
 
 def _structure(shape: Any, value: dict[str, Any], path: str, problems: list[str]) -> None:
     missing = [name for name in shape.required_members if value.get(name) is None]
-    problems += [_words(None, path + name, "not be null") for name in missing]
+    problems += [_violation(None, path + name, "not be null") for name in missing]
     for name, member in shape.members.items():
         if value.get(name) is not None:
             _value(member, value[name], path + name, problems)
@@ -133,13 +133,13 @@ def _string(shape: Any, value: str, path: str, problems: list[str]) -> None:
     if values and value not in values:
         named = _ENUM_ORDER.get(shape.name, values)
         wanted = f"satisfy enum value set: [{', '.join(named)}]"
-        problems.append(_words(value, path, wanted))
+        problems.append(_violation(value, path, wanted))
     if shape.name not in _CHECKED_LATER:
         _bounds(shape, len(value), value, path, "have length", problems)
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).search(value):
         wanted = f"satisfy regular expression pattern: {pattern}"
-        problems.append(_words(value, path, wanted))
+        problems.append(_violation(value, path, wanted))
 
 
 @lru_cache(maxsize=256)
@@ -155,11 +155,11 @@ def _compiled(pattern: str) -> Any:
 def _bounds(shape: Any, size: int, value: Any, path: str, what: str, problems: list[str]) -> None:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and size < least:
-        problems.append(_words(value, path, f"{what} greater than or equal to {least}"))
+        problems.append(_violation(value, path, f"{what} greater than or equal to {least}"))
     if most is not None and size > most:
-        problems.append(_words(value, path, f"{what} less than or equal to {most}"))
+        problems.append(_violation(value, path, f"{what} less than or equal to {most}"))
 
 
-def _words(value: Any, path: str, wanted: str) -> str:
+def _violation(value: Any, path: str, wanted: str) -> str:
     got = "Value null" if value is None else f"Value '{value}'"
     return f"{got} at '{path}' failed to satisfy constraint: Member must {wanted}"

@@ -46,7 +46,7 @@ class Signed:
     region: str
 
 
-def verify(
+def verify_signature(
     headers: Mapping[str, Sequence[str]],
     body: bytes,
     secret_for: Callable[[str], str],
@@ -61,7 +61,7 @@ def verify(
     has or would have. ``may_use``: whether the key is there and may be used. ``now_s``: epoch
     seconds. ``path``: names the action unless it is "/".
     """
-    credential = _credential(headers)
+    credential = _parse_authorization(headers)
     if credential["service"] not in services:
         service = credential["service"]
         raise ProtocolError(
@@ -70,11 +70,11 @@ def verify(
         )
     signed = credential["headers"].split(";")
     _check_coverage(signed, headers, path)
-    stamp = _one(headers, "x-amz-date")
+    stamp = _single_value(headers, "x-amz-date")
     _check_date(stamp, credential["day"], now_s)
     usable = may_use(credential["key"])
     scope = (credential["day"], credential["region"], credential["service"])
-    canonical = _canonical(headers, signed, body, path)
+    canonical = _canonical_request(headers, signed, body, path)
     expected = _signature(secret_for(credential["key"]), scope, stamp, canonical)
     right = hmac.compare_digest(expected, credential["signature"])
     # An unknown key is refused before a wrong signature, as AWS does it, and after the same work.
@@ -94,7 +94,7 @@ def claimed_region(headers: Mapping[str, Sequence[str]]) -> str:
     return match["region"] if match else ""
 
 
-def _credential(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
+def _parse_authorization(headers: Mapping[str, Sequence[str]]) -> re.Match[str]:
     values = headers.get("authorization", ())
     if not values:
         raise ProtocolError(
@@ -139,7 +139,7 @@ def _check_coverage(
         )
 
 
-def _one(headers: Mapping[str, Sequence[str]], name: str) -> str:
+def _single_value(headers: Mapping[str, Sequence[str]], name: str) -> str:
     values = headers[name]
     if len(values) != 1:
         raise ProtocolError(
@@ -175,7 +175,7 @@ def _check_date(stamp: str, day: str, now_s: float) -> None:
         )
 
 
-def _canonical(
+def _canonical_request(
     headers: Mapping[str, Sequence[str]], signed: list[str], body: bytes, path: str = "/"
 ) -> bytes:
     lines = [

@@ -22,7 +22,7 @@ class AddressError(ValueError):
     """Nothing can be sent there; says what was wanted."""
 
 
-def kind(address: str) -> str:
+def address_kind(address: str) -> str:
     """Return which of ``KINDS`` an address is; raise ``AddressError``."""
     match = _ARN.fullmatch(address)
     if match is not None:

@@ -58,7 +58,7 @@ def stable_id(*what: object) -> str:
     return str(uuid.uuid5(_IDS, " ".join(map(str, what))))
 
 
-def envelope(
+def event_text(
     event_id: str,
     account: str,
     region: str,
@@ -84,10 +84,10 @@ def envelope(
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
-def status_change(change: Change) -> str:
+def status_change_event(change: Change) -> str:
     """Return the event "Step Functions Execution Status Change"."""
     _, _, _, region, account, _ = change.execution_arn.split(":", 5)
-    return envelope(
+    return event_text(
         change.event_id,
         account,
         region,

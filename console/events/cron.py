@@ -37,7 +37,7 @@ class Cron:
     days: Callable[[int, int], list[int]]
 
 
-def read(fields: str) -> Cron:
+def parse_cron(fields: str) -> Cron:
     """Read what stands between the brackets of ``cron(...)``; raise ``ScheduleError``."""
     given = fields.upper().split()
     if len(given) != _FIELDS:
@@ -107,23 +107,23 @@ def _together(parts: list[Days]) -> Callable[[int, int], list[int]]:
     return days
 
 
-def _last(year: int, month: int) -> int:
+def _last_day(year: int, month: int) -> int:
     return calendar.monthrange(year, month)[1]
 
 
 def _day(item: str) -> Days:
     if item == "L":
-        return lambda year, month: {_last(year, month)}
+        return lambda year, month: {_last_day(year, month)}
     if item.endswith("W"):
         wanted = _number(item[:-1], "day of month", 1, 31, {})
         return lambda year, month: _workday(year, month, wanted)
     numbers = set(_numbers(item, "day of month", 1, 31))
-    return lambda year, month: {one for one in numbers if one <= _last(year, month)}
+    return lambda year, month: {one for one in numbers if one <= _last_day(year, month)}
 
 
 def _workday(year: int, month: int, wanted: int) -> set[int]:
     """Return the weekday (Monday to Friday) of the month that is nearest to a day."""
-    last = _last(year, month)
+    last = _last_day(year, month)
     if wanted > last:
         return set()
     weekday = _weekday(year, month, wanted)
@@ -163,7 +163,9 @@ def _of_weekdays(wanted: set[int], place: int | None = None) -> Days:
 
     def days(year: int, month: int) -> set[int]:
         found = [
-            day for day in range(1, _last(year, month) + 1) if _weekday(year, month, day) in wanted
+            day
+            for day in range(1, _last_day(year, month) + 1)
+            if _weekday(year, month, day) in wanted
         ]
         if place is None:
             return set(found)

@@ -18,7 +18,7 @@ class InputError(ValueError):
     """The settings of a target's input are none; says which."""
 
 
-def check(settings: dict[str, Any]) -> None:
+def check_input(settings: dict[str, Any]) -> None:
     """Raise ``InputError`` for an input, path or template that is none."""
     given = [name for name in ("Input", "InputPath", "InputTransformer") if settings.get(name)]
     if len(given) > 1:
@@ -35,27 +35,27 @@ def check(settings: dict[str, Any]) -> None:
         _steps(path, name)
 
 
-def made(event: str, settings: dict[str, Any], rule_arn: str, rule_name: str) -> str:
+def build_input(event: str, settings: dict[str, Any], rule_arn: str, rule_name: str) -> str:
     """Return what is sent of an event (JSON text) by a target's checked settings."""
     if settings.get("Input"):
         return str(settings["Input"])
     if settings.get("InputPath"):
-        found = _at(json.loads(event), _steps(settings["InputPath"], "InputPath"))
+        found = _value_at(json.loads(event), _steps(settings["InputPath"], "InputPath"))
         return "null" if found is _MISSING else _dumps(found)
     transformer = settings.get("InputTransformer")
     if transformer:
-        return _filled(event, transformer, {"rule-arn": rule_arn, "rule-name": rule_name})
+        return _fill_template(event, transformer, {"rule-arn": rule_arn, "rule-name": rule_name})
     return event
 
 
-def _filled(event: str, transformer: dict[str, Any], about: dict[str, str]) -> str:
+def _fill_template(event: str, transformer: dict[str, Any], about: dict[str, str]) -> str:
     value = json.loads(event)
     variables: dict[str, Any] = {f"aws.events.{name}": text for name, text in about.items()}
     variables["aws.events.event.ingestion-time"] = value.get("time")
     variables["aws.events.event.json"] = value
     variables["aws.events.event"] = {k: one for k, one in value.items() if k != "detail"}
     for name, path in (transformer.get("InputPathsMap") or {}).items():
-        found = _at(value, _steps(path, name))
+        found = _value_at(value, _steps(path, name))
         if found is not _MISSING:
             variables[name] = found
     template = str(transformer["InputTemplate"])
@@ -106,7 +106,7 @@ def _steps(path: Any, name: str) -> list[str | int]:
     return steps
 
 
-def _at(value: Any, steps: list[str | int]) -> Any:
+def _value_at(value: Any, steps: list[str | int]) -> Any:
     for step in steps:
         here = isinstance(value, list) if isinstance(step, int) else isinstance(value, dict)
         try:

@@ -39,7 +39,7 @@ class Number:
         object.__setattr__(self, "value", Decimal(self.text))
 
 
-def make(wanted: Any, path: str) -> Test:
+def make_operator(wanted: Any, path: str) -> Test:
     """Return the test for one item of a field's array; raise ``PatternError``."""
     if isinstance(wanted, list):
         raise PatternError(f"{path}: an array cannot stand in an array of values")

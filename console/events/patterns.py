@@ -62,14 +62,14 @@ class Pattern:
 
     def matches(self, event: str) -> bool:
         """Tell whether an event (JSON text of an object) matches; raise ``PatternError``."""
-        return self.fits(loads(event))
+        return self.fits(load_event(event))
 
     def fits(self, event: dict[str, Any]) -> bool:
         """Tell whether an event matches that was read by ``loads``."""
         return self.root.matches([event])
 
 
-def loads(event: str) -> dict[str, Any]:
+def load_event(event: str) -> dict[str, Any]:
     """Read an event for ``Pattern.fits``; raise ``PatternError``."""
     value = _loads(event, "the event")
     if not isinstance(value, dict):
@@ -77,7 +77,7 @@ def loads(event: str) -> dict[str, Any]:
     return value
 
 
-def parse(text: str) -> Pattern:
+def parse_pattern(text: str) -> Pattern:
     """Read and check an event pattern; raise ``PatternError``."""
     if len(text) > _MAX_CHARACTERS:
         msg = f"the pattern: got {len(text)} characters, wanted at most {_MAX_CHARACTERS}"
@@ -134,7 +134,7 @@ def _rule(value: Any, path: str) -> _Leaf | _Node:
     if not value:
         raise PatternError(f"{path}: an empty array matches nothing")
     return _Leaf(
-        tuple(operators.make(one, path) for one in value),
+        tuple(operators.make_operator(one, path) for one in value),
         any(operators.wants_absence(one) for one in value),
     )
 

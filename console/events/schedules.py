@@ -72,14 +72,14 @@ def _days(wanted: cron.Cron, first: date) -> Iterator[date]:
                     yield day
 
 
-def parse(text: str, zone: str = "UTC") -> Schedule:
+def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
     """Read a schedule expression; raise ``ScheduleError``."""
     match = _FORM.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
         raise ScheduleError(f"got '{text[:80]}', wanted cron(...) or rate(...)")
     place = _zone(zone)
     if match[1] == "cron":
-        return Schedule(cron.read(match[2]), place)
+        return Schedule(cron.parse_cron(match[2]), place)
     return Schedule(None, place, _period_ms(match[2]))
 
 

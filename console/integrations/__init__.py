@@ -25,10 +25,10 @@ REGISTRY = {
 """Service -> how it is called; ``aws-sdk:...`` all go to ``aws``."""
 
 
-def call(task: Task) -> Outcome:
+def call_task(task: Task) -> Outcome:
     """Call what a task names and return its outcome; a service nobody knows is a failed task."""
     if task.kind == "lambda":
-        return invoke.by_arn(task)
+        return invoke.call_by_arn(task)
     if task.service.startswith(names.SDK):
         return apply_pattern(task, aws.call(task))
     integration = REGISTRY.get(task.service)
@@ -38,9 +38,9 @@ def call(task: Task) -> Outcome:
     return apply_pattern(task, integration(task))
 
 
-def tried(task: Task, exchange: Exchange) -> Outcome:
+def call_for_test(task: Task, exchange: Exchange) -> Outcome:
     """Call what a task names; ``exchange`` gets what an HTTP Task sent and what came."""
-    return web.call(task, exchange) if task.service == "http" else call(task)
+    return web.call(task, exchange) if task.service == "http" else call_task(task)
 
 
 def apply_pattern(task: Task, outcome: Outcome) -> Outcome:
@@ -54,26 +54,26 @@ def apply_pattern(task: Task, outcome: Outcome) -> Outcome:
 
 def _begun(task: Task, answer: str) -> Outcome:
     if task.pattern == ".waitForTaskToken":
-        return jobs.not_placed(task, answer) or Submitted(answer)
-    return _followed(task).submit(task, answer)
+        return jobs.placement_failure(task, answer) or Submitted(answer)
+    return _followed(task).submit_job(task, answer)
 
 
-def look(task: Task, job: str) -> Outcome | None:
+def poll_job(task: Task, job: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
-    return _followed(task).look(task, job)
+    return _followed(task).poll_job(task, job)
 
 
-def cancel(task: Task, job: str) -> Outcome | None:
+def cancel_job(task: Task, job: str) -> Outcome | None:
     """Stop a job whose task is over; no more than an attempt, as with the service."""
-    return _followed(task).cancel(task, job)
+    return _followed(task).cancel_job(task, job)
 
 
 class _Jobs(Protocol):
-    def submit(self, task: Task, answer: str) -> Submitted | Failed: ...
+    def submit_job(self, task: Task, answer: str) -> Submitted | Failed: ...
 
-    def look(self, task: Task, kept: str) -> Outcome | None: ...
+    def poll_job(self, task: Task, kept: str) -> Outcome | None: ...
 
-    def cancel(self, task: Task, kept: str) -> Outcome | None: ...
+    def cancel_job(self, task: Task, kept: str) -> Outcome | None: ...
 
 
 def _followed(task: Task) -> _Jobs:
@@ -91,9 +91,9 @@ __all__ = [
     "Succeeded",
     "Task",
     "apply_pattern",
-    "call",
-    "cancel",
-    "look",
+    "call_for_test",
+    "call_task",
+    "cancel_job",
     "next_look_s",
-    "tried",
+    "poll_job",
 ]

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 import engine
 from console.integrations import names, shapes, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable_parameters
 from console.integrations.redaction import without_url_secrets
 
 if TYPE_CHECKING:
@@ -54,16 +54,16 @@ def call(task: Task) -> Outcome:
 
 def build_request(task: Task) -> Request | Failed:
     """Return what a task asks for, or how it fails without a call."""
-    operation = names.find(task.service, task.action)
+    operation = names.find_operation(task.service, task.action)
     if operation is None:
         return Failed("States.Runtime", f"There is no operation behind '{task.resource}'.")
     parameters = engine.loads(task.input)
     if operation.model.name == "StartExecution" and isinstance(parameters, dict):
         parameters.setdefault("Name", task.idempotency_key)
     try:
-        sent = shapes.request(operation.model.input_shape, parameters, task.idempotency_key)
+        sent = shapes.to_request(operation.model.input_shape, parameters, task.idempotency_key)
     except shapes.ParametersError as error:
-        return unusable(task, str(error))
+        return unusable_parameters(task, str(error))
     return Request(operation, sent)
 
 
@@ -75,11 +75,11 @@ def request_outcome(
     try:
         answer = send()
     except ParamValidationError as error:
-        return unusable(task, _reported(error))
+        return unusable_parameters(task, _reported(error))
     except targets.NoTargetError as error:
         return Failed("States.TaskFailed", str(error))
     except ClientError as error:
-        return Failed(names.exception(operation, _code(error)), _cause(operation, error))
+        return Failed(names.exception_name(operation, _code(error)), _cause(operation, error))
     except BotoCoreError as error:
         return Failed(f"{operation.prefix}.SdkClientException", _trouble(error))
     return _outcome(task, operation, answer)
@@ -87,7 +87,7 @@ def request_outcome(
 
 def _send(task: Task, asked: Request) -> dict[str, Any]:
     operation = asked.operation
-    client = targets.client(operation.client, task.home, task.region, task.machine)
+    client = targets.service_client(operation.client, task.home, task.region, task.machine)
     answer: dict[str, Any] = client._make_api_call(operation.model.name, asked.sent)  # noqa: SLF001
     return answer
 
@@ -102,7 +102,7 @@ def _reported(error: ParamValidationError) -> str:
 
 def _outcome(task: Task, operation: Operation, answer: dict[str, Any]) -> Succeeded | Failed:
     epoch = operation.old is not None
-    found = shapes.result(operation.model.output_shape, answer, epoch=epoch)
+    found = shapes.from_answer(operation.model.output_shape, answer, epoch=epoch)
     if task.service == "events" and found.get("FailedEntryCount"):
         return Failed("EventBridge.FailedEntry", engine.dumps(found))
     found |= _added(task)

@@ -75,7 +75,7 @@ class Answer:
         return Failed(f"EKS.{self.status}", self.told)
 
 
-def send(
+def send_request(
     task: Task,
     asked: Mapping[str, Any],
     method: str,
@@ -85,21 +85,21 @@ def send(
     most: int = engine.MAX_BYTES,
 ) -> Answer:
     """Send a request to the cluster and return its answer; raise ``NoAnswerError``."""
-    said = _said(task, asked["Endpoint"])
+    said = _cluster_entry(task, asked["Endpoint"])
     url = asked["Endpoint"].rstrip("/") + path
     url += f"?{urlencode(query, doseq=True)}" if query else ""
     token = str(said.get("token") or _token(asked["ClusterName"], said))
     if not _PRINTABLE.fullmatch(token):
         raise NoAnswerError('The token of "kubernetes" in targets.json cannot be sent')
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    more: dict[str, Any] = {"headers": headers, "trust": _trusted(asked)}
+    more: dict[str, Any] = {"headers": headers, "trust": _trust_store(asked)}
     if body is not None:
         headers["Content-Type"] = _kind(method, body)
         more["content"] = (body if isinstance(body, str) else engine.dumps(body)).encode()
     limit = min(task.timeout_s + outbound.GRACE_S, _LIMIT_S) if task.timeout_s else _LIMIT_S
     try:
-        with outbound.stream(method, url, limit, **more) as answer:
-            text = outbound.body(answer, most).decode("utf-8", "replace")
+        with outbound.stream_answer(method, url, limit, **more) as answer:
+            text = outbound.read_body(answer, most).decode("utf-8", "replace")
             return Answer(answer.status_code, answer.reason_phrase, text)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         told = without_url_secrets(str(error)) or type(error).__name__
@@ -115,17 +115,17 @@ def _kind(method: str, body: Any) -> str:
     return f"application/{'json' if listed else 'merge'}-patch+json"
 
 
-def _said(task: Task, endpoint: str) -> Mapping[str, Any]:
+def _cluster_entry(task: Task, endpoint: str) -> Mapping[str, Any]:
     """Return the entry that names a cluster."""
-    found = targets.exact(targets.KUBERNETES, task.machine)
+    found = targets.find_exact_entry(targets.KUBERNETES, task.machine)
     said = found.target if found else {}
-    if web.origin(endpoint) not in {web.origin(one) for one in said.get("endpoints", ())}:
+    if web.origin_of(endpoint) not in {web.origin_of(one) for one in said.get("endpoints", ())}:
         where = 'the endpoints of "kubernetes" in targets.json'
-        raise NotNamedError(f"'{'://'.join(web.origin(endpoint))}' is not among {where}")
+        raise NotNamedError(f"'{'://'.join(web.origin_of(endpoint))}' is not among {where}")
     return said
 
 
-def _trusted(asked: Mapping[str, Any]) -> str:
+def _trust_store(asked: Mapping[str, Any]) -> str:
     """Return the cluster's certificate authority, which alone is trusted."""
     if urlsplit(asked["Endpoint"]).scheme == "http":
         return ""

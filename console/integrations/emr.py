@@ -32,13 +32,13 @@ def call(task: Task) -> Outcome:
         return aws.call(task)  # which tells what is wrong
     if task.action in _BY_NAME:
         return _modify(task, given)
-    outcome = aws.call(replace(task, input=engine.dumps(sent(task.action, given))))
+    outcome = aws.call(replace(task, input=engine.dumps(to_emr_parameters(task.action, given))))
     if not isinstance(outcome, Succeeded):
         return outcome
-    return Succeeded(engine.dumps(_told(task.action, engine.loads(outcome.output))))
+    return Succeeded(engine.dumps(_call_outcome(task.action, engine.loads(outcome.output))))
 
 
-def sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
+def to_emr_parameters(action: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters as EMR names them."""
     rest = dict(given)
     if action == "addStep" and "Step" in rest:
@@ -52,7 +52,7 @@ def sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def _told(action: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _call_outcome(action: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return EMR's answer as the integration names it."""
     names = _RENAMED.get(action, {})
     return {names.get(name, name): _one(name, value) for name, value in answer.items()}

@@ -37,7 +37,7 @@ class Plan:
     then: str = ""
 
 
-def plan(
+def plan_call(
     resource: Resource, given: Any, machine: targets.MachineKey, *, sample: bool = False
 ) -> Plan:
     """Return what a Task of a state machine calls.
@@ -62,7 +62,7 @@ def plan(
     return _with(_service(resource, machine), then)
 
 
-def entry(said: Mapping[str, Any], where: str) -> Plan:
+def describe_entry(said: Mapping[str, Any], where: str) -> Plan:
     """Return what an entry of the settings says of a service."""
     return Plan(
         what="",
@@ -96,7 +96,7 @@ def _then(resource: Resource) -> str:
 
 def _activity(arn: str, project: str, *, sample: bool) -> Plan:
     name = arn.rpartition(":")[2]
-    found = targets.activity(name, project, sample=sample)
+    found = targets.find_activity(name, project, sample=sample)
     if found is not None:
         return Plan(f"activity {name}", f"{_HERE}: {found[0]}", entry=found[1])
     return Plan(f"activity {name}", "whoever polls it with GetActivityTask")
@@ -104,12 +104,12 @@ def _activity(arn: str, project: str, *, sample: bool) -> Plan:
 
 def _function(name: str, arn: str, machine: targets.MachineKey, *, sample: bool) -> Plan:
     what = f"function {name}"
-    found = targets.registered_function(name, arn, machine, sample=sample)
+    found = targets.find_registered_function(name, arn, machine, sample=sample)
     if found is not None:
         target, where = found
         shown = without_secrets(target) if function.is_url(target) else f"{_HERE}: {target}"
         return Plan(what, shown, entry=where)
-    remote = targets.find("lambda", machine)
+    remote = targets.find_entry("lambda", machine)
     if remote is None:
         return Plan(what, problem="No function of this name is registered in functions.json.")
     return _at(f"{what}, Lambda Invoke", remote)
@@ -120,14 +120,14 @@ def _invoke(given: Any, machine: targets.MachineKey, *, sample: bool) -> Plan:
     if not isinstance(named, str) or named.startswith("{%"):
         return Plan("the function that FunctionName names at run time", "as functions.json says")
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
-    return _function(name, invoke.arn(name), machine, sample=sample)
+    return _function(name, invoke.function_arn(name), machine, sample=sample)
 
 
 def _web(service: str, given: Any, machine: targets.MachineKey) -> Plan:
     url = given.get("ApiEndpoint") if isinstance(given, dict) else None
     method = given.get("Method", "") if isinstance(given, dict) else ""
     what = f"{service} {method}".strip()
-    found = targets.exact(service, machine)
+    found = targets.find_exact_entry(service, machine)
     if found is None:
         return Plan(what, problem=f'"{service}" is not in targets.json: no address may be called.')
     if service == "apigateway":
@@ -144,7 +144,7 @@ def _cluster(action: str, given: Any, machine: targets.MachineKey) -> Plan:
     what = "kubernetes: run a job"
     if action == "call":
         what = f"kubernetes {known.get('Method', '')} {known.get('Path', '')}".strip()
-    found = targets.exact(targets.KUBERNETES, machine)
+    found = targets.find_exact_entry(targets.KUBERNETES, machine)
     if found is None:
         return Plan(what, problem='"kubernetes" is not in targets.json: no cluster may be called.')
     url = known.get("Endpoint")
@@ -156,22 +156,22 @@ def _cluster(action: str, given: Any, machine: targets.MachineKey) -> Plan:
 
 
 def _service(resource: Resource, machine: targets.MachineKey) -> Plan:
-    operation = names.find(resource.service, resource.action)
+    operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         what = f"{resource.service}:{resource.action}"
         return Plan(what, problem="There is no operation behind this resource.")
     what = f"{operation.client} {operation.model.name}"
     if targets.is_here(operation.client, machine):
         return Plan(what, _HERE, credentials="the rights of the execution")
-    found = targets.find(operation.client, machine)
+    found = targets.find_entry(operation.client, machine)
     if found is None:
         problem = f"No target for '{operation.client}' in targets.json, and none under \"*\"."
         return Plan(what, problem=problem)
     return _at(what, found)
 
 
-def _at(what: str, found: targets.Found) -> Plan:
-    made = entry(found.target, found.where)
+def _at(what: str, found: targets.Entry) -> Plan:
+    made = describe_entry(found.target, found.where)
     return Plan(what, made.where, made.region, made.credentials, made.entry)
 
 

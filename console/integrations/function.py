@@ -44,7 +44,7 @@ class Context:
 def call(task: Task) -> Outcome:
     """Call the function of a task."""
     name = function_name(task.resource)
-    found = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
+    found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
     if found is None:
         request = uuid.uuid4()
         return Failed(
@@ -68,7 +68,7 @@ def runs_here(task: Task) -> bool:
     if task.kind != "lambda":
         return False
     name = function_name(task.resource)
-    found = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
+    found = targets.find_registered_function(name, task.resource, task.machine, sample=task.sample)
     return found is not None and not is_url(found[0])
 
 
@@ -137,8 +137,10 @@ def _asked(url: str, task: Task) -> Outcome:
     seconds = task.timeout_s + outbound.GRACE_S if task.timeout_s else _DEFAULT_TIMEOUT_S
     content = task.input.encode()
     try:
-        with outbound.stream("POST", url, seconds, content=content, headers=headers) as answer:
-            body = outbound.body(answer, _MAX_ANSWER).decode("utf-8")
+        with outbound.stream_answer(
+            "POST", url, seconds, content=content, headers=headers
+        ) as answer:
+            body = outbound.read_body(answer, _MAX_ANSWER).decode("utf-8")
             return _outcome(answer, body)
     except httpx.TimeoutException:
         return Failed("Sandbox.Timedout", f"{url} did not answer within {seconds} seconds")

@@ -23,18 +23,22 @@ def call(task: Task) -> Outcome:
     if not isinstance(named, str) or not named:
         return aws.call(task)  # which tells what is missing
     name = named.split(":")[function.NAME_AT] if named.startswith("arn:") else named.split(":")[0]
-    if targets.registered_function(name, arn(name), task.machine, sample=task.sample):
+    if targets.find_registered_function(name, function_arn(name), task.machine, sample=task.sample):
         return _registered(task, name, parameters)
-    if targets.find("lambda", task.machine):
+    if targets.find_entry("lambda", task.machine):
         return _remote(task)
-    return Failed("Lambda.ResourceNotFoundException", _not_found(arn(name), str(uuid.uuid4())))
+    return Failed(
+        "Lambda.ResourceNotFoundException", _not_found(function_arn(name), str(uuid.uuid4()))
+    )
 
 
-def by_arn(task: Task) -> Outcome:
+def call_by_arn(task: Task) -> Outcome:
     """Call a function named by its ARN alone: the input goes in, the bare answer comes out."""
     name = function.function_name(task.resource)
-    registered = targets.registered_function(name, task.resource, task.machine, sample=task.sample)
-    if registered or not targets.find("lambda", task.machine):
+    registered = targets.find_registered_function(
+        name, task.resource, task.machine, sample=task.sample
+    )
+    if registered or not targets.find_entry("lambda", task.machine):
         return function.call(task)
     parameters = {"FunctionName": task.resource, "Payload": engine.loads(task.input)}
     wrapped = replace(
@@ -46,7 +50,7 @@ def by_arn(task: Task) -> Outcome:
     return Succeeded(engine.dumps(engine.loads(outcome.output).get("Payload")))
 
 
-def arn(name: str) -> str:
+def function_arn(name: str) -> str:
     """Return the ARN of a function of this account."""
     region, account = settings.STEPYARD_REGION, settings.STEPYARD_ACCOUNT
     return f"arn:aws:lambda:{region}:{account}:function:{name}"
@@ -63,7 +67,7 @@ def _registered(task: Task, name: str, parameters: dict[str, Any]) -> Outcome:
             f"Could not parse request body into json: Could not parse payload into json: {error}",
         )
     begun = time.monotonic()
-    outcome = function.call(replace(task, resource=arn(name), input=body))
+    outcome = function.call(replace(task, resource=function_arn(name), input=body))
     if isinstance(outcome, Failed):
         return outcome
     request = str(uuid.uuid4())

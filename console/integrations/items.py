@@ -31,7 +31,7 @@ class ReaderError(Exception):
     """The items cannot be read: the cause of ``States.ItemReaderFailed``."""
 
 
-def read(
+def read_items(
     reader: dict[str, Any], region: str, machine: targets.MachineKey = targets.NOBODY
 ) -> Iterator[Any]:
     """Yield the items.
@@ -45,7 +45,7 @@ def read(
     if most < 0:
         raise ReaderError("field MaxItems must be positive")
     try:
-        items = _items(reader, config, targets.client("s3", None, region, machine))
+        items = _items(reader, config, targets.service_client("s3", None, region, machine))
         yield from itertools.islice(items, min(most, _MOST) or None)
     except (ClientError, BotoCoreError, targets.NoTargetError) as error:
         raise ReaderError(without_url_secrets(str(error))) from None
@@ -55,7 +55,7 @@ def read(
         raise ReaderError(f"The file is not valid JSON: {error}") from None
 
 
-def parse(text: str, config: Mapping[str, Any]) -> list[Any]:
+def parse_items(text: str, config: Mapping[str, Any]) -> list[Any]:
     """Return the items of a file's text, as ReaderConfig says; raise ``ReaderError``."""
     kind = str(config.get("InputType", "JSON"))
     if kind not in _READ:
@@ -66,7 +66,7 @@ def parse(text: str, config: Mapping[str, Any]) -> list[Any]:
         raise ReaderError(f"The data cannot be read: {error}") from None
 
 
-def pointed(text: str, pointer: str) -> Any:
+def find_items(text: str, pointer: str) -> Any:
     """Return what an ItemsPointer finds in a JSON file's text; raise ``ReaderError``."""
     try:
         return _pointed(engine.loads(text), pointer)

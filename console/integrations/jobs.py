@@ -31,12 +31,12 @@ _UNKNOWN = re.compile(r"(NotFound|NotFoundException|ResourceNotFoundException)")
 _METADATA = ("SdkHttpMetadata", "SdkResponseMetadata")
 
 
-def submit(task: Task, answer: str) -> Submitted | Failed:
+def submit_job(task: Task, answer: str) -> Submitted | Failed:
     """Return what the task waits for after its first call answered."""
     job = JOBS.get((task.service, task.action))
     if job is None:
         return Failed("States.TaskFailed", f"'{task.resource}' cannot be waited for here yet.")
-    refused = not_placed(task, answer)
+    refused = placement_failure(task, answer)
     if refused is not None:
         return refused
     first, given = engine.loads(answer), engine.loads(task.input)
@@ -48,7 +48,7 @@ def submit(task: Task, answer: str) -> Submitted | Failed:
     return Submitted(answer, engine.dumps(kept), _FIRST_S)
 
 
-def not_placed(task: Task, answer: str) -> Failed | None:
+def placement_failure(task: Task, answer: str) -> Failed | None:
     """Return how a task fails that ECS could not place: it answers 200 and says why."""
     if task.service != "ecs":
         return None
@@ -58,7 +58,7 @@ def not_placed(task: Task, answer: str) -> Failed | None:
     return Failed("AmazonECS.Unknown", engine.dumps(told.get("Failures", [])))
 
 
-def look(task: Task, kept: str) -> Outcome | None:
+def poll_job(task: Task, kept: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
     job, known = JOBS[task.service, task.action], engine.loads(kept)
     told = aws.call(replace(task, action=job.look, input=engine.dumps(known["ask"])))
@@ -75,7 +75,7 @@ def look(task: Task, kept: str) -> Outcome | None:
     return _ended(task, job, answer, known, well=job.good >= set(statuses))
 
 
-def cancel(task: Task, kept: str) -> Outcome | None:
+def cancel_job(task: Task, kept: str) -> Outcome | None:
     """Stop a job whose task is over; no more than an attempt, as with the service."""
     job = JOBS.get((task.service, task.action))
     if job is None or job.cancel is None:

@@ -13,7 +13,14 @@ from botocore.model import ShapeResolver
 
 import engine
 from console.integrations import aws, cluster, shapes
-from console.integrations.outcome import Failed, Outcome, Submitted, Succeeded, Task, unusable
+from console.integrations.outcome import (
+    Failed,
+    Outcome,
+    Submitted,
+    Succeeded,
+    Task,
+    unusable_parameters,
+)
 
 ACTIONS = ("call", "runJob")
 ATTEMPT = "stepyard/attempt"
@@ -72,14 +79,14 @@ def call(task: Task) -> Outcome:
         asked = _asked(task.action, engine.loads(task.input))
         return _begin(task, asked) if task.action == "runJob" else _call(task, asked).outcome
     except shapes.ParametersError as error:
-        return unusable(task, str(error))
+        return unusable_parameters(task, str(error))
     except cluster.NotNamedError as error:
         return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
 
 
-def problem(action: str, given: Any) -> str:
+def find_problem(action: str, given: Any) -> str:
     """Return why parameters are no request, "" if they are one."""
     try:
         _asked(action, given)
@@ -91,7 +98,7 @@ def problem(action: str, given: Any) -> str:
 # -- a job from its beginning to its end -----------------------------------------------------------
 
 
-def submit(task: Task, answer: str) -> Submitted | Failed:
+def submit_job(task: Task, answer: str) -> Submitted | Failed:
     """Return what a ``.sync`` task waits for: the job that the cluster has made."""
     name = _at(engine.loads(answer), "ResponseBody", "metadata", "name")
     if not isinstance(name, str):
@@ -100,11 +107,11 @@ def submit(task: Task, answer: str) -> Submitted | Failed:
     return Submitted(answer, engine.dumps({"Path": path}), _FIRST_LOOK_S)
 
 
-def look(task: Task, kept: str) -> Outcome | None:
+def poll_job(task: Task, kept: str) -> Outcome | None:
     """Look at a job; return the task's outcome, None while the job goes on."""
     asked, path = _asked("runJob", engine.loads(task.input)), engine.loads(kept)["Path"]
     try:
-        answer = cluster.send(task, asked, "GET", path, most=_MOST_READ)
+        answer = cluster.send_request(task, asked, "GET", path, most=_MOST_READ)
     except cluster.NotNamedError as error:
         return Failed("States.TaskFailed", str(error))
     except cluster.NoAnswerError:
@@ -125,12 +132,12 @@ def look(task: Task, kept: str) -> Outcome | None:
     return Succeeded(text) if "Complete" in ended else Failed("States.TaskFailed", text)
 
 
-def cancel(task: Task, kept: str) -> Outcome:
+def cancel_job(task: Task, kept: str) -> Outcome:
     """Delete a job whose task is over, with its pods."""
     asked = _asked("runJob", engine.loads(task.input))
     query = {"propagationPolicy": ["Background"]}  # the API would leave the pods running
     try:
-        answer = cluster.send(task, asked, "DELETE", engine.loads(kept)["Path"], query)
+        answer = cluster.send_request(task, asked, "DELETE", engine.loads(kept)["Path"], query)
     except cluster.NoAnswerError as error:
         return Failed("EKS.SdkClientException", str(error))
     return Succeeded(answer.told) if answer.status == _GONE else answer.outcome
@@ -141,9 +148,9 @@ def _begin(task: Task, asked: dict[str, Any]) -> Outcome:
     about = asked["Job"].get("metadata", {})
     notes = {**about.get("annotations", {}), ATTEMPT: task.idempotency_key}
     marked = {**asked["Job"], "metadata": {**about, "annotations": notes}}
-    answer = cluster.send(task, asked, "POST", _path(asked), body=marked)
+    answer = cluster.send_request(task, asked, "POST", _path(asked), body=marked)
     if answer.status == _CONFLICT and about.get("name"):
-        known = cluster.send(task, asked, "GET", _path(asked, str(about["name"])))
+        known = cluster.send_request(task, asked, "GET", _path(asked, str(about["name"])))
         if _at(known.value, "metadata", "annotations", ATTEMPT) == task.idempotency_key:
             return known.outcome
     return answer.outcome
@@ -175,7 +182,7 @@ def _logs(task: Task, asked: dict[str, Any], job: str) -> dict[str, Any]:
     pods = _path(asked).replace("/apis/batch/v1/", "/api/v1/").removesuffix("jobs") + "pods"
     try:
         query = {"labelSelector": [f"job-name={job}"]}
-        answer = cluster.send(task, asked, "GET", pods, query, most=_MOST_READ)
+        answer = cluster.send_request(task, asked, "GET", pods, query, most=_MOST_READ)
         if isinstance(answer.outcome, Failed):
             return {"error": answer.outcome.error, "cause": answer.outcome.cause}
     except cluster.NoAnswerError as error:
@@ -193,7 +200,7 @@ def _log(task: Task, asked: dict[str, Any], path: str, container: str) -> dict[s
     options = asked["LogOptions"]
     query = {**options.get("LogParameters", {}), "container": [container]}
     try:
-        answer = cluster.send(task, asked, "GET", path, query)
+        answer = cluster.send_request(task, asked, "GET", path, query)
     except cluster.NoAnswerError as error:
         return {"error": "EKS.SdkClientException", "cause": str(error)}
     if isinstance(answer.outcome, Failed):
@@ -206,7 +213,7 @@ def _log(task: Task, asked: dict[str, Any], path: str, container: str) -> dict[s
 
 def _asked(action: str, given: Any) -> dict[str, Any]:
     """Return the parameters under their own names; raise ``ParametersError``."""
-    asked = shapes.request(_SHAPES.get_shape_by_name(action), given, "")
+    asked = shapes.to_request(_SHAPES.get_shape_by_name(action), given, "")
     if action == "runJob":
         asked["Job"] = _parsed(asked["Job"])
     rules = {
@@ -225,7 +232,7 @@ def _asked(action: str, given: Any) -> dict[str, Any]:
 def _call(task: Task, asked: dict[str, Any]) -> cluster.Answer:
     path = quote(asked["Path"], safe="/%:@!$&'()*+,;=~")
     query, body = asked.get("QueryParameters", {}), asked.get("RequestBody")
-    return cluster.send(task, asked, asked["Method"], path, query, body)
+    return cluster.send_request(task, asked, asked["Method"], path, query, body)
 
 
 def _at(value: Any, *names: str) -> Any:

@@ -16,12 +16,12 @@ import engine
 from console.integrations.outcome import Failed, Outcome, Succeeded
 
 
-def cases(machine: str) -> list[str]:
+def test_cases(machine: str) -> list[str]:
     """Return the test cases of a state machine, by name."""
     return sorted(_cases(machine))
 
 
-def respond(machine: str, case: str, state: str, invocation: int) -> Outcome | None:
+def mocked_outcome(machine: str, case: str, state: str, invocation: int) -> Outcome | None:
     """Return what a mocked state answers the ``invocation``-th time (from 0); None if it is not."""
     named = _cases(machine).get(case, {}).get(state)
     if named is None:
@@ -38,7 +38,7 @@ def respond(machine: str, case: str, state: str, invocation: int) -> Outcome | N
     return Failed("States.Runtime", what)
 
 
-def mentions(state: str) -> bool:
+def mentions_state(state: str) -> bool:
     """Tell whether a test case of any state machine has answers for a state of this name."""
     machines = settings.STEPYARD_MOCKS.get("StateMachines", {}).values()
     return any(state in case for one in machines for case in one.get("TestCases", {}).values())

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class OldSdkNames:
     """How the older SDK calls a service.
 
     ``client``: botocore's name. ``prefix``: before the dot of an error. ``other``: the exception of
@@ -41,35 +41,39 @@ class Old:
 
 
 OPTIMIZED = {
-    "athena": Old("athena", "Athena", "AmazonAthenaException", "AmazonAthena"),
-    "batch": Old("batch", "Batch", "AWSBatchException", "AWSBatch"),
-    "bedrock": Old("bedrock", "Bedrock", "BedrockException", "Bedrock"),
-    "codebuild": Old("codebuild", "CodeBuild", "AWSCodeBuildException", "AWSCodeBuild"),
-    "databrew": Old("databrew", "DataBrew", "AWSGlueDataBrewException", "AWSGlueDataBrew"),
-    "dynamodb": Old("dynamodb", "DynamoDB", "AmazonDynamoDBException", "AmazonDynamoDBv2"),
-    "ecs": Old("ecs", "ECS", "AmazonECSException", "AmazonECS"),
-    "eks": Old("eks", "EKS", "AmazonEKSException", "AmazonEKS"),
-    "elasticmapreduce": Old(
+    "athena": OldSdkNames("athena", "Athena", "AmazonAthenaException", "AmazonAthena"),
+    "batch": OldSdkNames("batch", "Batch", "AWSBatchException", "AWSBatch"),
+    "bedrock": OldSdkNames("bedrock", "Bedrock", "BedrockException", "Bedrock"),
+    "codebuild": OldSdkNames("codebuild", "CodeBuild", "AWSCodeBuildException", "AWSCodeBuild"),
+    "databrew": OldSdkNames("databrew", "DataBrew", "AWSGlueDataBrewException", "AWSGlueDataBrew"),
+    "dynamodb": OldSdkNames("dynamodb", "DynamoDB", "AmazonDynamoDBException", "AmazonDynamoDBv2"),
+    "ecs": OldSdkNames("ecs", "ECS", "AmazonECSException", "AmazonECS"),
+    "eks": OldSdkNames("eks", "EKS", "AmazonEKSException", "AmazonEKS"),
+    "elasticmapreduce": OldSdkNames(
         "emr", "ElasticMapReduce", "AmazonElasticMapReduceException", "AmazonElasticMapReduce"
     ),
-    "emr-containers": Old(
+    "emr-containers": OldSdkNames(
         "emr-containers", "EMRContainers", "AmazonEMRContainersException", "AmazonEMRContainers"
     ),
-    "emr-serverless": Old(
+    "emr-serverless": OldSdkNames(
         "emr-serverless", "EMRServerless", "AWSEMRServerlessException", "AWSEMRServerless"
     ),
-    "events": Old("events", "EventBridge", "AmazonEventBridgeException", "AmazonEventBridge"),
-    "glue": Old("glue", "Glue", "AWSGlueException", "AWSGlue"),
-    "lambda": Old("lambda", "Lambda", "AWSLambdaException", "AWSLambda"),
-    "mediaconvert": Old(
+    "events": OldSdkNames(
+        "events", "EventBridge", "AmazonEventBridgeException", "AmazonEventBridge"
+    ),
+    "glue": OldSdkNames("glue", "Glue", "AWSGlueException", "AWSGlue"),
+    "lambda": OldSdkNames("lambda", "Lambda", "AWSLambdaException", "AWSLambda"),
+    "mediaconvert": OldSdkNames(
         "mediaconvert", "MediaConvert", "AWSMediaConvertException", "AWSMediaConvert"
     ),
-    "sagemaker": Old("sagemaker", "SageMaker", "AmazonSageMakerException", "AmazonSageMaker"),
-    "states": Old(
+    "sagemaker": OldSdkNames(
+        "sagemaker", "SageMaker", "AmazonSageMakerException", "AmazonSageMaker"
+    ),
+    "states": OldSdkNames(
         "stepfunctions", "StepFunctions", "AWSStepFunctionsException", "AWSStepFunctions"
     ),
-    "sns": Old("sns", "SNS", "AmazonSNSException", "AmazonSNS"),
-    "sqs": Old("sqs", "SQS", "AmazonSQSException", "AmazonSQS"),
+    "sns": OldSdkNames("sns", "SNS", "AmazonSNSException", "AmazonSNS"),
+    "sqs": OldSdkNames("sqs", "SQS", "AmazonSQSException", "AmazonSQS"),
 }
 _OTHER_CLIENT = {("bedrock", "invokeModel"): "bedrock-runtime"}
 _OTHER_NAME = {
@@ -87,35 +91,35 @@ class Operation:
 
     client: str
     model: OperationModel
-    old: Old | None
+    old: OldSdkNames | None
 
     @property
     def prefix(self) -> str:
         """What stands before the dot in the names of its errors."""
-        return self.old.prefix if self.old else pascal(self.model.service_model.service_id)
+        return self.old.prefix if self.old else pascal_case(self.model.service_model.service_id)
 
 
-def find(service: str, action: str) -> Operation | None:
+def find_operation(service: str, action: str) -> Operation | None:
     """Return the operation a Resource names, None if there is none."""
     old = OPTIMIZED.get(service)
     if old is not None:
         client = _OTHER_CLIENT.get((service, action), old.client)
     else:
-        client = clients().get(service.removeprefix(SDK), "")
+        client = client_names().get(service.removeprefix(SDK), "")
     name = _OTHER_NAME.get((service, action), action[:1].upper() + action[1:])
-    if not client or name not in model(client).operation_names:
+    if not client or name not in service_model(client).operation_names:
         return None
-    return Operation(client, model(client).operation_model(name), old)
+    return Operation(client, service_model(client).operation_model(name), old)
 
 
 @lru_cache(maxsize=64)
-def model(client: str) -> ServiceModel:
+def service_model(client: str) -> ServiceModel:
     """Return botocore's model of a service."""
     return ServiceModel(Loader().load_service_model(client, "service-2"), client)
 
 
 @lru_cache(maxsize=1)
-def clients() -> dict[str, str]:
+def client_names() -> dict[str, str]:
     """Return the Java SDK's names -> botocore's: ``sfn`` -> ``stepfunctions``."""
     data = Path(botocore.__file__).parent / "data"
     names = Loader().list_available_services("service-2")
@@ -132,12 +136,12 @@ def _service_id(folder: Path) -> str:
     return match[1].decode() if match else ""
 
 
-def pascal(name: str) -> str:
+def pascal_case(name: str) -> str:
     """Return a name as Java's classes are called: ``DynamoDB`` -> ``DynamoDb``."""
     return "".join(word[:1].upper() + word[1:].lower() for word in _WORD.findall(name))
 
 
-def exception(operation: Operation, code: str) -> str:
+def exception_name(operation: Operation, code: str) -> str:
     """Return the name of the error a service answered with ``code``."""
     shape = _modelled(operation, code)
     if shape is not None:

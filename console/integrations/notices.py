@@ -63,21 +63,21 @@ class Notice:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def secret_for(rule_arn: str, target_id: str) -> str:
+def target_secret(rule_arn: str, target_id: str) -> str:
     """Return the secret that a target's web requests are signed with: derived, stored nowhere."""
     what = f"webhook {rule_arn} {target_id}".encode()
     return hmac.new(settings.STEPYARD_KEY_SECRET, what, hashlib.sha256).hexdigest()
 
 
-def signature(secret: str, moment_s: int, body: str) -> str:
+def sign_body(secret: str, moment_s: int, body: str) -> str:
     """Return the header that proves who sent a body and when: HMAC-SHA256 of ``t.body``."""
     signed = hmac.new(secret.encode(), f"{moment_s}.{body}".encode(), hashlib.sha256)
     return f"t={moment_s},v1={signed.hexdigest()}"
 
 
-def send(notice: Notice) -> None:
+def send_notice(notice: Notice) -> None:
     """Send a notice; return once it was taken, raise ``Undelivered``."""
-    kind = addresses.kind(notice.address)
+    kind = addresses.address_kind(notice.address)
     if kind == "webhook":
         _post(notice)
     elif kind == "email":
@@ -96,10 +96,12 @@ def _post(notice: Notice) -> None:
         "Content-Type": "application/json",
         "User-Agent": "Stepyard",
         EVENT_ID: notice.event_id,
-        SIGNATURE: signature(notice.secret, int(time.time()), notice.body),
+        SIGNATURE: sign_body(notice.secret, int(time.time()), notice.body),
     }
     try:
-        status = web.post(notice.address, notice.body.encode(), headers, _LIMIT_S, _whose(notice))
+        status = web.post_request(
+            notice.address, notice.body.encode(), headers, _LIMIT_S, _whose(notice)
+        )
     except web.BadRequestError as error:
         raise Undelivered(without_url_secrets(str(error), notice.address), final=True) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -158,7 +160,7 @@ def _call(kind: str, notice: Notice) -> None:
 
 
 def _client(service: str, notice: Notice) -> Any:
-    return targets.client(service, None, notice.region, _whose(notice))
+    return targets.service_client(service, None, notice.region, _whose(notice))
 
 
 def _try(call: Callable[[], None]) -> None:
@@ -189,7 +191,7 @@ def _invoke(notice: Notice) -> None:
         token="",
         project=notice.project,
     )
-    outcome = invoke.by_arn(task)
+    outcome = invoke.call_by_arn(task)
     if isinstance(outcome, Failed):
         missing = outcome.error == "Lambda.ResourceNotFoundException"
         raise Undelivered(f"{outcome.error}: {outcome.cause}", final=missing)
@@ -216,7 +218,7 @@ def _queue_url(client: Any, arn: str) -> str:
     return str(answer["QueueUrl"])
 
 
-def bury(queue: str, notice: Notice, told: dict[str, str]) -> None:
+def send_to_dead_letter_queue(queue: str, notice: Notice, told: dict[str, str]) -> None:
     """Send an event that could not be delivered to a queue, with attributes as EventBridge's.
 
     Raise ``Undelivered``.

@@ -66,7 +66,7 @@ class Refused(httpcore.ConnectError):
 
 
 @contextlib.contextmanager
-def stream(
+def stream_answer(
     method: str,
     url: str,
     limit_s: float,
@@ -93,7 +93,7 @@ def stream(
         _running.until = None
 
 
-def body(answer: httpx.Response, most: int) -> bytes:
+def read_body(answer: httpx.Response, most: int) -> bytes:
     """Return the body of an answer; raise ``ValueError`` if it is longer, also once unpacked."""
     packed = bytearray()
     for chunk in answer.iter_raw():
@@ -152,7 +152,7 @@ class _Backend(httpcore.NetworkBackend):
         problem: Exception = Refused(f"{host} has no address")
         addresses = _resolved(host, port)
         for address in addresses:
-            check(host, address, port)
+            check_address(host, address, port)
         for address in addresses:
             try:
                 inner = httpcore.SyncBackend().connect_tcp(
@@ -171,10 +171,10 @@ class _Stream(httpcore.NetworkStream):
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, _left(timeout))
+        return self._inner.read(max_bytes, _seconds_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _left(timeout))
+        self._inner.write(buffer, _seconds_left(timeout))
 
     def close(self) -> None:
         self._inner.close()
@@ -185,13 +185,13 @@ class _Stream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, _seconds_left(timeout)))
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
 
 
-def _left(timeout: float | None) -> float | None:
+def _seconds_left(timeout: float | None) -> float | None:
     """Return how long the request under way may still take."""
     until = getattr(_running, "until", None)
     if until is None:
@@ -211,14 +211,14 @@ def _resolved(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
-def check(host: str, address: str, port: int) -> None:
+def check_address(host: str, address: str, port: int) -> None:
     """Raise ``Refused`` if an address that a host's name gave must not be called."""
     seen = _inside(ipaddress.ip_address(address.partition("%")[0]))
     if any(seen in network for network in _NEVER):
         raise Refused(f"{host} is at {address}, which is never called from here")
     if seen.is_loopback and not _says_loopback(host):
         raise Refused(f"{host} is at {address}, the server itself, and does not say so")
-    if (str(seen), port) in _own():
+    if (str(seen), port) in _own_addresses():
         raise Refused(f"{host}:{port} is this server or its database")
 
 
@@ -238,7 +238,7 @@ def _says_loopback(host: str) -> bool:
         return host.lower().rstrip(".") == "localhost"
 
 
-def _own() -> frozenset[tuple[str, int]]:
+def _own_addresses() -> frozenset[tuple[str, int]]:
     """Return the addresses of this server and of its database."""
     database = settings.DATABASES["default"]
     return _places(

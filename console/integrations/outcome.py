@@ -73,7 +73,7 @@ class Failed:
     refused: bool = False
 
 
-def unusable(task: Task, problem: str) -> Failed:
+def unusable_parameters(task: Task, problem: str) -> Failed:
     """Return the failure of a task whose parameters are no request, as the service words it."""
     what = f"The Parameters '{task.input}' could not be used to start the Task: [{problem}]"
     return Failed("States.Runtime", what)

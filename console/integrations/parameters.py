@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from engine import Resource
 
 
-def unusable(resource: Resource, state: str, given: Any) -> str:
+def parameter_problem(resource: Resource, state: str, given: Any) -> str:
     """Return why a service would take these parameters for no request, "" if it would not."""
-    if mocks.mentions(state):
+    if mocks.mentions_state(state):
         return ""
     if resource.service in ("http", "apigateway"):
-        return web.problem(resource.service, given)
+        return web.find_problem(resource.service, given)
     if resource.service == "eks" and resource.action in kubernetes.ACTIONS:
-        return kubernetes.problem(resource.action, given)
+        return kubernetes.find_problem(resource.action, given)
     if resource.service == "elasticmapreduce" and isinstance(given, dict):
-        given = emr.sent(resource.action, given)
-    operation = names.find(resource.service, resource.action)
+        given = emr.to_emr_parameters(resource.action, given)
+    operation = names.find_operation(resource.service, resource.action)
     if operation is None:
         return ""  # the call says so
-    return ", ".join(shapes.problems(operation.model.input_shape, given))
+    return ", ".join(shapes.find_problems(operation.model.input_shape, given))

@@ -27,7 +27,7 @@ _URL = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
-def redacted(value: Any, secrets: Iterable[str]) -> Any:
+def redact(value: Any, secrets: Iterable[str]) -> Any:
     """Return a text, or an object of texts, without secret values."""
     pattern = _pattern(frozenset(secrets))
     return value if pattern is None else _within(value, pattern)
@@ -51,7 +51,7 @@ def without_url_secrets(text: str, url: str = "") -> str:
     server may send them back.
     """
     if url:
-        text = redacted(text.replace(url, without_secrets(url)), _url_secrets(url))
+        text = redact(text.replace(url, without_secrets(url)), _url_secrets(url))
     return _URL.sub(lambda found: without_secrets(found[0]), text) if "://" in text else text
 
 

@@ -26,7 +26,7 @@ class WriterError(Exception):
     """The results cannot be written: the cause of ``States.ResultWriterFailed``."""
 
 
-def write(
+def write_results(
     writer: Mapping[str, Any],
     arn: str,
     records: Mapping[str, Iterable[Mapping[str, Any]]],
@@ -45,7 +45,7 @@ def write(
     prefix = str(arguments.get("Prefix", "")).strip("/")
     folder = "/".join(part for part in (prefix, arn.rpartition(":")[2]) if part)
     try:
-        client = targets.client("s3", None, region, machine)
+        client = targets.service_client("s3", None, region, machine)
         files = {
             status: _file(client, arguments["Bucket"], f"{folder}/{status}_0", found, config)
             for status, found in records.items()

@@ -21,13 +21,13 @@ class ParametersError(Exception):
     """A parameter is not one of the operation, or has a value it cannot have."""
 
 
-def request(shape: Any, value: Any, key: str) -> dict[str, Any]:
+def to_request(shape: Any, value: Any, key: str) -> dict[str, Any]:
     """Return the parameters of a call as botocore wants them; raise ``ParametersError``.
 
     ``shape``: the operation's input, None if it has none. ``key``: what makes the request
     repeatable, for services that take such a token.
     """
-    found = problems(shape, value)
+    found = find_problems(shape, value)
     if found:
         raise ParametersError(", ".join(found))
     if shape is None:
@@ -39,7 +39,7 @@ def request(shape: Any, value: Any, key: str) -> dict[str, Any]:
     return made
 
 
-def problems(shape: Any, value: Any) -> list[str]:
+def find_problems(shape: Any, value: Any) -> list[str]:
     """Return what is wrong with parameters: what, where, got and wanted; the first few."""
     if not isinstance(value, dict):
         return [f"The Parameters must be an OBJECT, got {_shown(value)}"]
@@ -136,7 +136,7 @@ def _names(shape: Any) -> dict[str, str]:
 # -- what came back --------------------------------------------------------------------------------
 
 
-def result(shape: Any, value: dict[str, Any], *, epoch: bool) -> dict[str, Any]:
+def from_answer(shape: Any, value: dict[str, Any], *, epoch: bool) -> dict[str, Any]:
     """Return an answer as a state's result; ``epoch``: times as milliseconds, else ISO 8601."""
     if shape is None:
         return {}

@@ -56,7 +56,7 @@ class NoTargetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Entry:
     """An entry: what it says, and where it stands in the files."""
 
     target: Mapping[str, Any]
@@ -81,24 +81,24 @@ def machine_of(execution_arn: str) -> str:
     return parts[_MACHINE_AT].partition("/")[0] if len(parts) > _MACHINE_AT else ""
 
 
-def find(service: str, machine: MachineKey) -> Found | None:
+def find_entry(service: str, machine: MachineKey) -> Entry | None:
     """Return the entry for a service (botocore's name of it), None if there is none."""
     for place, said in _places(machine):
         for key in (service, "*"):
             if isinstance(said.get(key), dict):
-                return Found(said[key], f"{place}{key}")
+                return Entry(said[key], f"{place}{key}")
     return None
 
 
-def exact(service: str, machine: MachineKey) -> Found | None:
+def find_exact_entry(service: str, machine: MachineKey) -> Entry | None:
     """Return the entry that names a service, or what else the file has under a name."""
     for place, said in _places(machine):
         if isinstance(said.get(service), dict):
-            return Found(said[service], f"{place}{service}")
+            return Entry(said[service], f"{place}{service}")
     return None
 
 
-def function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None:
+def find_function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None:
     """Return what is registered for a function - a URL or ``module:callable`` - and where."""
     for place, said in _functions(machine):
         if isinstance(said.get(name), str):
@@ -110,7 +110,7 @@ def function(name: str, arn: str, machine: MachineKey) -> tuple[str, str] | None
     return None
 
 
-def registered_function(
+def find_registered_function(
     name: str, arn: str, machine: MachineKey, *, sample: bool
 ) -> tuple[str, str] | None:
     """Return what stands for a function and where that is said.
@@ -119,14 +119,14 @@ def registered_function(
     there), and for a ``sample`` machine alone the function that came with it. A target for all
     services, ``"*"``, was hardly made for the samples' functions and does not take their place.
     """
-    found = function(name, arn, machine)
-    if found is None and sample and exact("lambda", machine) is None:
+    found = find_function(name, arn, machine)
+    if found is None and sample and find_exact_entry("lambda", machine) is None:
         target = settings.STEPYARD_SAMPLE_FUNCTIONS.get(name)
         return None if target is None else (target, f"samples: {name}")
     return found
 
 
-def activity(name: str, project: str, *, sample: bool = False) -> tuple[str, str] | None:
+def find_activity(name: str, project: str, *, sample: bool = False) -> tuple[str, str] | None:
     """Return the callable that works an activity in this server, and where that is said."""
     key = f"activity:{name}"
     for place, said in functions_of(project):
@@ -212,15 +212,17 @@ def _section(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def is_here(service: str, machine: MachineKey) -> bool:
     """Tell whether botocore's service is this server: Step Functions, unless named otherwise."""
-    return service == OWN and exact(service, machine) is None
+    return service == OWN and find_exact_entry(service, machine) is None
 
 
-def client(service: str, home: Home | None, region: str, machine: MachineKey = NOBODY) -> Any:
+def service_client(
+    service: str, home: Home | None, region: str, machine: MachineKey = NOBODY
+) -> Any:
     """Return the client for botocore's service; raise ``NoTargetError``.
 
     Step Functions are here (``home``, in the ``region`` of the execution) unless named otherwise.
     """
-    found = find(service, machine)
+    found = find_entry(service, machine)
     target = None if found is None else dict(found.target)
     if home is not None and is_here(service, machine):
         return home.client(region or settings.STEPYARD_REGION)

@@ -17,8 +17,8 @@ from django.conf import settings
 
 import engine
 from console.integrations import outbound, targets
-from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable
-from console.integrations.redaction import redacted, without_secrets, without_url_secrets
+from console.integrations.outcome import Failed, Outcome, Succeeded, Task, unusable_parameters
+from console.integrations.redaction import redact, without_secrets, without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ def call(task: Task, exchange: Exchange | None = None) -> Outcome:
     try:
         request = _made(task)
     except BadRequestError as error:
-        return unusable(task, str(error))
+        return unusable_parameters(task, str(error))
     if not _allowed(task.service, request.url, task.machine):
         cause = f"'{_place(request.url)}' is not among the endpoints of targets.json"
         return Failed("States.TaskFailed", cause)
@@ -76,7 +76,7 @@ def call(task: Task, exchange: Exchange | None = None) -> Outcome:
     return _sent(task, request, exchange)
 
 
-def post(
+def post_request(
     url: str, body: bytes, headers: dict[str, str], limit_s: float, machine: targets.MachineKey
 ) -> int:
     """Post to a named origin and return the status of its answer, which is not read.
@@ -87,14 +87,14 @@ def post(
     """
     if not _allowed("http", url, machine):
         raise BadRequestError(f"'{_place(url)}' is not among the endpoints of targets.json")
-    with outbound.stream("POST", url, limit_s, content=body, headers=headers) as answer:
+    with outbound.stream_answer("POST", url, limit_s, content=body, headers=headers) as answer:
         return answer.status_code
 
 
 # -- what is sent ----------------------------------------------------------------------------------
 
 
-def problem(service: str, given: Any) -> str:
+def find_problem(service: str, given: Any) -> str:
     """Return why parameters are no request, "" if they are one."""
     try:
         _plain(service, given, targets.NOBODY)
@@ -141,7 +141,7 @@ def _http(parameters: dict[str, Any]) -> _Request:
 
 def _gateway(parameters: dict[str, Any], machine: targets.MachineKey) -> _Request:
     host = _wanted(parameters, "ApiEndpoint")
-    base = _said("apigateway", machine).get("endpoint_url") or f"https://{host}"
+    base = _connection_entry("apigateway", machine).get("endpoint_url") or f"https://{host}"
     parts = [str(parameters.get(name, "")).strip("/") for name in ("Stage", "Path")]
     path = "/".join(quote(part, safe="/%") for part in parts if part)
     return _request(parameters, f"{base.rstrip('/')}/{path}")
@@ -181,15 +181,15 @@ def _wanted(parameters: dict[str, Any], name: str) -> str:
     return value
 
 
-def _said(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
+def _connection_entry(service: str, machine: targets.MachineKey) -> Mapping[str, Any]:
     """Return what the operator has said for a kind of request; nothing is empty."""
-    found = targets.exact(service, machine)
+    found = targets.find_exact_entry(service, machine)
     return {} if found is None else found.target
 
 
 def _secret(connection: str, machine: targets.MachineKey) -> _Secret:
     """Return what a connection adds, by its ARN or its name in it."""
-    known = _said("http", machine).get("connections", {})
+    known = _connection_entry("http", machine).get("connections", {})
     name = connection.split("/")[1] if connection.count("/") else connection
     found = known.get(connection, known.get(name))
     if found is None:
@@ -203,17 +203,19 @@ def _secret(connection: str, machine: targets.MachineKey) -> _Secret:
 
 def _allowed(service: str, url: str, machine: targets.MachineKey = targets.NOBODY) -> bool:
     """Tell whether the operator named the origin of an address."""
-    target = _said(service, machine)
+    target = _connection_entry(service, machine)
     if service == "apigateway":
-        scheme, host = origin(url)
-        own = bool(target.get("endpoint_url")) and (scheme, host) == origin(target["endpoint_url"])
+        scheme, host = origin_of(url)
+        own = bool(target.get("endpoint_url")) and (scheme, host) == origin_of(
+            target["endpoint_url"]
+        )
         aws = scheme == "https" and _GATEWAY.fullmatch(host) is not None
-        return own or (targets.exact("apigateway", machine) is not None and aws)
-    origins = {origin(one) for one in target.get("endpoints", ())}
-    return origin(url) in origins
+        return own or (targets.find_exact_entry("apigateway", machine) is not None and aws)
+    origins = {origin_of(one) for one in target.get("endpoints", ())}
+    return origin_of(url) in origins
 
 
-def origin(url: str) -> tuple[str, str]:
+def origin_of(url: str) -> tuple[str, str]:
     """Return scheme and host with port, as they are written.
 
     Whoever writes a user or a password before the host is at no origin that anybody has named.
@@ -243,17 +245,17 @@ def _sent(task: Task, request: _Request, exchange: Exchange | None) -> Outcome:
             exchange.sent(made, request.headers, request.secret.headers)
 
     try:
-        with outbound.stream(
+        with outbound.stream_answer(
             request.method, url, limit, told=told, headers=headers, **content
         ) as answer:
-            found = outbound.body(answer, engine.MAX_BYTES)
+            found = outbound.read_body(answer, engine.MAX_BYTES)
             body = _text(found, answer.encoding)
         if exchange is not None:
             exchange.got(answer, body)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         name = "States.Http.Socket" if task.service == "http" else "ApiGateway.SdkClientException"
         # a header that cannot be sent is named with its value
-        said = without_url_secrets(redacted(str(error), request.secret.values))
+        said = without_url_secrets(redact(str(error), request.secret.values))
         what = said or type(error).__name__
         return Failed(name, f"Unable to execute HTTP request: {what}")
     return _outcome(task, answer, body)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from console.integrations.redaction import redacted
+from console.integrations.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ class Exchange:
 
     def hidden(self, value: Any) -> Any:
         """Return what is told of the trial, texts and objects of them, without the secrets."""
-        return value if self.reveal else redacted(value, self.secrets)
+        return value if self.reveal else redact(value, self.secrets)
 
     def told(self) -> dict[str, dict[str, str]]:
         """Return what inspectionData shows; nothing of what did not happen."""

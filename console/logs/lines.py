@@ -18,14 +18,14 @@ _LONGEST = 248 * 1024
 _PAYLOADS = ("input", "output", "parameters")
 
 
-def types(level: str) -> frozenset[str]:
+def logged_event_types(level: str) -> frozenset[str]:
     """Return the event types that a level logs, as the table in AWS's guide has them."""
     return {"ALL": frozenset(engine.DETAILS), "ERROR": ERROR, "FATAL": FATAL}.get(
         level, frozenset()
     )
 
 
-def line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data: bool) -> str:
+def log_line(row: HistoryEvent, execution_arn: str, redrives: int, *, with_data: bool) -> str:
     """Return the log line of an event: JSON, where every number is a text, as AWS writes it.
 
     ``redrives``: how often the execution had been redriven when it happened.

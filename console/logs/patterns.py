@@ -45,7 +45,7 @@ class InvalidPattern(CodedError):
     CODE = ErrorCode.InvalidParameterException
 
 
-def compiled(pattern: str) -> Callable[[str], bool]:
+def compile_pattern(pattern: str) -> Callable[[str], bool]:
     """Return what tells whether a line matches; raise ``InvalidPattern``."""
     text = pattern.strip()
     if not text:

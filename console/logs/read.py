@@ -67,7 +67,7 @@ class Range:
         return found if self.until is None else found & Q(start_ms__lt=self.until)
 
 
-def of_stream(
+def stream_lines(
     group: LogGroup,
     stream: Stream,
     span: Range,
@@ -108,7 +108,9 @@ def _events(group: LogGroup, some: Sequence[Stream], span: Range) -> QuerySet[Hi
     wanted = Q(pk__in=[])
     for level in {one.span.level for one in some}:
         at_level = Q(execution_id__in=[one.place[1] for one in some if one.span.level == level])
-        wanted |= at_level if level == "ALL" else at_level & Q(type__in=lines.types(level))
+        wanted |= (
+            at_level if level == "ALL" else at_level & Q(type__in=lines.logged_event_types(level))
+        )
     return HistoryEvent.objects.filter(wanted, span.condition(), at_ms__gte=group.created_ms)
 
 
@@ -117,7 +119,7 @@ def _lines(
 ) -> Iterator[Line]:
     for row in rows:
         count = bisect_right(redrives.get(row.execution_id, ()), row.event_id)
-        text = lines.line(row, stream.execution.arn, count, with_data=stream.span.with_data)
+        text = lines.log_line(row, stream.execution.arn, count, with_data=stream.span.with_data)
         yield Line(stream, row.event_id, row.at_ms, text)
 
 
@@ -140,7 +142,7 @@ def _redrives(some: Iterable[Stream]) -> dict[int, list[int]]:
     return found
 
 
-def newest(group: LogGroup, some: Sequence[Stream], limit: int) -> list[Line]:
+def newest_lines(group: LogGroup, some: Sequence[Stream], limit: int) -> list[Line]:
     """Return up to ``limit`` of the newest lines of some streams, newest first, in one query."""
     by_execution = {one.place[1]: one for one in some}
     rows = _events(group, some, Range()).order_by("-at_ms", "-execution_id", "-event_id")
@@ -164,7 +166,7 @@ class Search:
     size: int = 0
 
 
-def search(
+def search_lines(
     group: LogGroup,
     ways: Iterator[Stream],
     span: Range,
@@ -259,7 +261,7 @@ def streams_from(
     group: LogGroup, span: Range, prefix: str, after: Cursor | None
 ) -> Iterator[Stream]:
     """Yield the streams that may have lines in a range, from the one of a cursor on."""
-    known = [one for one in streams.spans(group) if streams.may_begin(one, prefix)]
+    known = [one for one in streams.log_spans(group) if streams.may_begin(one, prefix)]
     place = None if after is None else (after[0], after[1] - 1)
-    found = streams.by_time(group, known, span.executions(), place)
+    found = streams.streams_by_time(group, known, span.executions(), place)
     return (one for one in found if one.name.startswith(prefix))

@@ -79,7 +79,7 @@ class Stream:
     @property
     def name(self) -> str:
         """Return the stream's name."""
-        return name_of(self.execution)
+        return stream_name(self.execution)
 
     @property
     def place(self) -> Place:
@@ -87,7 +87,7 @@ class Stream:
         return self.execution.start_ms, self.execution.pk
 
 
-def name_of(execution: Execution) -> str:
+def stream_name(execution: Execution) -> str:
     """Return the name of an execution's stream; names are in the order of their starts."""
     machine = execution.state_machine_arn.rsplit(":", 1)[-1]
     minute = datetime.fromtimestamp(execution.start_ms // 1000, UTC).strftime("%Y-%m-%d-%H-%M")
@@ -97,7 +97,7 @@ def name_of(execution: Execution) -> str:
 # -- which executions ------------------------------------------------------------------------------
 
 
-def spans(group: LogGroup) -> list[Span]:
+def log_spans(group: LogGroup) -> list[Span]:
     """Return which executions log to a group, and how, by machine and time."""
     here = LogRoute.objects.filter(project_id=group.project_id, region=group.region)
     machines = here.filter(group=group.name).values("machine_arn")
@@ -151,7 +151,7 @@ def _with_times(
     return found.filter(last_ms__isnull=False)
 
 
-def page(
+def streams_by_name(
     group: LogGroup,
     *,
     prefix: str = "",
@@ -159,17 +159,17 @@ def page(
     descending: bool = False,
 ) -> Iterator[Stream]:
     """Yield the streams by name. ``after``: machine ARN and place of the last one."""
-    known = [span for span in spans(group) if may_begin(span, prefix)]
+    known = [span for span in log_spans(group) if may_begin(span, prefix)]
     for machine in sorted({span.machine_arn for span in known}, reverse=descending):
         if after and (machine > after[0] if descending else machine < after[0]):
             continue
         place = after[1:] if after and after[0] == machine else None
         some = [span for span in known if span.machine_arn == machine]
-        found = by_time(group, some, _day(prefix, machine), place, descending=descending)
+        found = streams_by_time(group, some, _day(prefix, machine), place, descending=descending)
         yield from (one for one in found if one.name.startswith(prefix))
 
 
-def by_time(
+def streams_by_time(
     group: LogGroup,
     known: Sequence[Span],
     also: Q | None = None,
@@ -194,7 +194,7 @@ def _walk(
     descending: bool,
 ) -> Iterator[Stream]:
     """Yield the streams of executions that log at one level, read in batches."""
-    wanted = None if known[0].level == "ALL" else lines.types(known[0].level)
+    wanted = None if known[0].level == "ALL" else lines.logged_event_types(known[0].level)
     found = _with_times(_executions(group, known), group, wanted).filter(also)
     found = found.order_by(*(("-start_ms", "-pk") if descending else ("start_ms", "pk")))
     while True:
@@ -226,7 +226,7 @@ def _day(prefix: str, machine_arn: str) -> Q:
     return Q(start_ms__gte=since, start_ms__lt=since + _DAY_MS)
 
 
-def find(group: LogGroup, name: str) -> Stream | None:
+def find_stream(group: LogGroup, name: str) -> Stream | None:
     """Return the stream of this name, None if the group has none."""
     matched = _NAME.fullmatch(name)
     key = _KEY.fullmatch(matched[3]) if matched else None
@@ -236,11 +236,11 @@ def find(group: LogGroup, name: str) -> Stream | None:
     if pk > 2**63 - 1:
         return None
     row = Execution.objects.filter(pk=pk, project_id=group.project_id).only(*_COLUMNS).first()
-    if row is None or name_of(row) != name:
+    if row is None or stream_name(row) != name:
         return None
-    span = next((one for one in spans(group) if one.holds(row)), None)
+    span = next((one for one in log_spans(group) if one.holds(row)), None)
     if span is None:
         return None
-    wanted = None if span.level == "ALL" else lines.types(span.level)
+    wanted = None if span.level == "ALL" else lines.logged_event_types(span.level)
     timed = _with_times(Execution.objects.filter(pk=pk), group, wanted).only(*_COLUMNS)
     return next(_streams(list(timed), [span]), None)

@@ -22,7 +22,7 @@ def stay_on_one() -> None:
     os.sched_setaffinity(0, {random.choice(sorted(_before))})  # noqa: S311 - no secret
 
 
-def allowed() -> set[int]:
+def allowed_processors() -> set[int]:
     """Return the processors that this process might use when it began; empty: not known here.
 
     They are for its children with work of their own, which must not wait for its threads.

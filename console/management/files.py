@@ -8,7 +8,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 
-def read(name: str) -> str:
+def read_file(name: str) -> str:
     """Return the text of a file, of stdin for ``-``; raise CommandError if there is none."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")

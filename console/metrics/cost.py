@@ -62,7 +62,7 @@ class Cost:
         return f"${self.dollars:.6f}" if self.dollars < 1 else f"${self.dollars:.2f}"
 
 
-def rates() -> dict[str, Rate]:
+def read_rates() -> dict[str, Rate]:
     """Return every price: the table's where it has one, else the built-in one."""
     found = {name: Rate(dollars, _AS_OF, _SOURCE) for name, dollars in _BUILT_IN.items()}
     for row in Price.objects.filter(name__in=_BUILT_IN):
@@ -70,7 +70,7 @@ def rates() -> dict[str, Rate]:
     return found
 
 
-def transitions(made: int, redrives: int, ends: int) -> int:
+def count_transitions(made: int, redrives: int, ends: int) -> int:
     """Return how many state transitions AWS counts, for one execution or for many.
 
     ``made``: states entered and retries, of calls, Maps and Parallels alike; ``redrives``: each is
@@ -83,10 +83,10 @@ def transitions(made: int, redrives: int, ends: int) -> int:
 def transitions_of(execution: Execution, made: int) -> int:
     """Return the state transitions of one execution that has entered or retried so many states."""
     ended = execution.status != "RUNNING" or execution.redrive_count > 0
-    return transitions(made, execution.redrive_count, int(ended))
+    return count_transitions(made, execution.redrive_count, int(ended))
 
 
-def of_execution(execution: Execution, made: int) -> Cost:
+def cost_of_execution(execution: Execution, made: int) -> Cost:
     """Estimate one execution that has entered or retried so many states."""
     machine = execution.state_machine
     if machine is not None and machine.type == "EXPRESS":
@@ -96,7 +96,7 @@ def of_execution(execution: Execution, made: int) -> Cost:
     return _standard(transitions_of(execution, made))
 
 
-def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
+def cost_of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int]:
     """Estimate the executions of a machine that started in [since, until), epoch ms.
 
     Returned with the number of executions looked at: beyond ``MOST`` the rest is taken to be like
@@ -117,7 +117,7 @@ def of_machine(machine: StateMachine, since: int, until: int) -> tuple[Cost, int
         return _express(runs, held * share), len(newest)
     numbers = [pk for pk, _, _ in newest]
     made = round(_made(numbers) * share)
-    return _standard(transitions(made, redrives, sums["ends"])), len(newest)
+    return _standard(count_transitions(made, redrives, sums["ends"])), len(newest)
 
 
 def billed_ms(milliseconds: int) -> int:
@@ -159,12 +159,12 @@ def _made(executions: Sequence[int]) -> int:
 
 
 def _standard(transitions: int) -> Cost:
-    rate = rates()["standard_transition"]
+    rate = read_rates()["standard_transition"]
     return Cost(rate.dollars * transitions, transitions, "state transitions", None, rate)
 
 
 def _express(requests: int, held: Decimal) -> Cost:
-    known = rates()
+    known = read_rates()
     dollars = known["express_request"].dollars * requests
     dollars += known["express_gb_second"].dollars * held
     return Cost(dollars, requests, "requests", held, known["express_gb_second"])

@@ -47,12 +47,12 @@ class MetricsCollector(Collector):
         yield from _gauge_families()
 
 
-def render(content_type: str) -> bytes:
+def render_metrics(content_type: str) -> bytes:
     """Return the metrics in one of the formats of ``RENDERERS``."""
     return RENDERERS[content_type](MetricsCollector())
 
 
-def name_of(metric: Metric) -> str:
+def prometheus_name(metric: Metric) -> str:
     """Return a metric's name for Prometheus: ``stepyard_executions_failed``."""
     name = f"stepyard_{_snake_case(metric.name)}"
     return f"{name}_{_UNITS[metric.unit]}" if metric.unit in _UNITS else name
@@ -67,10 +67,10 @@ def _totals() -> dict[Series, Tally]:
     totals: defaultdict[Series, Tally] = defaultdict(Tally)
     for row in MetricTotal.objects.iterator():
         series = Series(row.project_id, row.region, row.metric, row.resource, row.also)
-        totals[series].take(tally.of_row(row))
+        totals[series].take(tally.tally_of_row(row))
     summed, now = rollups.summed_until(), clock.now_ms()
     for project in Project.objects.values_list("pk", flat=True):
-        live = rollups.gather(project, rollups.ALL, summed, now + 1)
+        live = rollups.sum_samples(project, rollups.ALL, summed, now + 1)
         for (series, _minute), minute_tally in live.items():
             totals[series].take(minute_tally)
     return totals
@@ -78,7 +78,7 @@ def _totals() -> dict[Series, Tally]:
 
 def _summed_family(metric: Metric, totals: list[tuple[Series, Tally]]) -> Family:
     kind = "counter" if metric.unit == "Count" else "histogram"
-    family = Family(name_of(metric), metric.meaning, kind, _UNITS.get(metric.unit, ""))
+    family = Family(prometheus_name(metric), metric.meaning, kind, _UNITS.get(metric.unit, ""))
     for series, total in totals:
         if series.metric != metric.name:
             continue
@@ -102,11 +102,13 @@ def _add_histogram(family: Family, labels: dict[str, str], total: Tally) -> None
 
 def _gauge_families() -> Iterator[Family]:
     """Yield what is counted now: open executions, Map Runs, their limits."""
-    samples = [sample for project in Project.objects.all() for sample in rollups.gauges(project)]
+    samples = [
+        sample for project in Project.objects.all() for sample in rollups.read_gauges(project)
+    ]
     for metric in METRICS.values():
         if metric.group != "gauges":
             continue
-        family = Family(name_of(metric), metric.meaning, "gauge")
+        family = Family(prometheus_name(metric), metric.meaning, "gauge")
         for series, value in samples:
             if series.metric == metric.name:
                 family.add_sample(family.name, _labels(metric, series), value)

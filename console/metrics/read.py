@@ -23,7 +23,7 @@ Buckets = dict[int, Tally]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MetricQuery:
     """Which values are wanted.
 
     ``resource`` and ``also`` as in ``Series``; None: of all machines together (children of Map
@@ -63,7 +63,7 @@ def _machine(series: Series) -> str:
     return series.resource if METRICS[series.metric].group == "executions" else ""
 
 
-def buckets(asked: Asked) -> dict[str, Buckets]:
+def read_buckets(asked: MetricQuery) -> dict[str, Buckets]:
     """Return metric -> start of period (epoch ms) -> what its values were; empty periods lack."""
     found: dict[str, Buckets] = {metric: {} for metric in asked.metrics}
     summed = rollups.summed_until()
@@ -74,14 +74,14 @@ def buckets(asked: Asked) -> dict[str, Buckets]:
     groups = {METRICS[metric].group for metric in asked.metrics} - {"gauges"}
     since = max(asked.since, summed)
     if groups and since < asked.until:
-        live = rollups.gather(asked.project, groups, since, asked.until)
+        live = rollups.sum_samples(asked.project, groups, since, asked.until)
         for (series, minute), one in live.items():
             if asked.wants(series):
                 found[series.metric].setdefault(asked.bucket(minute), Tally()).take(one)
     return found
 
 
-def _rows(asked: Asked) -> QuerySet[MetricMinute]:
+def _rows(asked: MetricQuery) -> QuerySet[MetricMinute]:
     rows = MetricMinute.objects.filter(
         project=asked.project,
         region=asked.region,
@@ -94,13 +94,15 @@ def _rows(asked: Asked) -> QuerySet[MetricMinute]:
     return rows.exclude(Q(resource__startswith="arn:aws:states:") & Q(resource__contains="/"))
 
 
-def _add_rows(asked: Asked, found: dict[str, Buckets]) -> None:
+def _add_rows(asked: MetricQuery, found: dict[str, Buckets]) -> None:
     """Add row by row, with the spread that percentiles need."""
     for row in _rows(asked).filter(metric__in=asked.spread).iterator():
-        found[row.metric].setdefault(asked.bucket(row.minute_ms), Tally()).take(tally.of_row(row))
+        found[row.metric].setdefault(asked.bucket(row.minute_ms), Tally()).take(
+            tally.tally_of_row(row)
+        )
 
 
-def _add_sums(asked: Asked, found: dict[str, Buckets]) -> None:
+def _add_sums(asked: MetricQuery, found: dict[str, Buckets]) -> None:
     """Let the database add: a month is forty thousand rows a machine."""
     start = F("minute_ms") - (F("minute_ms") - asked.since) % asked.period
     sums = (
@@ -115,7 +117,7 @@ def _add_sums(asked: Asked, found: dict[str, Buckets]) -> None:
         found[row["metric"]][int(row["start"])] = one
 
 
-def known(project: int, region: str, since: int, until: int) -> list[Series]:
+def known_series(project: int, region: str, since: int, until: int) -> list[Series]:
     """Return the series that have values in a span, in their order."""
     rows = MetricMinute.objects.filter(
         project=project, region=region, minute_ms__range=(since, until - 1)
@@ -123,20 +125,22 @@ def known(project: int, region: str, since: int, until: int) -> list[Series]:
     names = rows.order_by().values_list("metric", "resource", "also").annotate(Count("pk"))
     found = {Series(project, region, *row[:3]) for row in names}
     start = max(since, rollups.summed_until())
-    live = rollups.gather(project, rollups.ALL, start, until)
+    live = rollups.sum_samples(project, rollups.ALL, start, until)
     found |= {series for series, _ in live if series.region == region}
-    found |= {series for series, _ in rollups.gauges(Project.objects.get(pk=project))}
+    found |= {series for series, _ in rollups.read_gauges(Project.objects.get(pk=project))}
     return sorted(one for one in found if one.region == region)
 
 
-def floor(at_ms: int, step: int = MINUTE) -> int:
+def floor_to_period(at_ms: int, step: int = MINUTE) -> int:
     """Return the start of the minute (or longer step) that a moment lies in."""
     return at_ms - at_ms % step
 
 
-def points(asked: Asked, metric: str, statistics: Sequence[str]) -> list[tuple[int, list[float]]]:
+def data_points(
+    asked: MetricQuery, metric: str, statistics: Sequence[str]
+) -> list[tuple[int, list[float]]]:
     """Return (start of period, value of each statistic) in order of time."""
-    series = buckets(asked)[metric]
+    series = read_buckets(asked)[metric]
     return [
         (start, [series[start].statistic(name) for name in statistics]) for start in sorted(series)
     ]

@@ -44,7 +44,7 @@ ALL = frozenset(samples.GROUPS)
 Minutes = dict[tuple[Series, int], Tally]
 
 
-def keep() -> None:
+def sum_up() -> None:
     """Sum up every minute that is over, and note how things stand now."""
     while _next_chunk():
         pass
@@ -57,7 +57,7 @@ def summed_until() -> int:
     return int(value or 0)
 
 
-def gather(project: int, groups: Collection[str], since: int, until: int) -> Minutes:
+def sum_samples(project: int, groups: Collection[str], since: int, until: int) -> Minutes:
     """Sum the samples of a span by series and minute."""
     found: Minutes = {}
     for group in sorted(groups):
@@ -78,7 +78,7 @@ def _next_chunk() -> bool:
         return False
     found: Minutes = {}
     for project in Project.objects.values_list("pk", flat=True):
-        found |= gather(project, ALL, since, until)
+        found |= sum_samples(project, ALL, since, until)
     return write(lambda: _store(known, until, found)) and until < end
 
 
@@ -114,7 +114,7 @@ def _add_totals(totals: Mapping[Series, Tally]) -> None:
         if row is None:
             MetricTotal.objects.create(**_row(series, one))
             continue
-        known = tally.of_row(row)
+        known = tally.tally_of_row(row)
         known.take(one)
         MetricTotal.objects.filter(pk=row.pk).update(**_sums(known))
 
@@ -151,7 +151,9 @@ def _note_gauges() -> None:
     now = clock.now_ms()
     minute = now - now % MINUTE
     values = [
-        (series, value) for project in Project.objects.all() for series, value in gauges(project)
+        (series, value)
+        for project in Project.objects.all()
+        for series, value in read_gauges(project)
     ]
 
     def store() -> None:
@@ -170,7 +172,7 @@ def _note_gauges() -> None:
         write(store)
 
 
-def gauges(project: Project) -> list[tuple[Series, int]]:
+def read_gauges(project: Project) -> list[tuple[Series, int]]:
     """Return how many executions and Map Runs are open now, by region, and how many may be."""
     machines = StateMachine.objects.filter(project=project)
     regions = sorted({*machines.order_by().values_list("region", flat=True).distinct()})

@@ -35,7 +35,7 @@ class Tally:
         self.count += 1
         self.total += value
         self.least, self.most = min(self.least, value), max(self.most, value)
-        self.spread[rounded(value)] += 1
+        self.spread[round_digits(value)] += 1
 
     def take(self, other: Tally) -> None:
         """Take the values of another in."""
@@ -83,14 +83,14 @@ def is_percentile(name: str) -> bool:
     return _PERCENTILE.fullmatch(name) is not None
 
 
-def rounded(value: float) -> int:
+def round_digits(value: float) -> int:
     """Round to three digits."""
     whole = round(value)
     step = int("1" + "0" * max(len(str(abs(whole))) - _DIGITS, 0))
     return round(whole / step) * step
 
 
-def of_row(row: Sums) -> Tally:
+def tally_of_row(row: Sums) -> Tally:
     """Return what a row keeps."""
     spread = {int(value): times for value, times in json.loads(row.spread or "{}").items()}
     return Tally(row.count, row.total, row.least, row.most, Counter(spread))

@@ -37,7 +37,7 @@ _WORDS: dict[str, tuple[Any, str]] = {
 }
 
 
-def checked(params: dict[str, Any], state: Any) -> engine.Mock | None:
+def check_mock(params: dict[str, Any], state: Any) -> engine.Mock | None:
     """Return the request's mock, checked; None without one. Raises ValidationException."""
     mock = params.get("mock")
     if mock is None:
@@ -70,7 +70,7 @@ def _items(data: str | None, state: Any) -> tuple[list[Any] | None, Any]:
     config = reader.get("ReaderConfig") or {}
     try:
         pointer = str(config.get("ItemsPointer", ""))
-        return items.parse(data, config), items.pointed(data, pointer) if pointer else None
+        return items.parse_items(data, config), items.find_items(data, pointer) if pointer else None
     except items.ReaderError as error:
         raise ValidationException(f"Invalid mapItemReaderData provided: {error}") from None
 
@@ -142,7 +142,7 @@ def _check_member(shape: Any, name: str, value: Any, *, strict: bool) -> None:
         raise ValidationException(f"{_SCHEMA}Field '{name}' is not an expected value")
 
 
-def context(text: str, state: Any) -> dict[str, Any]:
+def parse_context(text: str, state: Any) -> dict[str, Any]:
     """Return a mocked context object, checked for its state; raise ValidationException."""
     try:
         value = engine.loads(text)

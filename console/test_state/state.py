@@ -43,7 +43,7 @@ def try_state(principal: Principal, region: str, params: dict[str, Any]) -> dict
         arns.check_role(params["roleArn"])
     machine, name = _parse(params)
     state = machine.block.states[name]
-    mock = mocks.checked(params, state)
+    mock = mocks.check_mock(params, state)
     if mock is None and type(state).__name__ in _MOCKABLE:
         # it calls what the definition in the request names: as much as to make a machine and run it
         _check_right(principal, "TestUnmockedTask")
@@ -82,7 +82,7 @@ def _tried(  # the arguments are what a trial is about
             engine.Moment(
                 clock.now_ms(),
                 secrets.randbits(63),
-                unusable=None if mock else parameters.unusable,
+                unusable=None if mock else parameters.parameter_problem,
             ),
             about=about,
             mock=mock,
@@ -162,7 +162,7 @@ def _about(principal: Principal, region: str, params: dict[str, Any], state: Any
         "start_ms": clock.now_ms(),
     }
     if params.get("context"):
-        about["context"] = mocks.context(params["context"], state)
+        about["context"] = mocks.parse_context(params["context"], state)
     return about
 
 
@@ -199,7 +199,7 @@ def _call(
 def _work(future: Future[Outcome], task: Task, exchange: Exchange) -> None:
     """Call on a thread of its own, for a function of this process cannot be interrupted."""
     try:
-        future.set_result(integrations.tried(task, exchange))
+        future.set_result(integrations.call_for_test(task, exchange))
     except BaseException as error:  # noqa: BLE001 - it goes to the one who waits
         future.set_exception(error)
     finally:

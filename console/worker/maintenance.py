@@ -17,7 +17,7 @@ from django.conf import settings
 import engine
 from console import clock
 from console.metrics import rollups
-from console.postgres import patient
+from console.postgres import patient_statements
 from console.store.db.audit import Actor
 from console.store.db.writer import drop_broken_connection, is_outage
 from console.store.events import deliveries
@@ -94,7 +94,7 @@ class Maintenance:
             self._once("events", deliveries.clean)
         if time.monotonic() >= self._metrics_at:
             self._metrics_at = time.monotonic() + METRICS_EVERY_S
-            self._once("metrics", rollups.keep)
+            self._once("metrics", rollups.sum_up)
         if time.monotonic() >= self._years_at:
             self._years_at = time.monotonic() + YEARS_EVERY_S
             self._once("years", self._arm_ends)
@@ -122,7 +122,7 @@ class Maintenance:
     def _do(self, key: Hashable, job: Callable[[], None]) -> None:
         with self._lock:
             self._asked.discard(key)  # what changes from here on asks again
-        with patient():  # what one does for all may take its time
+        with patient_statements():  # what one does for all may take its time
             # what fails here the sweeper comes back to
             log_errors("a background job failed", job, None)
 
@@ -154,7 +154,7 @@ class Maintenance:
         self._bulk.submit(partial(self._work, number))
 
     def _work(self, number: int) -> None:
-        with patient():
+        with patient_statements():
             # what fails here the sweeper comes back to
             goes_on = log_errors("a bulk job failed", partial(bulk.work, number), False)
         if goes_on:

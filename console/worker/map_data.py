@@ -54,7 +54,7 @@ def _inputs(wanted: Outside) -> Iterator[str]:
     if found is None:
         return
     machine, run = found
-    source = items.read(wanted.part, *_place(wanted.execution_arn))
+    source = items.read_items(wanted.part, *_place(wanted.execution_arn))
     yield from engine.child_inputs(machine, run, wanted.task, source, step.moment(machine))
 
 
@@ -71,7 +71,7 @@ def _write(wanted: Outside) -> None:
     }
     place = _place(wanted.execution_arn)
     try:
-        output = results.write(wanted.part, wanted.arn, records, *place)
+        output = results.write_results(wanted.part, wanted.arn, records, *place)
     except results.WriterError as error:
         map_runs.fail(wanted.map_run, "States.ResultWriterFailed", str(error))
     else:

@@ -120,7 +120,7 @@ def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, An
         "RETRY_ATTEMPTS": str(delivery.attempts),
     }
     try:
-        notices.bury(queue, _notice(delivery, event.body, settings), told)
+        notices.send_to_dead_letter_queue(queue, _notice(delivery, event.body, settings), told)
     except notices.Undelivered as further:
         return f"{problem}; and its dead-letter queue: {further}"
     return problem
@@ -129,11 +129,11 @@ def _buried(delivery: Delivery, queue: str, problem: str, settings: dict[str, An
 def _send(delivery: Delivery, settings: dict[str, Any]) -> None:
     target, event = delivery.target, delivery.event
     rule = target.rule
-    body = inputs.made(event.body, settings, rule.arn, rule.name)
-    if addresses.kind(target.address) == "machine":
+    body = inputs.build_input(event.body, settings, rule.arn, rule.name)
+    if addresses.address_kind(target.address) == "machine":
         _start(delivery, body)
         return
-    notices.send(_notice(delivery, body, settings))
+    notices.send_notice(_notice(delivery, body, settings))
 
 
 def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.Notice:
@@ -144,7 +144,7 @@ def _notice(delivery: Delivery, body: str, settings: dict[str, Any]) -> notices.
         body=body,
         address=target.address,
         region=target.rule.region,
-        secret=notices.secret_for(target.rule.arn, target.target_id),
+        secret=notices.target_secret(target.rule.arn, target.target_id),
         project=target.rule.project.name,
         settings=settings,
     )

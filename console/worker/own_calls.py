@@ -76,7 +76,7 @@ class Own:
 
     def _make_api_call(self, name: str, sent: dict[str, Any]) -> dict[str, Any]:
         """Call an operation; return or raise what a client of botocore does."""
-        model = names.model(targets.OWN).operation_model(name)
+        model = names.service_model(targets.OWN).operation_model(name)
         return _as_botocore(model, lambda: _now(self.begin(model, sent)))
 
     def begin(self, model: OperationModel, sent: dict[str, Any]) -> own_api.Begun:

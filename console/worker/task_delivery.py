@@ -73,7 +73,7 @@ def look(execution_id: int, number: int) -> None:
         try:
             task = _task(work, trusted=True)
             release_connection()
-            outcome = integrations.look(task, job)
+            outcome = integrations.poll_job(task, job)
         except Exception as error:
             if is_outage(error):
                 raise  # its row is due, so the clock brings it back
@@ -99,7 +99,7 @@ def _cancel(work: claim.Work, job: str) -> None:
     with _known(work):
         task = _task(work, trusted=True)
         release_connection()
-        outcome = retry_during_outage(lambda: integrations.cancel(task, job), _INSIST_S)
+        outcome = retry_during_outage(lambda: integrations.cancel_job(task, job), _INSIST_S)
         if isinstance(outcome, Failed):
             log.info("a job could not be stopped", service=work.service)
 
@@ -139,7 +139,7 @@ def _activities(functions: Iterable[str]) -> frozenset[str]:
 
 def works_activity(arn: str) -> bool:
     """Tell whether a registered callable works an activity: one that its own project may call."""
-    return targets.activity(activity_name(arn), project_of(arn), sample=False) is not None
+    return targets.find_activity(activity_name(arn), project_of(arn), sample=False) is not None
 
 
 def activity_name(arn: str) -> str:
@@ -158,7 +158,7 @@ def _outcome(work: claim.Work) -> integrations.Outcome:
             return mocked
         here = function.runs_here(task)
         with JOURNAL.of(work.execution_id, work.task) if here else nullcontext():
-            return integrations.call(task)
+            return integrations.call_task(task)
     except BaseException as error:
         log.exception("a call raised")
         return Failed(type(error).__name__, str(error))
@@ -167,7 +167,7 @@ def _outcome(work: claim.Work) -> integrations.Outcome:
 def _worked(work: claim.Work, task: Task) -> integrations.Outcome:
     """Let the callable of an activity work a task of it."""
     name = activity_name(work.resource)
-    found = targets.activity(name, task.project, sample=task.sample)
+    found = targets.find_activity(name, task.project, sample=task.sample)
     if found is None:  # it was when the task was offered
         return Failed("States.TaskFailed", f"No callable works the activity {name} here any more")
     with JOURNAL.of(work.execution_id, work.task):
@@ -180,7 +180,7 @@ def _mocked(work: claim.Work) -> integrations.Outcome | None:
         return None
     machine = work.execution_arn.split(":")[6].partition("/")[0]
     before = claim.invocations_before(work)
-    return mocks.respond(machine, work.test_case, work.state, before)
+    return mocks.mocked_outcome(machine, work.test_case, work.state, before)
 
 
 def _task(work: claim.Work, *, trusted: bool = False) -> Task:

@@ -78,7 +78,7 @@ def _peak(pid: int) -> float:
 
 
 def test_every_bomb_ends_within_its_limit(server: Server) -> None:
-    """With an error of its own, while a neighbour's executions go on as before."""
+    """Each bomb ends with an error of its own; a neighbour's executions go on as before."""
     sfn, peaks, slowest = server.client(), [0.0], [0.0]
     plain = _create(sfn, one(Type="Pass"))
     over = threading.Event()

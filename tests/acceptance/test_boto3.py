@@ -203,7 +203,7 @@ def test_wrong_secret_and_unknown_key(up: Server) -> None:
 def test_refusals_on_the_wire(
     up: Server, headers: dict[str, str], body: bytes, status: int, error: str
 ) -> None:
-    """What never reaches an operation is answered in the AWS JSON shape, never by a page."""
+    """A request that reaches no operation is answered in AWS's JSON shape, never by a page."""
     connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
     base = {
         "Content-Type": "application/x-amz-json-1.0",

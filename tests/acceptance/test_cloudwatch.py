@@ -194,7 +194,7 @@ def test_list_metrics_names_what_has_values(up: Server, mixed: str) -> None:
     ],
 )
 def test_bad_requests_are_refused(up: Server, change: dict[str, Any], code: str) -> None:
-    """With AWS's error codes."""
+    """Bad requests are refused with AWS's error codes."""
     good = {"Namespace": "AWS/States", "MetricName": "ExecutionTime", "Period": 60}
     asked = {**good, "Statistics": ["Sum"], **span(), **change}
     given = {name: value for name, value in asked.items() if value is not None}

@@ -123,7 +123,7 @@ def test_headers_without_end_are_refused(server: Server, line: bytes) -> None:
 
 @pytest.mark.parametrize(("size", "wanted"), [(60_000, 200), (80_000, 431)])
 def test_headers_have_64_kb_however_they_come(server: Server, size: int, wanted: int) -> None:
-    """In one piece or in many."""
+    """Headers of more than 64 KB are refused, in one piece or in many."""
     many = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 90) for number in range(size // 100))
     for data in (many, b"X: " + b"y" * size + b"\r\n"):
         made = connected(server, GET + b"Connection: close\r\n" + data + b"\r\n")
@@ -201,7 +201,7 @@ def test_a_body_that_is_declared_too_large_is_refused(
 
 
 def test_a_body_that_grows_too_large_is_refused(server: Server) -> None:
-    """In chunks nobody knows before: 413 where it is too much, the rest is thrown away."""
+    """A body in chunks is answered 413 once it is too large, and its rest is thrown away."""
     with Bystander(server) as other:
         made = connected(server, POST + CHUNKED)
         for _ in range(20):
@@ -235,7 +235,7 @@ def test_a_call_that_is_too_large_is_refused_in_the_shape_of_aws(
 )
 @pytest.mark.parametrize("head", [POST, API], ids=["page", "call"])
 def test_broken_chunks_are_a_bad_request(server: Server, head: bytes, chunks: bytes) -> None:
-    """Never a 5xx, and no other request is made of the rest."""
+    """No broken chunk is answered with a 5xx, and the rest is not read as another request."""
     made = connected(server, head + CHUNKED + chunks, seconds=2)
     data = answer(made)
     assert all(int(found) < 500 for found in re.findall(rb"HTTP/1\.1 (\d{3})", data))
@@ -293,7 +293,7 @@ def test_who_leaves_early_costs_no_place(server: Server) -> None:
 
 
 def test_an_upgrade_is_not_made(server: Server) -> None:
-    """There are no WebSockets here, whichever libraries are installed."""
+    """The server makes no WebSocket, whichever libraries are installed."""
     words = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     made = connected(
         server, GET + words + b"Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n\r\n", seconds=5

@@ -209,7 +209,7 @@ def test_rules_and_targets_over_the_api(up: Server) -> None:
 
 
 def test_rules_are_listed_by_the_page(up: Server) -> None:
-    """By prefix, with a token that is bound to its query."""
+    """ListRules filters by prefix, and its token works with the same query only."""
     events = up.client("events")
     for number in range(5):
         events.put_rule(Name=f"page-{number}", EventPattern='{"source": ["x"]}')
@@ -263,7 +263,7 @@ def test_a_pattern_is_tried(up: Server) -> None:
 
 
 def test_queues_and_topics_get_the_event(moto: Moto, tmp_path: Path) -> None:
-    """Through the target endpoint: SQS, FIFO, SNS with a queue behind it, and a dead letter's."""
+    """SQS, FIFO queues, SNS with a queue behind it and a dead-letter queue get the event."""
     targets = json.dumps({"*": {"endpoint_url": moto.url, **KEYS}})
     server = Server(tmp_path / "data", STEPYARD_TARGETS=targets).start()
     sqs, sns = moto.client("sqs"), moto.client("sns")

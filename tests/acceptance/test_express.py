@@ -83,7 +83,7 @@ def test_what_express_does_not_support(sfn: Any) -> None:
 
 
 def test_the_host_that_sdks_make_up_is_taken(up: Server) -> None:
-    """They put ``sync-`` before the host's name; other strange names stay refused."""
+    """SDKs put ``sync-`` before the host's name; other strange names stay refused."""
     for host, status in (("sync-127.0.0.1", 403), ("sync-evil.example", 400)):
         connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=10)
         headers = {"Host": host, "X-Amz-Target": "AWSStepFunctions.StartSyncExecution"}

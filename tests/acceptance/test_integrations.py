@@ -258,7 +258,7 @@ def test_nested_executions(sfn: Any, pattern: str, shown: Any) -> None:
 
 
 def test_a_failed_child_fails_its_parent(sfn: Any) -> None:
-    """As States.TaskFailed with the child's description; a missing machine by its own error."""
+    """The error is States.TaskFailed with the child's description, or that of a missing machine."""
     child = machine(sfn, Type="Fail", Error="Boom", Cause="it broke")
     ended = run(sfn, "states:startExecution.sync", {"StateMachineArn": child})
     assert ended["error"] == "States.TaskFailed"
@@ -396,7 +396,7 @@ def test_a_map_reads_its_items_from_a_bucket(sfn: Any, aws: Moto) -> None:
 
 
 def test_what_cannot_be_read_fails_the_map(sfn: Any, aws: Moto) -> None:
-    """With States.ItemReaderFailed, which a Catch can take."""
+    """The Map fails with States.ItemReaderFailed, which a Catch can take."""
     del aws
     missing = {"Parameters": {"Bucket": "nobody", "Key": "k"}, "ReaderConfig": {}}
     ended = mapped(sfn, missing)

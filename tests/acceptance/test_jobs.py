@@ -94,7 +94,7 @@ def kinds(sfn: Any, execution: str) -> list[str]:
 
 @every_job
 def test_a_job_that_ends_well(sfn: Any, services: Wire, case: Case) -> None:
-    """It is begun with the state's parameters, looked at by its id, and described as the result."""
+    """A job is begun with the state's parameters; its last description is the result."""
     execution = begun(sfn, services, case, WELL)
     ended = wait_for_end(sfn, execution)
     assert services.problems == []
@@ -168,7 +168,7 @@ def test_a_look_that_hangs_is_replaced(sfn: Any, services: Wire, server: Server)
 
 
 def test_a_branch_that_fails_stops_the_job_of_another(sfn: Any, services: Wire) -> None:
-    """Its sibling fails while the job goes on."""
+    """When a sibling branch fails, the job of the other branch is stopped at its service."""
     services.begin({"SubmitJob": BATCH.first, "DescribeJobs": BATCH.told[GOES_ON]})
     services.answers["TerminateJob"] = {}
     job = definition("batch:submitJob.sync", BATCH.parameters)
@@ -259,7 +259,7 @@ def several_tasks(sfn: Any, services: Wire, *told: dict[str, Any]) -> str:
 
 
 def test_all_tasks_of_one_call_are_waited_for(sfn: Any, services: Wire) -> None:
-    """Until the last has stopped; the result describes all of them."""
+    """The state waits until the last task has stopped; its result describes all of them."""
     missing = {"tasks": tasks_of_ecs(0, 0, 0)["tasks"][:2], "failures": [{"arn": ARNS[2]}]}
     told = [tasks_of_ecs(0, None, 0), missing, tasks_of_ecs(0, 0, 0)]
     ended = wait_for_end(sfn, several_tasks(sfn, services, *told))
@@ -340,7 +340,7 @@ def test_fields_that_the_integration_names_otherwise(
     asked: Any,
     shown: Any,
 ) -> None:
-    """What goes to the service has its names, what comes back has the integration's."""
+    """Parameters reach the service by its own names; results have the integration's names."""
     services.begin({operation: answer})
     ended = wait_for_end(sfn, start(sfn, definition(resource, parameters)))
     assert services.asked(operation) == [asked]
@@ -361,7 +361,7 @@ def test_a_fleet_by_its_name(sfn: Any, services: Wire) -> None:
 
 
 def test_a_number_where_a_service_wants_a_text(sfn: Any, services: Wire) -> None:
-    """It is refused before the service is asked, and the field is named."""
+    """A number in place of a text is refused before the service is asked, by the field's name."""
     services.begin({})
     parameters = {**BATCH.parameters, "Parameters": {"frame_id": 7}}
     ended = wait_for_end(sfn, start(sfn, definition("batch:submitJob", parameters)))

@@ -59,7 +59,7 @@ def about(kube: Kube, **more: Any) -> dict[str, Any]:
 
 
 def test_a_job_with_its_logs(sfn: Any, kube: Kube) -> None:
-    """As in the documentation's sample: what the container wrote is picked from the result."""
+    """The documentation's sample picks what the container wrote from the result."""
     kube.logs = {"pi-1": {"pi-20": '{ "pi": 3.1415 }'}}
     picked = {"status.$": "$.status", "logs.$": "$.logs..pi"}
     parameters = about(kube, LogOptions={"RetrieveLogs": True}, Job=JOB)
@@ -99,7 +99,7 @@ def test_a_name_that_is_taken_is_retried(sfn: Any, kube: Kube) -> None:
 
 
 def test_a_call_deletes_a_job(sfn: Any, kube: Kube) -> None:
-    """By the path that the state names."""
+    """``eks:call`` deletes a job by the path that the state names."""
     kube.jobs["default", "pi"] = {"metadata": {}}
     path = "/apis/batch/v1/namespaces/default/jobs/pi"
     asked = about(kube, Method="DELETE", Path=path)

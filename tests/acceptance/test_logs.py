@@ -206,7 +206,7 @@ def test_pages_go_on_where_the_last_one_ended(up: Server) -> None:
 
 
 def test_groups_are_made_listed_and_deleted(up: Server) -> None:
-    """What was in a deleted group stays away when a group of that name is made again."""
+    """Events of a deleted log group stay away when a group of that name is made again."""
     logs, group = up.client("logs"), "/team/groups"
     logs.create_log_group(logGroupName=group)
     assert refused(logs.create_log_group, logGroupName=group)[0] == "ResourceAlreadyExistsException"
@@ -252,7 +252,7 @@ def test_groups_are_made_listed_and_deleted(up: Server) -> None:
 def test_a_logging_configuration_is_checked(
     up: Server, configuration: dict[str, Any], message: str
 ) -> None:
-    """At creation and update, in AWS's words."""
+    """A logging configuration is checked at creation and update, in AWS's words."""
     wanted = ("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {message}")
     assert refused(create, up=up, name="LogsWrong", configuration=configuration) == wanted
     machine = create(up, "LogsRight", {"level": "OFF"})

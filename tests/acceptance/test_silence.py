@@ -89,7 +89,7 @@ def test_a_slow_statement_is_no_dead_connection(proxy: SilentProxy) -> None:
 
 
 def test_a_server_without_a_free_connection_is_not_dead(server: Postgres) -> None:
-    """It cannot be asked about a slow statement, and says why: it lives."""
+    """A server that refuses a second connection has answered, so the first one is not cut."""
     server.ask("CREATE ROLE lonely LOGIN CONNECTION LIMIT 1")
     address = {"host": str(server.folder), "user": "lonely", "dbname": "postgres"}
     with postgres.Connection.connect(**address, autocommit=True) as own:
@@ -146,7 +146,7 @@ def test_a_process_that_serves_bounds_its_statements(proxy: SilentProxy) -> None
     """A session that is frozen looks as if it worked; patient threads wait for it."""
     postgres.limit_statements(1.0)
     try:
-        with connect(proxy) as own, postgres.patient():
+        with connect(proxy) as own, postgres.patient_statements():
             own.execute("SELECT pg_sleep(2)")
         with pytest.raises(psycopg.OperationalError, match="has lasted"):
             connect(proxy).execute("SELECT pg_sleep(60)")
@@ -217,7 +217,7 @@ def health(yard: Yard) -> str:
 
 
 def test_a_worker_that_stands_still_ends_itself(server: Postgres, yard: Yard) -> None:
-    """Its database answers, but its lease does not move: another process is to take its place."""
+    """A worker that cannot renew its lease ends itself, for another one to replace it."""
     yard.env["STEPYARD_LEASE_S"] = "2"
     worker = yard.other_worker()
     with psycopg.connect(server.url) as own:

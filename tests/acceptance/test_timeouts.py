@@ -198,7 +198,7 @@ def lateness(result: dict[str, Any]) -> float | None:
 
 
 def test_a_worker_that_comes_late_gets_nothing(up: Server) -> None:
-    """What timed out before anybody took it is never handed out; the next attempt is."""
+    """A task that timed out before anybody took it is never handed out; its next attempt is."""
     sfn = up.client()
     tags = [{"key": "stepyard:scheduleToStartTimeout", "value": "1"}]
     name = f"t-{uuid.uuid4().hex[:12]}"

@@ -32,7 +32,7 @@ def test_first_start_makes_private_files(up: Server) -> None:
 
 
 def test_files_are_private_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
-    """Also those that an earlier version wrote for everybody: they are mended at the start."""
+    """Files are private, and a start mends those that an earlier version wrote for everybody."""
     data = tmp_path / "open"
     data.mkdir(mode=0o755)
     private = {"secret", "credentials", "login-url", "address", "stepyard.sqlite3"}
@@ -104,7 +104,7 @@ def open_link(url: str, *, press: bool = False) -> tuple[int, str]:
 
 
 def test_login_link_works_once(up: Server) -> None:
-    """Who opens it uses nothing up; the first press of its button opens the console, and no other.
+    """Opening the link uses nothing up; its button opens the console once.
 
     ``login_url`` makes another link.
     """

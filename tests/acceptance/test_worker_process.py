@@ -194,7 +194,7 @@ def test_the_queue_keeps_no_log_of_its_jobs(server: Postgres, yard: Yard) -> Non
 def test_a_start_that_cannot_be_is_one_line(
     server: Postgres, yard: Yard, command: str, name: str, value: str, said: str
 ) -> None:
-    """What is wrong, without a traceback, and exit code 1; soon."""
+    """The command says what is wrong in one line, without a traceback, and exits with 1."""
     if value == "{url}/none":
         value = f"postgres://postgres:@/none?host={server.folder}"
     elif value == "{password}":
@@ -227,7 +227,7 @@ def test_a_used_port_is_one_line(yard: Yard, command: str) -> None:
 
 
 def test_a_line_that_is_not_used_is_kept_open(yard: Yard) -> None:
-    """For longer than proxies keep theirs, and so than the five seconds of uvicorn's default."""
+    """An idle connection stays open longer than proxies keep theirs (uvicorn's default: 5 s)."""
     yard.start_web()
     ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", yard.port), timeout=7) as line:

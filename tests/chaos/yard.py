@@ -100,11 +100,14 @@ class Yard:
 
     def start_workers(self, count: int) -> None:
         """Start so many workers under one that replaces those which die."""
+        log = self.folder / "workers.log"
+        log.touch()
+        before = log.read_text().count(" works\n")
         self.workers = self._start("workers", "worker", "--processes", str(count))
         deadline = time.monotonic() + START_S
-        while len(self.worker_pids()) < count:
+        while log.read_text().count(" works\n") < before + count:
             if time.monotonic() > deadline:
-                raise RuntimeError((self.folder / "workers.log").read_text()[-3000:])
+                raise RuntimeError(log.read_text()[-3000:])
             time.sleep(0.05)
 
     def other_worker(self, **env: str) -> subprocess.Popen[bytes]:

@@ -16,7 +16,7 @@ from structlog.contextvars import bound_contextvars
 
 import engine
 from console import logging_setup
-from console.awsapi.asgi import _Told, answer_call
+from console.awsapi.asgi import _LoggedError, answer_call
 from console.errors import ServiceError
 from console.models import AuditEntry, Execution, Membership, Project
 from console.store.db.pending import Pending
@@ -162,7 +162,7 @@ def provoke_api(settings: Any, execution: Execution, monkeypatch: pytest.MonkeyP
         raise RuntimeError(CANARY)
 
     monkeypatch.setattr(executions, "stop", broken)
-    with pytest.raises(_Told):
+    with pytest.raises(_LoggedError):
         call(
             "StopExecution",
             {"executionArn": execution.arn, "cause": CANARY, "error": CANARY},

@@ -69,6 +69,7 @@ def test_a_database_of_its_own_process_is_not_read_in_the_event_loop(
         looped(ask)
 
 
+@pytest.mark.sqlite_only
 def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     """The loop goes on meanwhile; what was written is there, and what failed is not."""
     writer.write(lambda: None)  # the thread is there
@@ -92,6 +93,7 @@ def test_a_change_is_answered_after_its_commit(project: Project) -> None:
     assert isinstance(gone, LookupError)
 
 
+@pytest.mark.sqlite_only
 def test_an_answer_may_be_found_after_a_failed_commit(project: Project) -> None:
     """On a thread, because it may take long."""
     del project
@@ -134,12 +136,13 @@ async def call(target: str, body: dict[str, Any]) -> dict[str, Any]:
         (b"x-amz-target", f"AWSStepFunctions.{target}".encode()),
     ]
     scope = {"path": "/", "query_string": b"", "headers": headers}
-    await asgi.aws(scope, receive, send)
+    await asgi.aws_application(scope, receive, send)
     answer: dict[str, Any] = json.loads(sent[1]["body"])
     assert sent[0]["status"] == 200, answer
     return answer
 
 
+@pytest.mark.sqlite_only
 def test_short_calls_hold_no_thread(
     project: Project, django_user_model: Any, monkeypatch: Any, settings: Any
 ) -> None:
@@ -150,7 +153,9 @@ def test_short_calls_hold_no_thread(
     user = django_user_model.objects.create_user("ana")
     Membership.objects.create(project=project, user=user, role=Role.OWNER)
     settings.STEPYARD_ACCEPT_ANY_KEY = True
-    monkeypatch.setattr(access, "anybody", lambda: access.Principal(user, project, Role.OWNER, "k"))
+    monkeypatch.setattr(
+        access, "anonymous_principal", lambda: access.Principal(user, project, Role.OWNER, "k")
+    )
     work = activities.create_activity(project, REGION, "work").arn
     state = {"Type": "Task", "Resource": work, "End": True}
     machine = create(project, {"StartAt": "A", "States": {"A": state}})

@@ -174,7 +174,9 @@ def test_an_action_that_is_not_served_is_refused(persons: dict[str, Any], projec
     """What the service models have beyond what is answered reaches nothing, for an owner either."""
     key, _ = people.new_key(persons["owner"], project, BY)
     for service in services.SERVICES:
-        for action in set(shapes.service(service.name).operation_names) - set(service.handlers):
+        for action in set(shapes.service_model(service.name).operation_names) - set(
+            service.handlers
+        ):
             with pytest.raises(ServiceError) as caught:
                 send(service, action, key.key_id)
             assert caught.value.code == "UnknownOperationException", action
@@ -189,7 +191,7 @@ def test_an_unlisted_action_is_refused(
     for action in ("ExportEverything", "events:Unheard", ""):
         with pytest.raises(access.Denied):
             access.authorize(principal, action)
-        assert not access.still_may(role, project, action)
+        assert not access.is_still_allowed(role, project, action)
 
 
 @pytest.mark.parametrize("role", [NOBODY, *ROLES])
@@ -288,7 +290,7 @@ def test_nothing_of_another_project_is_answered_or_changed(
     before = rows()
     told = {}
     for service, action in served():
-        shape = shapes.service(service.name).operation_model(action).input_shape
+        shape = shapes.service_model(service.name).operation_model(action).input_shape
         naming = [one for one in NAMED if one in shape.members]
         if not naming or action in OWN_NAME:
             continue

@@ -141,7 +141,7 @@ def through_the_edge(made: AWSRequest) -> tuple[int, dict[str, Any]]:
 
     headers = [(name.lower().encode(), str(value).encode()) for name, value in made.headers.items()]
     scope = {"path": "/", "query_string": b"", "headers": headers}
-    looped(lambda: asgi.aws(scope, receive, keep), 30)
+    looped(lambda: asgi.aws_application(scope, receive, keep), 30)
     return sent[0]["status"], json.loads(sent[1]["body"])
 
 
@@ -272,6 +272,6 @@ def test_no_file_of_the_database_holds_a_secret(tmp_path: Path) -> None:
         server.stop()
     master = (server.data / "secret").read_bytes().strip()
     assert key_id.encode() in kept
-    for form in (master, *forms(secret, key_id, data_folder.derived(master, "access-keys"))):
+    for form in (master, *forms(secret, key_id, data_folder.derive_key(master, "access-keys"))):
         assert form not in kept
     assert secret not in log

@@ -59,7 +59,7 @@ def verify(
 ) -> sigv4.Signed:
     """Check with a server that has one key, whose secret every other key would have, too."""
     now_s = more.pop("now_s", time.time())
-    return sigv4.verify(
+    return sigv4.verify_signature(
         headers, body, lambda _: SECRET, lambda key: known and key == KEY, now_s, **more
     )
 

@@ -52,13 +52,13 @@ def simulation(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
 
 
 def test_any_order(simulation: type[Simulation]) -> None:
-    """Whatever happens in whatever order, the invariants hold, and all ends as it would alone."""
+    """The invariants hold in any order of events, and each execution ends as it would alone."""
     run_state_machine_as_test(simulation, settings=SMALL)
     assert simulation.fenced > 0, "late workers were fenced off"
 
 
 def test_it_can_fail(simulation: type[Simulation], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the fence that keeps late workers out, the same lives show it."""
+    """The same lives fail without the fence that keeps late workers out."""
     open_ = step._GUARD.replace("version = %s", "version <> -1 - %s")
     assert open_ != step._GUARD
     monkeypatch.setattr(step, "_GUARD", open_)

@@ -24,7 +24,7 @@ def create(call: Call) -> dict[str, Any]:
         call.region,
         call.params["name"],
         call.actor,
-        encryption=encryption.text(call.params.get("encryptionConfiguration")),
+        encryption=encryption.encryption_as_text(call.params.get("encryptionConfiguration")),
     )
     if given:
         tags.put_tags(activity.arn, given)
@@ -38,7 +38,7 @@ def describe(call: Call) -> dict[str, Any]:
         "activityArn": activity.arn,
         "name": activity.name,
         "creationDate": seconds(activity.created_ms),
-        "encryptionConfiguration": encryption.shown(activity.encryption),
+        "encryptionConfiguration": encryption.encryption_members(activity.encryption),
     }
 
 
@@ -50,10 +50,10 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListActivities, by name."""
-    after = paging.position(call, call.params) or ""
-    limit = paging.size(call.params) + 1
+    after = paging.open_position(call, call.params) or ""
+    limit = paging.page_size(call.params) + 1
     rows = activities.list_page(call.project, call.region, after=after, limit=limit)
-    return paging.page(call, "activities", rows, _item, lambda row: row.name)
+    return paging.page_answer(call, "activities", rows, _item, lambda row: row.name)
 
 
 def _item(row: Activity) -> dict[str, Any]:

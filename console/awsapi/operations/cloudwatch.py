@@ -38,7 +38,7 @@ def list_metrics(call: Call) -> dict[str, Any]:
         )
     start = _position(call) or 0
     span = _RECENT_MS if params.get("RecentlyActive") else _LIST_MS
-    found = read.known(call.project.pk, call.region, now - span, now)
+    found = read.known_series(call.project.pk, call.region, now - span, now)
     matching = [one for one in found if _matches(one, params)]
     answer: dict[str, Any] = {"Metrics": [_metric(one) for one in matching[start : start + _PAGE]]}
     if len(matching) > start + _PAGE:
@@ -87,7 +87,7 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
             ErrorCode.InvalidParameterCombination,
             "Statistics and ExtendedStatistics: one of them only",
         )
-    wanted = _Wanted.of(call, params, params["Period"], names)
+    wanted = _Query.of(call, params, params["Period"], names)
     answer: dict[str, Any] = {"Label": params["MetricName"], "Datapoints": []}
     if (wanted.until - wanted.since) / wanted.period > _MOST_POINTS:
         raise ServiceError(
@@ -109,7 +109,7 @@ def get_metric_statistics(call: Call) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Query:
     """One metric over one range; ``asked`` is None where no such series can exist."""
 
     since: int
@@ -117,10 +117,10 @@ class _Wanted:
     period: int
     unit: str
     metric: str
-    asked: read.Asked | None
+    asked: read.MetricQuery | None
 
     @classmethod
-    def of(cls, call: Call, metric: dict[str, Any], period_s: int, names: Sequence[str]) -> _Wanted:
+    def of(cls, call: Call, metric: dict[str, Any], period_s: int, names: Sequence[str]) -> _Query:
         """Check a request. ``metric``: what has Namespace, MetricName, Dimensions and Unit."""
         for name in names:
             if not tally.is_statistic(name):
@@ -133,8 +133,8 @@ class _Wanted:
                 ErrorCode.InvalidParameterValue,
                 f"The parameter Period must be a multiple of 60: got {period_s}",
             )
-        since = read.floor(int(call.params["StartTime"] * 1000))
-        until = -read.floor(-int(call.params["EndTime"] * 1000))
+        since = read.floor_to_period(int(call.params["StartTime"] * 1000))
+        until = -read.floor_to_period(-int(call.params["EndTime"] * 1000))
         if since >= until:
             raise ServiceError(
                 ErrorCode.InvalidParameterValue,
@@ -149,8 +149,8 @@ class _Wanted:
         percentiles = any(tally.is_percentile(name) for name in names)
         spread = frozenset({series.metric}) if percentiles else frozenset()
         if call.action == "GetMetricData":  # its periods follow the clock
-            since = read.floor(since, period)
-        asked = read.Asked(
+            since = read.floor_to_period(since, period)
+        asked = read.MetricQuery(
             *(call.project.pk, call.region, (series.metric,), since, until, period),
             *(series.resource, series.also, spread),
         )
@@ -158,7 +158,7 @@ class _Wanted:
 
     def points(self, names: Sequence[str]) -> list[tuple[int, list[float]]]:
         """Return (start of period, values of the statistics) in order of time."""
-        return [] if self.asked is None else read.points(self.asked, self.metric, names)
+        return [] if self.asked is None else read.data_points(self.asked, self.metric, names)
 
 
 def _series(call: Call, metric: dict[str, Any]) -> Series | None:
@@ -229,7 +229,7 @@ def _values(call: Call, query: dict[str, Any]) -> list[tuple[int, list[float]]]:
     stat = query["MetricStat"]
     metric = stat["Metric"] | ({"Unit": stat["Unit"]} if stat.get("Unit") else {})
     names = [stat["Stat"]]
-    points = _Wanted.of(call, metric, stat["Period"], names).points(names)
+    points = _Query.of(call, metric, stat["Period"], names).points(names)
     ascending = call.params.get("ScanBy") == "TimestampAscending"
     return points if ascending else points[::-1]
 
@@ -255,13 +255,13 @@ def _bound(call: Call) -> dict[str, Any]:
 
 
 def _token(call: Call, position: int) -> str:
-    return paging.token(call, _bound(call), position)
+    return paging.seal_position(call, _bound(call), position)
 
 
 def _position(call: Call) -> int | None:
     bound = _bound(call) | {"nextToken": call.params.get("NextToken")}
     try:
-        found: int | None = paging.position(call, bound)
+        found: int | None = paging.open_position(call, bound)
     except InvalidToken as error:
         raise ServiceError(ErrorCode.InvalidNextToken, error.message) from None
     return found

@@ -11,7 +11,7 @@ _OWN_KEY = {"type": "AWS_OWNED_KEY"}
 _REUSE_S = 300  # AWS: how long a data key is used again unless said otherwise
 
 
-def text(given: dict[str, Any] | None) -> str:
+def encryption_as_text(given: dict[str, Any] | None) -> str:
     """Return a configuration as it is kept, "" for the default.
 
     Raise InvalidEncryptionConfiguration.
@@ -26,7 +26,7 @@ def text(given: dict[str, Any] | None) -> str:
     return json.dumps({"kmsDataKeyReusePeriodSeconds": _REUSE_S, **given}, sort_keys=True)
 
 
-def shown(kept: str) -> dict[str, Any]:
+def encryption_members(kept: str) -> dict[str, Any]:
     """Return what was kept as the service answers it."""
     found: dict[str, Any] = json.loads(kept) if kept else _OWN_KEY
     return found

@@ -98,7 +98,7 @@ def _refused(code: str, message: str) -> dict[str, Any]:
 
 def _event(call: Call, entry: dict[str, Any], event_id: str) -> str:
     given = entry.get("Time")
-    return body.envelope(
+    return body.event_text(
         event_id,
         call.project.account_id,
         call.region,
@@ -202,7 +202,7 @@ def _position(call: Call) -> Any:
     if params.get("NextToken") is None:
         return None
     try:
-        return paging.position(call, {**_query(call), "nextToken": params["NextToken"]})
+        return paging.open_position(call, {**_query(call), "nextToken": params["NextToken"]})
     except InvalidToken:
         raise ValidationException("Parameter NextToken is not valid.") from None
 
@@ -214,7 +214,7 @@ def _query(call: Call) -> dict[str, Any]:
 def _page(call: Call, member: str, rows: list[tuple[str, Any]], limit: int) -> dict[str, Any]:
     answer: dict[str, Any] = {member: [shown for _, shown in rows[:limit]]}
     if len(rows) > limit:
-        answer["NextToken"] = paging.token(call, _query(call), rows[limit - 1][0])
+        answer["NextToken"] = paging.seal_position(call, _query(call), rows[limit - 1][0])
     return answer
 
 
@@ -275,7 +275,7 @@ def list_targets(call: Call) -> dict[str, Any]:
 def _target(call: Call, target: EventTarget) -> dict[str, Any]:
     """Return a target: to editors whole, to others without what is secret about a web address."""
     settings = json.loads(target.settings)
-    if access.may(call.principal, "events:PutTargets"):
+    if access.is_allowed(call.principal, "events:PutTargets"):
         return {"Id": target.target_id, "Arn": target.address, **settings}
     settings.pop("HttpParameters", None)
     return {"Id": target.target_id, "Arn": without_secrets(target.address), **settings}

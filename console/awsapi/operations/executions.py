@@ -30,7 +30,7 @@ def start(call: Call) -> Pending[dict[str, Any]]:
     params = call.params
     arn, _, case = params["stateMachineArn"].partition("#")
     target = versions.resolve(call.project, arn)
-    if case and case not in mocks.cases(target.machine.name):
+    if case and case not in mocks.test_cases(target.machine.name):
         raise ValidationException(f"The mock configuration has no test case '{case}' for '{arn}'")
     text = params.get("input")
     starting = executions.starting(
@@ -75,7 +75,7 @@ def describe(call: Call) -> dict[str, Any] | Later:
 
 def _describe(call: Call) -> dict[str, Any]:
     found = executions.get_execution(call.project, call.params["executionArn"])
-    execution = masking.read(call, found)
+    execution = masking.readable_execution(call, found)
     answer = {
         "executionArn": execution.arn,
         "stateMachineArn": execution.state_machine_arn,
@@ -128,13 +128,13 @@ def list_page(call: Call) -> dict[str, Any]:
     if params.get("stateMachineArn") and params.get("redriveFilter"):
         raise ValidationException("redriveFilter can only be specified with mapRunArn")
     owner = _owner(call)
-    after = paging.position(call, params)
+    after = paging.open_position(call, params)
     rows = executions.list_page(
         owner,
         status=params.get("statusFilter"),
         redriven=_REDRIVEN.get(params.get("redriveFilter") or ""),
         after=None if after is None else (after[0], after[1]),
-        limit=paging.size(params) + 1,
+        limit=paging.page_size(params) + 1,
     )
     batches = {}
     if params.get("mapRunArn"):
@@ -143,7 +143,7 @@ def list_page(call: Call) -> dict[str, Any]:
     def shown(row: Execution) -> dict[str, Any]:
         return _item(row) | present(itemCount=batches.get(row.pk))
 
-    return paging.page(call, "executions", rows, shown, lambda row: [row.start_ms, row.pk])
+    return paging.page_answer(call, "executions", rows, shown, lambda row: [row.start_ms, row.pk])
 
 
 def _owner(call: Call) -> StateMachine | Version | Alias | MapRun:
@@ -177,14 +177,14 @@ def history(call: Call) -> dict[str, Any]:
     """GetExecutionHistory."""
     params = call.params
     execution = executions.get_execution(call.project, params["executionArn"])
-    after = paging.position(call, params) or 0
+    after = paging.open_position(call, params) or 0
     reverse = bool(params.get("reverseOrder"))
-    limit = paging.size(params) + 1
+    limit = paging.page_size(params) + 1
     rows = events.page(execution.pk, after=after, limit=limit, reverse=reverse)
     with_data = params.get("includeExecutionData") is not False
-    hide = masking.events(call, execution)
+    hide = masking.event_hider(call, execution)
 
     def shown(row: HistoryEvent) -> dict[str, Any]:
         return events.aws_event(hide(row) if hide else row, include_data=with_data)
 
-    return paging.page(call, "events", rows, shown, lambda row: row.event_id)
+    return paging.page_answer(call, "events", rows, shown, lambda row: row.event_id)

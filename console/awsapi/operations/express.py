@@ -73,7 +73,7 @@ def _answer(row: Execution, *, with_data: bool) -> dict[str, Any]:
     answer = {
         **_about(row),
         "status": _STATUS.get(row.status, row.status),
-        "billingDetails": billed(row),
+        "billingDetails": billing_details(row),
         **present(error=row.error, cause=row.cause),
         "inputDetails": {"included": with_data},
         "outputDetails": {"included": with_data},
@@ -83,7 +83,7 @@ def _answer(row: Execution, *, with_data: bool) -> dict[str, Any]:
     return answer
 
 
-def billed(row: Execution) -> dict[str, int]:
+def billing_details(row: Execution) -> dict[str, int]:
     """Return what AWS would bill: milliseconds in steps of 100, megabytes in steps of 64."""
     took = (row.stop_ms or row.start_ms) - row.start_ms
     held = (len(row.input) + len(row.output or "")) / 1024 / 1024

@@ -114,14 +114,16 @@ def _streams(call: Call, group: LogGroup) -> Iterator[Stream]:
     prefix, descending = params.get("logStreamNamePrefix") or "", bool(params.get("descending"))
     if params.get("orderBy") != "LastEventTime":
         place = tuple(after) if after else None
-        return streams.page(group, prefix=prefix, after=place, descending=descending)
+        return streams.streams_by_name(group, prefix=prefix, after=place, descending=descending)
     if prefix:
         raise ServiceError(
             ErrorCode.InvalidParameterException,
             "Cannot order by LastEventTime with a logStreamNamePrefix.",
         )
     place = (after[1], after[2]) if after else None
-    return streams.by_time(group, streams.spans(group), None, place, descending=descending)
+    return streams.streams_by_time(
+        group, streams.log_spans(group), None, place, descending=descending
+    )
 
 
 def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def _stream(call: Call, group: LogGroup, stream: Stream) -> dict[str, Any]:
 
 
 def _wanted_stream(group: LogGroup, name: str) -> Stream:
-    found = streams.find(group, name)
+    found = streams.find_stream(group, name)
     if found is None:
         raise ServiceError(ErrorCode.ResourceNotFoundException, _NO_STREAM)
     return found
@@ -158,7 +160,7 @@ def get_events(call: Call) -> dict[str, Any]:
         ends = {"after": place or 0}
     else:
         ends = {"before": _LAST if place is None else place}
-    found = read.of_stream(group, stream, span, limit, hide=masking.lines(call), **ends)
+    found = read.stream_lines(group, stream, span, limit, hide=masking.line_hider(call), **ends)
     _note(call, found)
     return {
         "events": [_line(one) for one in found],
@@ -190,7 +192,7 @@ def filter_events(call: Call) -> dict[str, Any]:
             ErrorCode.InvalidParameterException,
             "logStreamNames and logStreamNamePrefix are mutually exclusive.",
         )
-    matches = patterns.compiled(params.get("filterPattern") or "")
+    matches = patterns.compile_pattern(params.get("filterPattern") or "")
     last, position = params.get("endTime"), _position(call)
     span = read.Range(params.get("startTime"), None if last is None else last + 1)
     after = None if position is None else (position[0], position[1], position[2])
@@ -199,7 +201,7 @@ def filter_events(call: Call) -> dict[str, Any]:
     else:
         ways = read.streams_from(group, span, prefix, after)
     limit = params.get("limit") or _LINES
-    page = read.search(group, ways, span, matches, limit, after, masking.lines(call))
+    page = read.search_lines(group, ways, span, matches, limit, after, masking.line_hider(call))
     _note(call, page.found)
     return {
         "events": [_found(one) for one in page.found],
@@ -210,8 +212,10 @@ def filter_events(call: Call) -> dict[str, Any]:
 
 def _note(call: Call, found: list[Line]) -> None:
     """Record that lines are read as they are, unless something is hidden in them anyway."""
-    if masking.lines(call) is None:
-        masking.note(call, list({one.stream.place: one.stream.execution for one in found}.values()))
+    if masking.line_hider(call) is None:
+        masking.note_reads(
+            call, list({one.stream.place: one.stream.execution for one in found}.values())
+        )
 
 
 def _named(group: LogGroup, names: list[str], after: read.Cursor | None) -> list[Stream]:
@@ -239,13 +243,13 @@ def _bound(call: Call) -> dict[str, Any]:
 
 
 def _token(call: Call, position: Any) -> str:
-    return paging.token(call, _bound(call), position)
+    return paging.seal_position(call, _bound(call), position)
 
 
 def _position(call: Call) -> Any:
     bound = _bound(call) | {"nextToken": call.params.get("nextToken")}
     try:
-        return paging.position(call, bound)
+        return paging.open_position(call, bound)
     except InvalidToken:
         raise ServiceError(
             ErrorCode.InvalidParameterException, "The specified nextToken is invalid."

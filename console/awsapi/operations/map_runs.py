@@ -59,10 +59,10 @@ def _counts(counts: map_counts.Counts) -> dict[str, int]:
 def list_page(call: Call) -> dict[str, Any]:
     """ListMapRuns of an execution."""
     execution = executions.get_execution(call.project, call.params["executionArn"])
-    after = paging.position(call, call.params) or 0
+    after = paging.open_position(call, call.params) or 0
     rows = MapRun.objects.filter(parent=execution, pk__gt=after).order_by("pk")
-    found = list(rows[: paging.size(call.params) + 1])
-    return paging.page(
+    found = list(rows[: paging.page_size(call.params) + 1])
+    return paging.page_answer(
         call, "mapRuns", found, lambda run: _item(run, execution.arn), lambda run: run.pk
     )
 

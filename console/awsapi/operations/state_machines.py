@@ -70,7 +70,7 @@ def _configurations(call: Call) -> dict[str, str]:
     return {
         "logging": _text(logging and {**_NO_LOGGING, **logging}, _NO_LOGGING),
         "tracing": _text(params.get("tracingConfiguration"), _NO_TRACING),
-        "encryption": encryption.text(params.get("encryptionConfiguration")),
+        "encryption": encryption.encryption_as_text(params.get("encryptionConfiguration")),
     }
 
 
@@ -136,7 +136,7 @@ def _described(machine: StateMachine) -> dict[str, Any]:
     return {
         "loggingConfiguration": json.loads(machine.logging) if machine.logging else _NO_LOGGING,
         "tracingConfiguration": json.loads(machine.tracing) if machine.tracing else _NO_TRACING,
-        "encryptionConfiguration": encryption.shown(machine.encryption),
+        "encryptionConfiguration": encryption.encryption_members(machine.encryption),
     }
 
 
@@ -171,10 +171,10 @@ def delete(call: Call) -> dict[str, Any]:
 
 def list_page(call: Call) -> dict[str, Any]:
     """ListStateMachines, by name."""
-    after = paging.position(call, call.params) or ""
-    limit = paging.size(call.params) + 1
+    after = paging.open_position(call, call.params) or ""
+    limit = paging.page_size(call.params) + 1
     rows = machines.list_page(call.project, call.region, after=after, limit=limit)
-    return paging.page(call, "stateMachines", rows, _item, lambda row: row.name)
+    return paging.page_answer(call, "stateMachines", rows, _item, lambda row: row.name)
 
 
 def _item(row: StateMachine) -> dict[str, Any]:

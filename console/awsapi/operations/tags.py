@@ -17,7 +17,7 @@ def as_mapping(given: Iterable[dict[str, Any]]) -> dict[str, str]:
     return {one.get("key") or "": one.get("value") or "" for one in given}
 
 
-def tag(call: Call) -> dict[str, Any]:
+def tag_resource(call: Call) -> dict[str, Any]:
     """TagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
     given = as_mapping(call.params["tags"])
@@ -25,14 +25,14 @@ def tag(call: Call) -> dict[str, Any]:
     return {}
 
 
-def untag(call: Call) -> dict[str, Any]:
+def untag_resource(call: Call) -> dict[str, Any]:
     """UntagResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
     tags.remove(call.params["resourceArn"], call.params["tagKeys"], call.project, call.actor)
     return {}
 
 
-def list_all(call: Call) -> dict[str, Any]:
+def list_tags(call: Call) -> dict[str, Any]:
     """ListTagsForResource."""
     tags.check_owner(call.project, call.params["resourceArn"])
     found = tags.tags_of(call.params["resourceArn"])

@@ -33,9 +33,9 @@ def delete_version(call: Call) -> dict[str, Any]:
 def list_versions(call: Call) -> dict[str, Any]:
     """ListStateMachineVersions, newest first."""
     machine = machines.get_machine(call.project, call.params["stateMachineArn"])
-    before = paging.position(call, call.params) or 0
-    rows = versions.list_versions(machine, before=before, limit=paging.size(call.params) + 1)
-    return paging.page(call, "stateMachineVersions", rows, _version, lambda row: row.number)
+    before = paging.open_position(call, call.params) or 0
+    rows = versions.list_versions(machine, before=before, limit=paging.page_size(call.params) + 1)
+    return paging.page_answer(call, "stateMachineVersions", rows, _version, lambda row: row.number)
 
 
 def _version(row: Version) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def delete_alias(call: Call) -> dict[str, Any]:
 def list_aliases(call: Call) -> dict[str, Any]:
     """ListStateMachineAliases of a machine or version."""
     target = versions.resolve(call.project, call.params["stateMachineArn"])
-    after = paging.position(call, call.params) or 0
-    rows = versions.list_aliases(target, after=after, limit=paging.size(call.params) + 1)
-    return paging.page(call, "stateMachineAliases", rows, _alias, lambda row: row.pk)
+    after = paging.open_position(call, call.params) or 0
+    rows = versions.list_aliases(target, after=after, limit=paging.page_size(call.params) + 1)
+    return paging.page_answer(call, "stateMachineAliases", rows, _alias, lambda row: row.pk)
 
 
 def _alias(row: Alias) -> dict[str, Any]:

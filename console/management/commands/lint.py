@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 import engine
-from console.management.files import read
+from console.management.files import read_file
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         tell = engine.LINT_FORMATS[options["format"]]
         failed = False
         for name in options["files"]:
-            found = engine.check(read(name), options["type"])
+            found = engine.check(read_file(name), options["type"])
             failed = failed or any(one.severity == "ERROR" for one in found)
             told = tell(name, found)
             if told:

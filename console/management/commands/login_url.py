@@ -33,7 +33,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"--user: got {options['user']!r}, wanted an active user's name")
         address = options["address"] or _address()
-        url = f"{address}/login/{access.new_login_link(user)}/"
+        url = f"{address}/login/{access.create_login_link(user)}/"
         write_private(settings.DATA_DIR / "login-url", url + "\n")
         self.stdout.write(url)
 

@@ -76,7 +76,7 @@ def _scope(options: dict[str, Any]) -> retention.Scope:
     if project and project not in names:
         raise CommandError(f"--project: got {project!r}, wanted one of: {', '.join(names)}")
     if not options["dry_run"]:
-        rollups.keep()  # what is removed stays in the metrics
+        rollups.sum_up()  # what is removed stays in the metrics
     before_ms = clock.now_ms() - _age_ms(options["older_than"])
     if not options["dry_run"]:
         before_ms = min(before_ms, rollups.summed_until())

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 import engine
 from console.integrations import parameters
-from console.management.files import read
+from console.management.files import read_file
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,11 +31,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Replay each file."""
         del args
-        definition = read(options["definition"]) if options["definition"] else None
+        definition = read_file(options["definition"]) if options["definition"] else None
         failed = False
         for name in options["files"]:
             try:
-                found = engine.replay(read(name), definition, parameters.unusable)
+                found = engine.replay(read_file(name), definition, parameters.parameter_problem)
             except (engine.JsonTextError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from None
             failed = failed or bool(found)

@@ -84,14 +84,14 @@ class Command(BaseCommand):
         if credentials.exists():
             self._complete(credentials, address)
         else:
-            write_private(credentials, _profile(access.new_key(user, project), address))
+            write_private(credentials, _profile(access.create_access_key(user, project), address))
         decided = folder / "samples-loaded"
         if not decided.exists():
             if not empty:
                 load_samples(project)
             decided.write_text("no: the first start was --empty\n" if empty else "yes\n")
         write_private(folder / "address", address + "\n")
-        link = f"{address}/login/{access.new_login_link(user)}/"
+        link = f"{address}/login/{access.create_login_link(user)}/"
         write_private(folder / "login-url", link + "\n")
         make_private(credentials)
         self.stdout.write(

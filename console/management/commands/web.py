@@ -69,5 +69,5 @@ class Command(BaseCommand):
             return
         if samples:
             load_samples(project)
-        link = access.new_login_link(user)
+        link = access.create_login_link(user)
         self.stdout.write(f"Log in (once, within a day): /login/{link}/")

@@ -160,7 +160,7 @@ def _fire(number: int) -> bool:
     if rule is None or rule.next_ms is None:
         return False
     event_id = body.stable_id(rule.arn, rule.created_ms, rule.next_ms)
-    text = body.envelope(
+    text = body.event_text(
         event_id,
         rule.project.account_id,
         rule.region,

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from console import arns, clock
 from console.events import body
-from console.events.patterns import Pattern, PatternError, loads, parse
+from console.events.patterns import Pattern, PatternError, load_event, parse_pattern
 from console.models import Delivery, EventRule, EventTarget, Execution, OutboxEvent
 from console.statuses import RuleState
 from console.store.db import rows, signals
@@ -85,7 +85,7 @@ def changed(execution: Execution) -> None:
         redrive_ms=execution.redrive_ms,
         child_of_map=execution.map_run_id is not None,
     )
-    text = body.status_change(change)
+    text = body.status_change_event(change)
     region = execution.arn.split(":", 4)[3]
     put_event(execution.project_id, change.event_id, text, region=region, about=execution.arn)
 
@@ -131,7 +131,7 @@ def _rules() -> list[tuple[EventRule, Pattern]]:
 
 def _pattern(rule: EventRule) -> Pattern | None:
     try:
-        return parse(rule.pattern)
+        return parse_pattern(rule.pattern)
     except PatternError:
         log.exception("a stored event pattern cannot be read", rule=rule.arn)
         return None
@@ -143,7 +143,7 @@ def _matching(event: OutboxEvent, rules: Iterable[tuple[EventRule, Pattern]]) ->
     wanted = [(rule, one) for rule, one in rules if (rule.project_id, rule.region) == place]
     if not wanted:
         return []
-    value = loads(event.body)
+    value = load_event(event.body)
     return [rule.pk for rule, pattern in wanted if pattern.fits(value)]
 
 

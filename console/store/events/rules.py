@@ -89,7 +89,7 @@ def put_rule(
         rule.created_ms = rule.created_ms if same else now_ms  # from here a rate counts
         for field, value in fields.items():
             setattr(rule, field, value)
-        rule.edited_by = execution_rights.as_text(actor.people)
+        rule.edited_by = execution_rights.names_as_text(actor.people)
         rule.next_ms = next_ms(rule)
         rule.save()
         audit.record(project, actor, "events:PutRule", rule.arn)
@@ -142,7 +142,7 @@ def next_ms(rule: EventRule) -> int | None:
     """Return when a rule is due next, None if it never is."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return None
-    found = schedules.parse(rule.schedule, rule.timezone)
+    found = schedules.parse_schedule(rule.schedule, rule.timezone)
     return found.next(clock.now_ms(), rule.created_ms)
 
 
@@ -158,7 +158,7 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
         check_pattern(pattern)
     if schedule:
         try:
-            schedules.parse(schedule, timezone)
+            schedules.parse_schedule(schedule, timezone)
         except schedules.ScheduleError as error:
             msg = f"Parameter ScheduleExpression is not valid. Reason: {error}"
             raise ValidationException(msg) from None
@@ -167,7 +167,7 @@ def _check(name: str, pattern: str, schedule: str, timezone: str, state: str) ->
 def check_pattern(text: str) -> patterns.Pattern:
     """Return a pattern as it is read; raise InvalidEventPatternException."""
     try:
-        return patterns.parse(text)
+        return patterns.parse_pattern(text)
     except patterns.PatternError as error:
         msg = f"Event pattern is not valid. Reason: {error}"
         raise ServiceError(ErrorCode.InvalidEventPatternException, msg) from None
@@ -270,7 +270,7 @@ def put_targets(
                 target_id=one["Id"],
                 defaults={"address": one["Arn"], "settings": json.dumps(more)},
             )
-        edited_by = execution_rights.as_text(actor.people)
+        edited_by = execution_rights.names_as_text(actor.people)
         EventRule.objects.filter(pk=rule.pk).update(edited_by=edited_by)
         audit.record(project, actor, "events:PutTargets", rule.arn, ", ".join(sorted(ids)))
 
@@ -285,8 +285,8 @@ def put_targets(
 def _problem(project: Project, target: dict[str, Any]) -> str:
     """Return what is wrong with a target, "" if nothing is."""
     try:
-        kind = addresses.kind(target["Arn"])
-        inputs.check(target)
+        kind = addresses.address_kind(target["Arn"])
+        inputs.check_input(target)
     except (addresses.AddressError, inputs.InputError) as error:
         return str(error)
     queue = (target.get("DeadLetterConfig") or {}).get("Arn")

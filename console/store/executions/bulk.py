@@ -188,7 +188,7 @@ def work(number: int) -> bool:
     places = list(items.values_list("position", flat=True))
     if not places:
         write(lambda: _finish(number))
-    elif not access.still_may(job.actor, job.project, ACTIONS[job.action]):
+    elif not access.is_still_allowed(job.actor, job.project, ACTIONS[job.action]):
         write(lambda: _deny(job, places))
         return True
     return bool(places) and all(_item(job, place) for place in places)

@@ -177,7 +177,7 @@ def _new(
         started_by=actor.name,
         trace_header=trace_header,
         edited_by=machine.edited_by,
-        acting_for=execution_rights.as_text(actor.people),
+        acting_for=execution_rights.names_as_text(actor.people),
     )
 
 

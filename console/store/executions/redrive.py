@@ -120,7 +120,7 @@ def redrive(execution: Execution, *, token: str = "", actor: audit.Actor = audit
         if reason:
             raise ServiceError(ErrorCode.ExecutionNotRedrivable, reason)
         people = {*execution_rights.starters_of(row), *actor.people}
-        row.acting_for = execution_rights.as_text(people)
+        row.acting_for = execution_rights.names_as_text(people)
         moment = _reopen(row, token)
         audit.record(execution.project, actor, "RedriveExecution", row.arn)
         return moment

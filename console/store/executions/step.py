@@ -305,7 +305,7 @@ def moment(machine: engine.Machine, now_ms: int | None = None) -> engine.Moment:
             missing = frozenset(wanted) - {arn for (arn,) in cursor.fetchall()}
     now_ms = clock.now_ms() if now_ms is None else now_ms
     key = settings.STEPYARD_TOKEN_KEY
-    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.unusable)
+    return engine.Moment(now_ms, secrets.randbits(63), key, missing, parameters.parameter_problem)
 
 
 # -- the commit ------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def create(
             encryption=encryption,
             created_ms=now_ms,
             updated_ms=now_ms,
-            edited_by=execution_rights.as_text(actor.people),
+            edited_by=execution_rights.names_as_text(actor.people),
         )
         machine.save(force_insert=True)
         log_groups.route(machine, now_ms)
@@ -143,7 +143,7 @@ def update(
             raise ConflictException(f"State Machine Was Changed Since: '{row.arn}'")
         if definition is not None:
             definitions.keep(definition)
-            row.edited_by = execution_rights.as_text(actor.people)
+            row.edited_by = execution_rights.names_as_text(actor.people)
         changed = {
             name: value
             for name, value in fields.items()

@@ -111,7 +111,9 @@ def find(token: str) -> Invitation:
         .filter(token_hash=_hashed(token), used_ms=None, expires_ms__gt=clock.now_ms())
         .first()
     )
-    if found is None or not access.still_may(found.made_by, found.project, "CreateInvitation"):
+    if found is None or not access.is_still_allowed(
+        found.made_by, found.project, "CreateInvitation"
+    ):
         raise Closed
     return found
 

@@ -212,7 +212,7 @@ def new_key(user: User, project: Project, actor: audit.Actor) -> tuple[AccessKey
             raise ValidationException(f"{user.get_username()!r} is no member of {project.name!r}")
         if AccessKey.objects.filter(project=project, user=user).count() >= _MOST_KEYS:
             raise ValidationException(f"At most {_MOST_KEYS} keys a person: delete an old one.")
-        key = access.new_key(user, project)
+        key = access.create_access_key(user, project)
         audit.record(project, actor, "CreateAccessKey", key.key_id, user.get_username())
         return key
 

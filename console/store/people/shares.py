@@ -48,6 +48,6 @@ def opened(token: str) -> Execution:
         raise Closed("This link has expired.")
     rows = Execution.objects.select_related("definition", "project", "runrow")
     execution = rows.filter(pk=number).first()
-    if execution is None or not access.still_may(maker, execution.project, ACTION):
+    if execution is None or not access.is_still_allowed(maker, execution.project, ACTION):
         raise Closed("This link opens nothing any more.")
     return execution

@@ -183,7 +183,7 @@ def ending_context(execution: Execution, trace: Trace) -> dict[str, Any]:
     culprit = trace.culprit
     return {
         "transitions": cost.transitions_of(execution, trace.transitions),
-        "cost": cost.of_execution(execution, trace.transitions),
+        "cost": cost.cost_of_execution(execution, trace.transitions),
         "failed_at": trace.graph.by_id[culprit.node].name if culprit else "",
         "failed_visit": trace.visits[culprit.node].place(culprit) if culprit else 0,
         "failed_iteration": ".".join(map(str, culprit.iteration)) if culprit else "",

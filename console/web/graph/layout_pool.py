@@ -26,7 +26,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from console.management.cpu_affinity import allowed
+from console.management.cpu_affinity import allowed_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class LayoutChild:
 
     def start(self) -> None:
         """Start a process, without waiting until it is ready; raise ``OSError``."""
-        processors = ",".join(map(str, sorted(allowed())))
+        processors = ",".join(map(str, sorted(allowed_processors())))
         command = [sys.executable, "-I", str(_CHILD), *self._options, "--processors", processors]
         self._pictures, self._ready = 0, False
         self._process = subprocess.Popen(  # noqa: S603 - our own file

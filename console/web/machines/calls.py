@@ -60,7 +60,7 @@ class TaskCall:
 def list_services(project: Project) -> list[ServiceTarget]:
     """Return where services go: of all state machines first, then of each that has its own."""
     return [
-        ServiceTarget(machine, name, explain.entry(setting, name))
+        ServiceTarget(machine, name, explain.describe_entry(setting, name))
         for machine, section in targets.sections_of(project.name)
         for name, setting in section.items()
         if name not in targets.APART and isinstance(setting, dict)
@@ -118,10 +118,10 @@ def _names(machines: QuerySet[StateMachine]) -> list[str]:
 def _calls_sample(machine: targets.MachineKey, name: str, project: Project) -> bool:
     """Tell whether a sample machine calls its own function, which no setting replaces."""
     if name.startswith("activity:"):
-        activity = targets.activity(name.removeprefix("activity:"), project.name, sample=True)
+        activity = targets.find_activity(name.removeprefix("activity:"), project.name, sample=True)
     else:
         arn = f"arn:aws:lambda:{settings.STEPYARD_REGION}:{project.account_id}:function:{name}"
-        activity = targets.registered_function(name, arn, machine, sample=True)
+        activity = targets.find_registered_function(name, arn, machine, sample=True)
     return activity is not None and activity[1].startswith("samples: ")
 
 
@@ -151,6 +151,6 @@ def calls_of_machine(machine: StateMachine) -> list[TaskCall]:
             None if given is None else json_view.payload_view(json.dumps(given, ensure_ascii=False))
         )
         whose = targets.MachineKey(machine.project.name, machine.name)
-        plan = explain.plan(resource, given, whose, sample=is_sample(machine.role_arn))
+        plan = explain.plan_call(resource, given, whose, sample=is_sample(machine.role_arn))
         calls.append(TaskCall(node.name, resource.arn, plan, shown))
     return calls

@@ -56,7 +56,7 @@ class StartForm(PageForm):
     def clean_case(self) -> str:
         """Return the test case of the mock configuration, "" for none."""
         case: str = self.cleaned_data["case"]
-        if case and case not in mocks.cases(self._machine_name):
+        if case and case not in mocks.test_cases(self._machine_name):
             raise ValidationError(
                 f"The mock configuration has no test case '{case}' for this state machine."
             )

@@ -75,13 +75,13 @@ def _newest_streams(
     scope: Scope, group: LogGroup, machine: StateMachine, pattern: str
 ) -> list[LogPage]:
     """Return the newest lines that match, of the machine's last executions."""
-    matches = patterns.compiled(pattern)
-    known = [span for span in streams.spans(group) if span.machine_arn == machine.arn]
-    some = list(islice(streams.by_time(group, known, descending=True), _STREAMS))
+    matches = patterns.compile_pattern(pattern)
+    known = [span for span in streams.log_spans(group) if span.machine_arn == machine.arn]
+    some = list(islice(streams.streams_by_time(group, known, descending=True), _STREAMS))
     veils = masked_execution.veils_of(scope.project, [stream.execution.pk for stream in some])
     lines = (
         replace(line, text=veils[line.stream.execution.pk].details(line.text))
-        for line in read.newest(group, some, _READ)
+        for line in read.newest_lines(group, some, _READ)
     )
     matching = (line for line in lines if matches(line.text))
     return [_log_page(line) for line in islice(matching, _LINES)]

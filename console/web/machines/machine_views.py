@@ -126,7 +126,7 @@ def machine_context(machine: StateMachine) -> dict[str, Any]:
         "machine": machine,
         "comment": comment,
         "machine_limit": limit,
-        "cases": mocks.cases(machine.name),
+        "cases": mocks.test_cases(machine.name),
         "picture": picture,
         "sha": hashlib.sha256(text.encode()).hexdigest()[:12],
     }

@@ -118,13 +118,13 @@ def _read_samples(
 ) -> list[tuple[Metric, read.Buckets]]:
     """Read the values; only percentiles of times need more than sums."""
     times = frozenset(metric.name for metric in metrics if metric.unit != "Count")
-    question = read.Asked(
+    question = read.MetricQuery(
         *(scope.project.pk, scope.region, tuple(metric.name for metric in metrics)),
         *(span.since, span.until, span.period),
         resource=None if machine is None else machine.arn,
         spread=times if tally.is_percentile(span.statistic) else frozenset(),
     )
-    buckets = read.buckets(question)
+    buckets = read.read_buckets(question)
     return [(metric, buckets[metric.name]) for metric in metrics]
 
 

@@ -40,7 +40,7 @@ def prometheus_metrics(request: HttpRequest) -> HttpResponse:
         )
     content_type = _preferred_format(request)
     return HttpResponse(
-        openmetrics.render(content_type),
+        openmetrics.render_metrics(content_type),
         content_type=content_type,
         headers={"Cache-Control": "no-store"},
     )

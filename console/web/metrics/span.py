@@ -70,7 +70,7 @@ class ChartSpan:
         period = known[1] if known is not None and fits else _period(until - since)
         statistic = query.get("statistic", "")
         group = query.get("group", "")
-        end = -read.floor(-until, period)
+        end = -read.floor_to_period(-until, period)
         return cls(
             key,
             end - -(-(until - since) // period) * period,
@@ -125,4 +125,4 @@ def minute_text(at_ms: int) -> str:
 def minute_of(text: str) -> int | None:
     """Return the minute that an address names, None if it names none."""
     at_ms = _moment(text, -1)
-    return None if at_ms < 0 else read.floor(at_ms)
+    return None if at_ms < 0 else read.floor_to_period(at_ms)

@@ -139,7 +139,9 @@ def sent_targets(rule: EventRule) -> list[SentTarget]:
     """Return the targets of a rule, by id."""
     targets = sorted(rule.targets.all(), key=lambda target: target.target_id)
     return [
-        SentTarget(target, addresses.KINDS[addresses.kind(target.address)], _sent_target(target))
+        SentTarget(
+            target, addresses.KINDS[addresses.address_kind(target.address)], _sent_target(target)
+        )
         for target in targets
     ]
 

@@ -124,7 +124,7 @@ def _target_context(sent: rule_display.SentTarget, *, secret: bool) -> dict[str,
         "sent": sent,
         "address": address if secret else without_secrets(address),
         "more": more,
-        "secret": notices.secret_for(sent.target.rule.arn, sent.target.target_id)
+        "secret": notices.target_secret(sent.target.rule.arn, sent.target.target_id)
         if webhook
         else "",
     }
@@ -134,7 +134,7 @@ def _due_moments(rule: EventRule) -> list[int]:
     """Return when a schedule is due the next times."""
     if not rule.schedule or rule.state != RuleState.ENABLED:
         return []
-    schedule = schedules.parse(rule.schedule, rule.timezone)
+    schedule = schedules.parse_schedule(rule.schedule, rule.timezone)
     moments: list[int] = []
     at: int | None = clock.now_ms()
     while at is not None and len(moments) < _MOMENTS:

@@ -40,13 +40,13 @@ class ActivityWork:
     def builtin(self) -> bool:
         """Tell whether a registered callable works it."""
         project = self.activity.project.name
-        return targets.activity(self.activity.name, project, sample=False) is not None
+        return targets.find_activity(self.activity.name, project, sample=False) is not None
 
     @property
     def of_samples(self) -> bool:
         """Tell whether a callable works those of its tasks that sample machines schedule."""
         project = self.activity.project.name
-        return targets.activity(self.activity.name, project, sample=True) is not None
+        return targets.find_activity(self.activity.name, project, sample=True) is not None
 
     @property
     def pollers(self) -> int:

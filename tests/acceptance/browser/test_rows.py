@@ -94,7 +94,9 @@ def test_E3_a_status_is_told_in_words_without_colours(page: Page, server: Server
         node = page.locator(f"[data-node][data-step={state}]")
         expect(node.locator(".node-detail")).to_contain_text(word)
         assert word.lower() in (node.get_attribute("aria-label") or "")
-        expect(node.locator("svg.sign use")).to_have_attribute("href", f"#sign-{word.lower()}")
+        expect(node.locator("svg.status-icon use")).to_have_attribute(
+            "href", f"#status-icon-{word.lower()}"
+        )
     legend = page.locator(".legend")
     for word in ("Not entered", "In progress", "Succeeded", "Caught error", "Failed", "Aborted"):
         expect(legend).to_contain_text(word)

@@ -56,7 +56,7 @@ def test_X6_the_time_machine_shows_the_page_as_it_was(page: Page, server: Server
     page.click("[data-event-step='-1']")
     expect(page.locator("#moment")).to_contain_text("event 7 of 8")
     page.click("[data-leave-past]")
-    expect(page.locator("#moment")).to_contain_text("As it is now")
+    expect(page.locator("#moment")).to_contain_text("This is the current state")
     assert "at=" not in page.url
 
 

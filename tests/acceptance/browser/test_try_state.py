@@ -105,7 +105,7 @@ def test_E20_a_mistake_in_the_input_names_its_place(page: Page, server: Server) 
     type_definition(page, '{"n": ')
     page.click("text=Test state")
     expect(page.locator("#input-error")).to_contain_text("line 1, column 7")
-    expect(page.locator("#result")).to_contain_text("Nothing was tested yet")
+    expect(page.locator("#result")).to_contain_text("No result yet")
     type_definition(page, '{"n": 4}')
     page.click("text=Test state")
     assert told(page)["Output"] == {"was": 4}

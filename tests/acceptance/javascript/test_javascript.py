@@ -29,7 +29,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sdk_for_javascript(installed: Path, up: Server) -> None:
-    """Its signature is right, and it understands answers, times, histories and errors."""
+    """The SDK signs calls rightly, and understands answers, times, histories and errors."""
     key, secret = up.keys()
     keys = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
     done = subprocess.run(

@@ -33,7 +33,7 @@ def ask(project: Project, action: str, role: str = "editor", **params: Any) -> d
     principal = access.Principal(user, project, role)
     handler = services.EVENTS.handler(action)
     access.authorize(principal, services.EVENTS.permission(action))
-    shapes.check(services.EVENTS.operation(action), params)
+    shapes.check_params(services.EVENTS.operation(action), params)
     answer = handler(Call(action, params, principal, "us-east-1", Actor(role, "AKIA")))
     assert isinstance(answer, dict)
     return answer

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console import access
 from console.awsapi import masking, services, shapes
-from console.awsapi.asgi import aws
+from console.awsapi.asgi import aws_application
 from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
 from console.store.db.audit import Actor
@@ -66,7 +66,7 @@ class Caller:
             sent.append(message)
 
         scope = {"type": "http", "path": "/", "query_string": b"", "headers": raw}
-        run(lambda: aws(scope, receive, send))
+        run(lambda: aws_application(scope, receive, send))
         return json.loads(sent[-1]["body"])
 
 
@@ -289,7 +289,7 @@ def test_every_answer_that_can_hold_payloads_is_accounted_for() -> None:
         service.permission(action)
         for service in services.SERVICES
         for action in service.handlers
-        if sensitive(shapes.service(service.name).operation_model(action).output_shape)
+        if sensitive(shapes.service_model(service.name).operation_model(action).output_shape)
     }
     assert found | {"logs:FilterLogEvents", "logs:GetLogEvents"} == set(SEAM)
     for name, why in SEAM.items():

@@ -15,7 +15,7 @@ from tests.refusals import raises_code
 
 def check(action: str, **params: Any) -> None:
     """Check a request."""
-    shapes.check(shapes.service().operation_model(action), params)
+    shapes.check_params(shapes.service_model().operation_model(action), params)
 
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:x"
@@ -24,7 +24,7 @@ ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:x"
 def test_every_pattern_of_the_model_is_understood() -> None:
     """They are Java's; one that cannot be read would answer a good request with a 500."""
     for service in services.SERVICES:
-        model = shapes.service(service.name)
+        model = shapes.service_model(service.name)
         shapes_of_it = [model.shape_for(name) for name in model.shape_names]
         for pattern in filter(None, (one.metadata.get("pattern") for one in shapes_of_it)):
             assert hasattr(shapes._compiled(pattern), "search"), pattern
@@ -84,7 +84,7 @@ def test_wrong_types_cannot_be_read() -> None:
 
 def test_every_handler_is_an_action_of_the_model() -> None:
     """Nothing is served that AWS does not have."""
-    assert set(operations.HANDLERS) <= set(shapes.service().operation_names)
+    assert set(operations.HANDLERS) <= set(shapes.service_model().operation_names)
 
 
 def asking(action: str, project: int = 1, region: str = "us-east-1") -> Any:
@@ -97,9 +97,9 @@ CALL = asking("ListExecutions")
 
 def test_tokens_are_bound_to_their_query() -> None:
     """A token is good for the same action and arguments only, and cannot be made up."""
-    token = paging.token(CALL, {"stateMachineArn": ARN}, [5, 7])
+    token = paging.seal_position(CALL, {"stateMachineArn": ARN}, [5, 7])
     query = {"stateMachineArn": ARN, "nextToken": token, "maxResults": 3}
-    assert paging.position(CALL, query) == [5, 7]
+    assert paging.open_position(CALL, query) == [5, 7]
     for other in (
         {**query, "stateMachineArn": ARN + "y"},
         {**query, "nextToken": token[:-4] + "AAAA"},
@@ -107,25 +107,25 @@ def test_tokens_are_bound_to_their_query() -> None:
         {**query, "nextToken": ""},
     ):
         with pytest.raises(InvalidToken):
-            paging.position(CALL, other)
+            paging.open_position(CALL, other)
     for call in (
         asking("ListActivities"),
         asking("ListExecutions", project=2),
         asking("ListExecutions", region="eu-west-1"),
     ):
         with pytest.raises(InvalidToken):
-            paging.position(call, query)
+            paging.open_position(call, query)
 
 
 def test_tokens_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """As AWS says of them; a minute before they are still good."""
     now = time.time()
-    query = {"nextToken": paging.token(CALL, {}, 5)}
+    query = {"nextToken": paging.seal_position(CALL, {}, 5)}
     monkeypatch.setattr(time, "time", lambda: now + 24 * 3600 - 60)
-    assert paging.position(CALL, query) == 5
+    assert paging.open_position(CALL, query) == 5
     monkeypatch.setattr(time, "time", lambda: now + 24 * 3600 + 60)
     with pytest.raises(InvalidToken):
-        paging.position(CALL, query)
+        paging.open_position(CALL, query)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_tokens_expire_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_target_without_the_services_name_is_no_action(target: str) -> None:
     """An action counts only behind the name of a service that is served."""
-    service, action = services.wanted({"x-amz-target": [target]} if target else {})
+    service, action = services.find_service({"x-amz-target": [target]} if target else {})
     with raises_code(ErrorCode.UnknownOperationException):
         service.operation(action)
 
 
 def test_a_target_names_service_and_action() -> None:
     """``AWSStepFunctions.ListExecutions`` is that action of Step Functions."""
-    service, action = services.wanted({"x-amz-target": ["AWSStepFunctions.ListExecutions"]})
+    service, action = services.find_service({"x-amz-target": ["AWSStepFunctions.ListExecutions"]})
     assert (service, action) == (services.STATES, "ListExecutions")
     assert service.permission(action) == "ListExecutions"
     assert service.error_type("ValidationException").endswith("validate#ValidationException")

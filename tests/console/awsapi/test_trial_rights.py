@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from console.errors import ErrorCode
-from console.integrations.redaction import redacted
+from console.integrations.redaction import redact
 from console.models import Role
 from tests.console.awsapi.test_trials import http, tried
 from tests.console.store.helpers import function
@@ -216,7 +216,7 @@ def test_each_form_of_a_value_is_found(name: str) -> None:
     """Also in the middle of a text, which stays as it is."""
     values = (SECRET, f"ana:{SECRET}")
     text = f"before {echoes(SECRET)[name]} after"
-    found = redacted(text, values)
+    found = redact(text, values)
     assert "(masked)" in found
     assert found.startswith("before ")
     assert found.endswith(" after")
@@ -225,11 +225,11 @@ def test_each_form_of_a_value_is_found(name: str) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     """Nothing is configured, or a value is too short to be told from any text."""
-    assert redacted("a text", ()) == "a text"
-    assert redacted("abc abc", ("abc",)) == "abc abc"
-    assert redacted({"a": "hush hush", "b": "c"}, ("hush",)) == {"a": "(masked) (masked)", "b": "c"}
-    assert redacted('{"n": 12345}', ("12345",)) == '"(masked)"'
-    assert json.loads(redacted('{"n": "12345"}', ("12345",))) == {"n": "(masked)"}
+    assert redact("a text", ()) == "a text"
+    assert redact("abc abc", ("abc",)) == "abc abc"
+    assert redact({"a": "hush hush", "b": "c"}, ("hush",)) == {"a": "(masked) (masked)", "b": "c"}
+    assert redact('{"n": 12345}', ("12345",)) == '"(masked)"'
+    assert json.loads(redact('{"n": "12345"}', ("12345",))) == {"n": "(masked)"}
 
 
 def test_a_long_answer_is_searched_quickly() -> None:
@@ -238,5 +238,5 @@ def test_a_long_answer_is_searched_quickly() -> None:
 
     for text in ("\\" * 300_000, "%6" * 150_000, "k3y" * 100_000, "&#0" * 100_000):
         begun = time.perf_counter()
-        redacted(text, (SECRET,))
+        redact(text, (SECRET,))
         assert time.perf_counter() - begun < 5

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Try = Callable[..., dict[str, Any]]
 
-MODEL = shapes.service().operation_model("TestState")
+MODEL = shapes.service_model().operation_model("TestState")
 CONNECTION = "arn:aws:events:us-east-1:123456789012:connection/shop/1"
 
 
@@ -36,7 +36,7 @@ def tried(project: Project, django_user_model: Any) -> Try:
 
     def call(state: dict[str, Any], role: str = Role.OWNER, **params: Any) -> dict[str, Any]:
         params = {"definition": json.dumps(state), "roleArn": ROLE, **params}
-        shapes.check(MODEL, params)
+        shapes.check_params(MODEL, params)
         who = access.Principal(user, project, role, "AKIATEST")
         made = Call("TestState", params, who, "us-east-1", Actor("somebody", "AKIATEST", "id"))
         found = services.STATES.handler("TestState")(made)

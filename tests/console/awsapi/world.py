@@ -14,7 +14,7 @@ from console.store.db.audit import Actor
 from console.store.db.pending import Pending
 from tests.console.store.helpers import PASS, ROLE, WAIT, WORK, drain
 
-MODEL = shapes.service()
+MODEL = shapes.service_model()
 ACCOUNT = "arn:aws:states:us-east-1:123456789012"
 MAP: dict[str, Any] = {
     "StartAt": "M",
@@ -55,7 +55,7 @@ class World:
 
     def ask(self, action: str, **params: Any) -> dict[str, Any]:
         """Call an action; raise its error."""
-        shapes.check(MODEL.operation_model(action), params)
+        shapes.check_params(MODEL.operation_model(action), params)
         actor = Actor(self.principal.user.get_username(), self.principal.key_id, "request")
         call = Call(action, params, self.principal, "us-east-1", actor)
         answer = services.STATES.handler(action)(call)

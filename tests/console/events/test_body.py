@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.events.body import MOST_BYTES, Change, status_change
+from console.events.body import MOST_BYTES, Change, status_change_event
 
 MACHINE = "arn:aws:states:us-east-2:444455556666:stateMachine:state-machine-name"
 ARN = "arn:aws:states:us-east-2:444455556666:execution:state-machine-name:execution-name"
@@ -29,13 +29,13 @@ FAILED = replace(RUNNING, status="FAILED", stop_ms=1_551_225_146_847, error="E",
 
 def detail(change: Change) -> dict[str, Any]:
     """Return the detail of a change's event."""
-    found: dict[str, Any] = json.loads(status_change(change))["detail"]
+    found: dict[str, Any] = json.loads(status_change_event(change))["detail"]
     return found
 
 
 def test_the_event_of_a_start_is_the_one_of_the_documentation() -> None:
     """Every member is there, unknown ones null, dates in epoch milliseconds."""
-    assert json.loads(status_change(RUNNING)) == {
+    assert json.loads(status_change_event(RUNNING)) == {
         "version": "0",
         "id": RUNNING.event_id,
         "detail-type": "Step Functions Execution Status Change",

@@ -34,11 +34,11 @@ def test_the_documented_check_accepts_what_is_sent_and_nothing_else() -> None:
     found: dict[str, Any] = {}
     exec(code[1], found)  # noqa: S102 - our own documentation
     genuine, now = found["genuine"], int(time.time())
-    header = notices.signature("secret", now, '{"ü": 1}')
+    header = notices.sign_body("secret", now, '{"ü": 1}')
     assert genuine("secret", header, '{"ü": 1}'.encode())
     assert not genuine("secret", header, b"{}")
     assert not genuine("other", header, '{"ü": 1}'.encode())
-    assert not genuine("secret", notices.signature("secret", now - 999, "x"), b"x")
+    assert not genuine("secret", notices.sign_body("secret", now - 999, "x"), b"x")
     assert hmac.new(b"secret", f"{now}.x".encode(), hashlib.sha256).hexdigest() in (
-        notices.signature("secret", now, "x")
+        notices.sign_body("secret", now, "x")
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.events.addresses import AddressError, kind
-from console.events.inputs import InputError, check, made
+from console.events.addresses import AddressError, address_kind
+from console.events.inputs import InputError, build_input, check_input
 
 EVENT = json.dumps(
     {
@@ -46,8 +46,8 @@ def template(text: str, **paths: str) -> dict[str, Any]:
 )
 def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
     """All, a text of its own, a part, or a filled template that stays JSON."""
-    check(settings)
-    got = made(EVENT, settings, "arn:rule/r", "r")
+    check_input(settings)
+    got = build_input(EVENT, settings, "arn:rule/r", "r")
     assert got == wanted
     json.loads(got)
 
@@ -65,7 +65,7 @@ def test_a_target_gets(settings: dict[str, Any], wanted: str) -> None:
 def test_wrong_settings_are_refused(settings: dict[str, Any], words: str) -> None:
     """Before an event comes."""
     with pytest.raises(InputError, match=words):
-        check(settings)
+        check_input(settings)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_an_address_is_of_a_kind(address: str, wanted: str | None) -> None:
     """What nothing can be sent to is refused with what was wanted."""
     if wanted is None:
         with pytest.raises(AddressError, match="got '"):
-            kind(address)
+            address_kind(address)
     else:
-        assert kind(address) == wanted
+        assert address_kind(address) == wanted

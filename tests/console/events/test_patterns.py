@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.events.patterns import PatternError, parse
+from console.events.patterns import PatternError, parse_pattern
 
 EVENT: dict[str, Any] = {
     "version": "0",
@@ -136,7 +136,7 @@ MATCHES: list[tuple[str, dict[str, Any], bool]] = [
 @pytest.mark.parametrize(("what", "pattern", "wanted"), MATCHES, ids=[one[0] for one in MATCHES])
 def test_a_pattern_lets_through(what: str, pattern: dict[str, Any], wanted: bool) -> None:
     """Each operator of the documentation, met and missed."""
-    assert parse(json.dumps(pattern)).matches(json.dumps(EVENT)) is wanted
+    assert parse_pattern(json.dumps(pattern)).matches(json.dumps(EVENT)) is wanted
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_a_pattern_lets_through(what: str, pattern: dict[str, Any], wanted: bool
 def test_a_wrong_pattern_is_refused_with_its_place(pattern: str, words: str) -> None:
     """The message says where, what was found and what was wanted."""
     with pytest.raises(PatternError, match=words):
-        parse(pattern)
+        parse_pattern(pattern)
 
 
 def test_a_wildcard_costs_no_more_than_the_text_is_long() -> None:
     """Many stars and a long text that nearly matches are answered at once."""
-    pattern = parse(json.dumps({"a": [{"wildcard": "*a" * 60 + "*b"}]}))
+    pattern = parse_pattern(json.dumps({"a": [{"wildcard": "*a" * 60 + "*b"}]}))
     assert not pattern.matches(json.dumps({"a": "a" * 200_000}))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from console.events.schedules import ScheduleError, parse
+from console.events.schedules import ScheduleError, parse_schedule
 
 
 def ms(text: str) -> int:
@@ -16,7 +16,7 @@ def ms(text: str) -> int:
 
 def moments(expression: str, after: str, count: int, zone: str = "UTC") -> list[str]:
     """Return the next moments, in UTC; rates began with the year 2026."""
-    schedule, at = parse(expression, zone), ms(after)
+    schedule, at = parse_schedule(expression, zone), ms(after)
     found: list[str] = []
     while len(found) < count:
         due = schedule.next(at, ms("2026-01-01T00:00"))
@@ -139,11 +139,11 @@ def test_a_schedule_is_due(expression: str, after: str, zone: str, wanted: list[
 def test_a_wrong_expression_is_refused_with_its_field(expression: str, words: str) -> None:
     """The message says what was found and what was wanted."""
     with pytest.raises(ScheduleError, match=words):
-        parse(expression)
+        parse_schedule(expression)
 
 
 @pytest.mark.parametrize("zone", ["", "Europe", "Mars/Base", "../etc/passwd", "x\0y"])
 def test_a_time_zone_is_one_of_the_known(zone: str) -> None:
     """Nothing else is looked for."""
     with pytest.raises(ScheduleError, match="time zone"):
-        parse("rate(1 minute)", zone)
+        parse_schedule("rate(1 minute)", zone)

@@ -30,9 +30,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Read a file with a ReaderConfig."""
 
     def reading(data: bytes | dict[str, bytes], key: str = "k", **config: Any) -> list[Any]:
-        monkeypatch.setattr(targets, "client", lambda *_: Bucket(data))
+        monkeypatch.setattr(targets, "service_client", lambda *_: Bucket(data))
         reader = {"resource": "arn:aws:states:::s3:getObject", "config": config}
-        return list(items.read({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1"))
+        return list(
+            items.read_items({**reader, "arguments": {"Bucket": "b", "Key": key}}, "us-east-1")
+        )
 
     return reading
 

@@ -37,7 +37,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def kept(resource: str, first: Any, parameters: Any = None) -> str:
     """Return what is kept of a job after its first answer."""
-    submitted = jobs.submit(task(resource, parameters), engine.dumps(first))
+    submitted = jobs.submit_job(task(resource, parameters), engine.dumps(first))
     assert isinstance(submitted, Submitted)
     return submitted.job
 
@@ -47,10 +47,10 @@ def test_what_to_ask_is_settled_at_the_beginning(answer: Any) -> None:
     job = kept("glue:startJobRun", {"JobRunId": "r1"}, {"JobName": "j"})
     run = {"JobRun": {"JobRunState": "RUNNING"}}
     asked = answer(Succeeded(engine.dumps(run)))
-    assert jobs.look(task("glue:startJobRun"), job) is None
+    assert jobs.poll_job(task("glue:startJobRun"), job) is None
     assert asked[0].action == "getJobRun"
     assert engine.loads(asked[0].input) == {"JobName": "j", "RunId": "r1"}
-    jobs.cancel(task("glue:startJobRun"), job)
+    jobs.cancel_job(task("glue:startJobRun"), job)
     assert engine.loads(asked[1].input) == {"JobName": "j", "JobRunIds": ["r1"]}
 
 
@@ -89,7 +89,7 @@ def test_how_jobs_end(answer: Any, resource: str, first: Any, told: Any, error: 
     """Well, or as States.TaskFailed with the job's description."""
     job = kept(resource, first)
     answer(Succeeded(engine.dumps(told)))
-    outcome = jobs.look(task(resource), job)
+    outcome = jobs.poll_job(task(resource), job)
     assert (outcome.error if isinstance(outcome, Failed) else None) == error
     assert outcome is not None
 
@@ -98,15 +98,15 @@ def test_a_service_out_of_reach_says_nothing_of_the_job(answer: Any) -> None:
     """It is asked again; an error of the service itself ends the task."""
     job = kept("athena:startQueryExecution", {"QueryExecutionId": "q"})
     answer(Failed("Athena.SdkClientException", "connection refused"))
-    assert jobs.look(task("athena:startQueryExecution"), job) is None
+    assert jobs.poll_job(task("athena:startQueryExecution"), job) is None
     answer(Failed("Athena.InvalidRequestException", "no such query"))
-    assert isinstance(jobs.look(task("athena:startQueryExecution"), job), Failed)
+    assert isinstance(jobs.poll_job(task("athena:startQueryExecution"), job), Failed)
 
 
 def test_a_task_that_could_not_be_placed_fails(answer: Any) -> None:
     """ECS answers 200 with what went wrong."""
     del answer
-    refused = jobs.submit(task("ecs:runTask"), '{"Failures": [{"Reason": "RESOURCE:CPU"}]}')
+    refused = jobs.submit_job(task("ecs:runTask"), '{"Failures": [{"Reason": "RESOURCE:CPU"}]}')
     assert refused == Failed("AmazonECS.Unknown", '[{"Reason":"RESOURCE:CPU"}]')
 
 
@@ -115,16 +115,16 @@ def test_a_container_task_that_an_earlier_version_began(answer: Any) -> None:
     old = engine.dumps({"ask": {"Tasks": ["a"]}, "cancel": {"Cluster": "c", "Task": "a"}})
     one = {"LastStatus": "STOPPED", "Containers": [{"ExitCode": 0}]}
     asked = answer(Succeeded(engine.dumps({"Tasks": [one]})))
-    ended = jobs.look(task("ecs:runTask"), old)
+    ended = jobs.poll_job(task("ecs:runTask"), old)
     assert isinstance(ended, Succeeded)
     assert engine.loads(ended.output) == one
-    jobs.cancel(task("ecs:runTask"), old)
+    jobs.cancel_job(task("ecs:runTask"), old)
     assert engine.loads(asked[1].input) == {"Cluster": "c", "Task": "a"}
 
 
 def test_nothing_was_begun_and_nothing_said_why() -> None:
     """ECS told neither of a task nor of a failure: there is nothing to wait for."""
-    told = jobs.submit(task("ecs:runTask"), '{"Tasks": [], "Failures": []}')
+    told = jobs.submit_job(task("ecs:runTask"), '{"Tasks": [], "Failures": []}')
     assert isinstance(told, Failed)
     assert told.error == "AmazonECS.Unknown"
 
@@ -136,7 +136,7 @@ def test_tasks_that_ecs_does_not_know(answer: Any, age_s: int, over: bool) -> No
     about["since"] -= age_s
     told = {"Tasks": [], "Failures": [{"Arn": "a", "Reason": "MISSING"}]}
     answer(Succeeded(engine.dumps(told)))
-    outcome = jobs.look(task("ecs:runTask"), engine.dumps(about))
+    outcome = jobs.poll_job(task("ecs:runTask"), engine.dumps(about))
     if over:
         assert isinstance(outcome, Failed)
         assert (outcome.error, outcome.cause) == (

@@ -67,7 +67,7 @@ def test_a_call_and_its_answer(kube: Kube) -> None:
     query = {"labelSelector": ["job-name=pi", "x"], "limit": ["5"]}
     path = "/api/v1/namespaces/default/pods"
     found = read(
-        integrations.call(task("call", kube, Method="GET", Path=path, QueryParameters=query))
+        integrations.call_task(task("call", kube, Method="GET", Path=path, QueryParameters=query))
     )
     assert (found["StatusCode"], found["StatusText"]) == (200, "OK")
     assert found["ResponseBody"]["items"][0]["metadata"] == {"name": "pod-1"}
@@ -91,7 +91,7 @@ def test_bodies_have_their_type(kube: Kube, method: str, body: Any, kind: str) -
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     path = jobs if method == "POST" else f"{jobs}/pi"
     kube.jobs["default", "pi2"] = JOB
-    integrations.call(task("call", kube, Method=method, Path=path, RequestBody=body))
+    integrations.call_task(task("call", kube, Method=method, Path=path, RequestBody=body))
     (asked,) = kube.seen
     assert asked.headers["content-type"] == kind
     assert asked.body == (engine.loads(body) if isinstance(body, str) else body)
@@ -99,7 +99,7 @@ def test_bodies_have_their_type(kube: Kube, method: str, body: Any, kind: str) -
 
 def test_what_the_cluster_refuses(kube: Kube) -> None:
     """The error is EKS and the status, its cause the whole answer, as documented."""
-    outcome = integrations.call(
+    outcome = integrations.call_task(
         task("call", kube, Method="GET", Path="/apis/batch/v1/namespaces/default/jobs/none")
     )
     assert isinstance(outcome, Failed)
@@ -143,11 +143,11 @@ def test_what_the_cluster_refuses(kube: Kube) -> None:
 )
 def test_parameters_that_are_no_request(kube: Kube, action: str, given: Any, problem: str) -> None:
     """They are told apart before anything is asked."""
-    outcome = integrations.call(task(action, kube, **given))
+    outcome = integrations.call_task(task(action, kube, **given))
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.Runtime"
     assert f"could not be used to start the Task: [{problem}" in (outcome.cause or "")
-    assert kubernetes.problem(action, engine.loads(task(action, kube, **given).input))
+    assert kubernetes.find_problem(action, engine.loads(task(action, kube, **given).input))
     assert kube.seen == []
 
 
@@ -174,7 +174,7 @@ def signature(url: str, cluster: str, secret: str) -> str:
 
 def test_the_token_is_what_eks_wants(kube: Kube) -> None:
     """A question to STS who this is, signed for this cluster and for a minute."""
-    integrations.call(task("call", kube, Method="GET", Path="/api"))
+    integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     token = kube.seen[0].headers["authorization"].removeprefix("Bearer k8s-aws-v1.")
     assert "=" not in token
     url = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
@@ -191,7 +191,7 @@ def test_the_token_is_what_eks_wants(kube: Kube) -> None:
 def test_a_cluster_may_have_a_token_of_its_own(kube: Kube, settings: Any) -> None:
     """One that knows nothing of AWS, as in staging."""
     settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [kube.url], "token": "abc"}}
-    integrations.call(task("call", kube, Method="GET", Path="/api"))
+    integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert kube.seen[0].headers["authorization"] == "Bearer abc"
 
 
@@ -209,7 +209,7 @@ def test_a_cluster_that_nobody_named(kube: Kube, settings: Any, said: Any) -> No
     """It is not called, and the cause says where it could be named."""
     text = engine.dumps(said).replace("{url}", kube.url)
     settings.STEPYARD_TARGETS = engine.loads(text)
-    outcome = integrations.call(task("call", kube, Method="GET", Path="/api"))
+    outcome = integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.TaskFailed"
     assert f"'{kube.url}' is not among the endpoints of \"kubernetes\"" in (outcome.cause or "")
@@ -220,7 +220,9 @@ def test_a_named_cluster_at_an_address_that_is_never_called(kube: Kube, settings
     """What outbound requests must not reach, no cluster is either."""
     for url in ("http://169.254.169.254", kube.url.replace("127.0.0.1", "127.1")):
         settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [url], **KEYS}}
-        outcome = integrations.call(task("call", kube, Endpoint=url, Method="GET", Path="/api"))
+        outcome = integrations.call_task(
+            task("call", kube, Endpoint=url, Method="GET", Path="/api")
+        )
         assert isinstance(outcome, Failed)
         assert outcome.error == "EKS.SdkClientException"
     assert kube.seen == []
@@ -234,15 +236,15 @@ def test_only_the_clusters_own_authority_is_trusted(tmp_path: Path, settings: An
     with Kube(folders[0]) as cluster, Kube(folders[1]) as other:
         settings.STEPYARD_TARGETS = {"kubernetes": {"endpoints": [cluster.url], **KEYS}}
         asked = {"Method": "GET", "Path": "/api/v1/namespaces/default/pods"}
-        assert read(integrations.call(task("call", cluster, **asked)))["StatusCode"] == 200
+        assert read(integrations.call_task(task("call", cluster, **asked)))["StatusCode"] == 200
         own, cluster.authority = cluster.authority, other.authority
-        refused = integrations.call(task("call", cluster, **asked))
+        refused = integrations.call_task(task("call", cluster, **asked))
         assert isinstance(refused, Failed)
         assert refused.error == "EKS.SdkClientException"
         assert "CERTIFICATE_VERIFY_FAILED" in (refused.cause or "")
         for none in ("no certificate", ""):
             cluster.authority = none
-            unusable = integrations.call(task("call", cluster, **asked))
+            unusable = integrations.call_task(task("call", cluster, **asked))
             assert isinstance(unusable, Failed)
             assert "'CertificateAuthority' has an invalid format" in (unusable.cause or "")
         cluster.authority = own
@@ -253,7 +255,7 @@ def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> Non
     """What cannot be sent is not in the cause either."""
     said = {"endpoints": [kube.url], "token": "se\ncret"}
     settings.STEPYARD_TARGETS = {"kubernetes": said}
-    outcome = integrations.call(task("call", kube, Method="GET", Path="/api"))
+    outcome = integrations.call_task(task("call", kube, Method="GET", Path="/api"))
     assert isinstance(outcome, Failed)
     assert "cret" not in (outcome.cause or "")
     assert kube.seen == []
@@ -265,7 +267,7 @@ def test_a_token_that_is_no_header_is_not_told(kube: Kube, settings: Any) -> Non
 def begun(kube: Kube, **given: Any) -> tuple[Task, str]:
     """Return a job that is waited for, and what is kept of it."""
     asked = task("runJob", kube, ".sync", **{"Job": JOB, **given})
-    outcome = integrations.call(asked)
+    outcome = integrations.call_task(asked)
     assert isinstance(outcome, Submitted), outcome
     return asked, outcome.job
 
@@ -273,7 +275,7 @@ def begun(kube: Kube, **given: Any) -> tuple[Task, str]:
 def ended(asked: Task, kept: str) -> Any:
     """Look until a job has ended."""
     for _ in range(5):
-        outcome = integrations.look(asked, kept)
+        outcome = integrations.poll_job(asked, kept)
         if outcome is not None:
             return outcome
     raise AssertionError("the job goes on")
@@ -281,7 +283,7 @@ def ended(asked: Task, kept: str) -> Any:
 
 def test_a_job_is_made(kube: Kube) -> None:
     """Without .sync the cluster's answer is the result; in the namespace that is named."""
-    found = read(integrations.call(task("runJob", kube, Job=JOB, Namespace="batch")))
+    found = read(integrations.call_task(task("runJob", kube, Job=JOB, Namespace="batch")))
     assert (found["StatusCode"], found["StatusText"]) == (201, "Created")
     assert found["ResponseBody"]["metadata"]["namespace"] == "batch"
     (asked,) = kube.seen
@@ -336,17 +338,17 @@ def test_a_cluster_that_is_busy_says_nothing_of_the_job(kube: Kube) -> None:
     """Throttling, trouble inside and no answer at all are asked about again."""
     asked, kept = begun(kube)
     kube.broken = [429, 503]
-    assert [integrations.look(asked, kept) for _ in range(2)] == [None, None]
+    assert [integrations.poll_job(asked, kept) for _ in range(2)] == [None, None]
     kube.server.socket.close()
     kube.server.shutdown()
-    assert integrations.look(asked, kept) is None
+    assert integrations.poll_job(asked, kept) is None
 
 
 def test_a_cluster_that_is_named_no_more(kube: Kube, settings: Any) -> None:
     """Its job cannot be looked at again: the task says so instead of waiting on."""
     asked, kept = begun(kube)
     settings.STEPYARD_TARGETS = {}
-    outcome = integrations.look(asked, kept)
+    outcome = integrations.poll_job(asked, kept)
     assert isinstance(outcome, Failed)
     assert outcome.error == "States.TaskFailed"
 
@@ -354,7 +356,7 @@ def test_a_cluster_that_is_named_no_more(kube: Kube, settings: Any) -> None:
 def test_an_answer_that_is_no_job(kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
     """Something stands before the cluster that answers for it."""
     monkeypatch.setattr(kube, "answer", lambda _: (200, "<html>Sign in</html>"))
-    outcome = integrations.call(task("runJob", kube, ".sync", Job=JOB))
+    outcome = integrations.call_task(task("runJob", kube, ".sync", Job=JOB))
     assert isinstance(outcome, Failed)
     assert outcome.error == "EKS.SdkClientException"
     assert "Sign in" in (outcome.cause or "")
@@ -364,7 +366,7 @@ def test_a_job_that_somebody_deleted(kube: Kube) -> None:
     """There is nothing left to wait for."""
     asked, kept = begun(kube)
     kube.jobs.clear()
-    outcome = integrations.look(asked, kept)
+    outcome = integrations.poll_job(asked, kept)
     assert isinstance(outcome, Failed)
     assert outcome.error == "EKS.404"
 
@@ -373,7 +375,7 @@ def test_a_job_is_deleted_with_its_pods(kube: Kube) -> None:
     """When the execution is stopped; one that is gone already is well, too."""
     asked, kept = begun(kube, Namespace="batch")
     for _ in range(2):
-        assert isinstance(integrations.cancel(asked, kept), Succeeded)
+        assert isinstance(integrations.cancel_job(asked, kept), Succeeded)
     assert kube.jobs == {}
     gone = kube.asked("DELETE")[0]
     assert gone.path == "/apis/batch/v1/namespaces/batch/jobs/pi"
@@ -386,7 +388,7 @@ def test_a_call_that_is_made_again_finds_its_job(kube: Kube) -> None:
     again, kept = begun(kube)
     read(ended(again, kept))
     assert len(kube.jobs) == 1
-    other = integrations.call(task("runJob", kube, ".sync", key="key-2", Job=JOB))
+    other = integrations.call_task(task("runJob", kube, ".sync", key="key-2", Job=JOB))
     assert isinstance(other, Failed)
     assert (other.error, other.refused) == ("EKS.409", True)
 
@@ -399,17 +401,18 @@ def test_a_plan_says_which_cluster_is_called(kube: Kube, settings: Any) -> None:
     parsed = engine.parse_resource("arn:aws:states:::eks:call")
     assert parsed is not None
     given = {"Endpoint": kube.url, "Method": "GET", "Path": "/api"}
-    plan = explain.plan(parsed, given, targets.MachineKey("default", "m"))
+    plan = explain.plan_call(parsed, given, targets.MachineKey("default", "m"))
     assert (plan.what, plan.where, plan.entry) == ("kubernetes GET /api", kube.url, "kubernetes")
     assert plan.credentials == "a key in targets.json"
     assert "hush" not in str(plan)
     run = engine.parse_resource("arn:aws:states:::eks:runJob.sync")
     assert run is not None
     assert (
-        explain.plan(run, {}, targets.MachineKey("default", "m")).then == "waits for the job's end"
+        explain.plan_call(run, {}, targets.MachineKey("default", "m")).then
+        == "waits for the job's end"
     )
     settings.STEPYARD_TARGETS = {}
     assert (
         "no cluster may be called"
-        in explain.plan(parsed, given, targets.MachineKey("default", "m")).problem
+        in explain.plan_call(parsed, given, targets.MachineKey("default", "m")).problem
     )

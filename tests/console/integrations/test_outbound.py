@@ -92,8 +92,8 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
 
 def get(url: str, limit_s: float = 5) -> bytes:
     """Return the body behind an address."""
-    with outbound.stream("GET", url, limit_s) as answer:
-        return outbound.body(answer, engine.MAX_BYTES)
+    with outbound.stream_answer("GET", url, limit_s) as answer:
+        return outbound.read_body(answer, engine.MAX_BYTES)
 
 
 # -- R1, R2: addresses -----------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_loopback_in_disguise_is_refused(listener: Listener, host: str) -> None:
 def test_addresses_that_no_name_may_lead_to(address: str) -> None:
     """Metadata services, loopback, and both inside other addresses."""
     with pytest.raises(outbound.Refused):
-        outbound.check("api.example.com", address, 80)
+        outbound.check_address("api.example.com", address, 80)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_addresses_that_no_name_may_lead_to(address: str) -> None:
 )
 def test_private_hosts_can_be_called(host: str, address: str) -> None:
     """Staging lives on private networks; loopback is called where it is written as such."""
-    outbound.check(host, address, 80)
+    outbound.check_address(host, address, 80)
 
 
 def test_this_server_and_its_database_are_never_called(
@@ -146,10 +146,10 @@ def test_this_server_and_its_database_are_never_called(
     leads_to(monkeypatch, ["10.0.0.5"])
     outbound._places.cache_clear()
     for host, address, port in [("10.0.0.5", "10.0.0.5", 5433), ("127.0.0.1", "127.0.0.1", 8083)]:
-        outbound.check(host, address, 80)
+        outbound.check_address(host, address, 80)
         if host != "127.0.0.1":
             with pytest.raises(outbound.Refused, match="its database"):
-                outbound.check(host, address, port)
+                outbound.check_address(host, address, port)
     outbound._places.cache_clear()
 
 

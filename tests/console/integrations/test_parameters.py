@@ -35,7 +35,7 @@ def judged(resource: str, given: Any) -> str:
     state = {"Type": "Task", "Resource": arn, "End": True}
     machine = engine.parse(json.dumps({"StartAt": "T", "States": {"T": state}}))
     found: Any = machine.block.states["T"]
-    return parameters.unusable(found.resource, "T", given)
+    return parameters.parameter_problem(found.resource, "T", given)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,9 @@ def test_nothing_is_scheduled(project: Project, pattern: str) -> None:
     )
     assert 'must be an INTEGER, got "soon"' in ended.cause
     assert not TaskRow.objects.exists()
-    played = engine.replay(json.dumps(scenario.scenario_of(ended)), None, parameters.unusable)
+    played = engine.replay(
+        json.dumps(scenario.scenario_of(ended)), None, parameters.parameter_problem
+    )
     assert pattern or played == []  # a token is another one when it is played again
 
 

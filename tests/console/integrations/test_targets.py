@@ -70,11 +70,11 @@ def test_a_machines_own_section_comes_first(
     service: str, machine: str, port: int, where: str
 ) -> None:
     """What it does not name goes where everybody's goes; its own ``*`` leaves nothing over."""
-    found = targets.find(service, key(machine))
+    found = targets.find_entry(service, key(machine))
     assert found is not None
     assert str(port) in found.target["endpoint_url"]
     assert found.where == where
-    client = targets.client(service, None, "us-east-1", key(machine))
+    client = targets.service_client(service, None, "us-east-1", key(machine))
     assert client.meta.endpoint_url.endswith(f":{port}")
 
 
@@ -114,7 +114,7 @@ def test_functions_are_found_by_name_pattern_and_machine() -> None:
 def test_a_name_that_no_pattern_fits_is_not_found() -> None:
     """A pattern fits a whole name, and another machine's own functions are not for all."""
     for name in ("my-bill-eu", "bill", "ship-1"):
-        assert targets.function(name, LAMBDA.format(name), key("Others")) is None
+        assert targets.find_function(name, LAMBDA.format(name), key("Others")) is None
     task = task_of("Orders", LAMBDA.format("b"))
     outcome = function.call(task)
     assert isinstance(outcome, Failed)
@@ -147,7 +147,7 @@ def test_a_plan_says_what_a_call_does(
     """Operation, address and the entry that says so; a plan calls nothing and tells no secret."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
-    plan = explain.plan(parsed, given, key(machine))
+    plan = explain.plan_call(parsed, given, key(machine))
     assert what in plan.what
     assert where in plan.where
     assert entry in plan.entry
@@ -167,7 +167,7 @@ def test_a_plan_says_what_is_waited_for(resource: str, then: str) -> None:
     """As the pattern of the resource has it."""
     parsed = engine.parse_resource(f"arn:aws:states:::{resource}")
     assert parsed is not None
-    assert explain.plan(parsed, {}, key("")).then == then
+    assert explain.plan_call(parsed, {}, key("")).then == then
 
 
 def test_a_plan_says_why_nothing_is_called(settings: Settings) -> None:
@@ -180,7 +180,7 @@ def test_a_plan_says_why_nothing_is_called(settings: Settings) -> None:
     }.items():
         parsed = engine.parse_resource(resource)
         assert parsed is not None
-        assert words in explain.plan(parsed, {}, key("Orders")).problem
+        assert words in explain.plan_call(parsed, {}, key("Orders")).problem
 
 
 # -- projects --------------------------------------------------------------------------------------
@@ -246,11 +246,11 @@ def test_each_project_has_its_own(
     project: str, machine: str, service: str, port: int, function: str
 ) -> None:
     """A machine of the same name in another project gets nothing of it; general is for all."""
-    found = targets.find(service, key(machine, project))
+    found = targets.find_entry(service, key(machine, project))
     assert found is not None
     urls = [found.target.get("endpoint_url"), *found.target.get("endpoints", ())]
     assert AT.format(port) in urls
-    assert targets.function("add", LAMBDA.format("add"), key(machine, project))[0] == function
+    assert targets.find_function("add", LAMBDA.format("add"), key(machine, project))[0] == function
 
 
 @pytest.mark.usefixtures("of_projects")
@@ -275,18 +275,21 @@ def test_addresses_of_one_project_are_not_called_for_another() -> None:
         may = {n for n in range(1, 9) if web._allowed("http", AT.format(n), key("", project))}
         assert may == ports, project
     with pytest.raises(web.BadRequestError):
-        web.post(AT.format(7), b"", {}, 1, key("", "b"))
+        web.post_request(AT.format(7), b"", {}, 1, key("", "b"))
 
 
 @pytest.mark.usefixtures("of_projects")
 def test_functions_and_activities_of_a_project() -> None:
     """Patterns, too; a function may well be called "projects"."""
-    assert targets.function("new-x", LAMBDA.format("new-x"), key("", "a")) is not None
-    assert targets.function("new-x", LAMBDA.format("new-x"), key("", "b")) is None
-    assert targets.function("projects", LAMBDA.format("projects"), key("", "b")) is None
-    assert targets.activity("work", "a") == ("m:work_of_a", "functions: projects: a: activity:work")
-    assert targets.activity("work", "b") == ("m:work", "functions: activity:work")
-    assert targets.activity("none", "a") is None
+    assert targets.find_function("new-x", LAMBDA.format("new-x"), key("", "a")) is not None
+    assert targets.find_function("new-x", LAMBDA.format("new-x"), key("", "b")) is None
+    assert targets.find_function("projects", LAMBDA.format("projects"), key("", "b")) is None
+    assert targets.find_activity("work", "a") == (
+        "m:work_of_a",
+        "functions: projects: a: activity:work",
+    )
+    assert targets.find_activity("work", "b") == ("m:work", "functions: activity:work")
+    assert targets.find_activity("none", "a") is None
 
 
 # -- secrets of addresses --------------------------------------------------------------------------

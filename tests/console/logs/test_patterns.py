@@ -58,7 +58,7 @@ LINE = json.dumps(
 )
 def test_a_line_matches_or_not(pattern: str, wanted: bool) -> None:
     """Terms, phrases, selectors, comparisons, and how they are joined."""
-    assert patterns.compiled(pattern)(LINE) is wanted
+    assert patterns.compile_pattern(pattern)(LINE) is wanted
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_a_line_matches_or_not(pattern: str, wanted: bool) -> None:
 def test_a_pattern_that_cannot_be_read_is_refused(pattern: str) -> None:
     """With the code of CloudWatch Logs, whatever is wrong with it."""
     with pytest.raises(patterns.InvalidPattern) as caught:
-        patterns.compiled(pattern)
+        patterns.compile_pattern(pattern)
     assert caught.value.code == "InvalidParameterException"

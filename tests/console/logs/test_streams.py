@@ -55,14 +55,14 @@ def group(project: Project) -> LogGroup:
 
 def only_stream(project: Project) -> streams.Stream:
     """Return the only stream there is."""
-    (found,) = streams.page(group(project))
+    (found,) = streams.streams_by_name(group(project))
     return found
 
 
 def said(project: Project, **more: Any) -> list[dict[str, Any]]:
     """Return the lines of the only stream."""
     stream = only_stream(project)
-    found = read.of_stream(group(project), stream, read.Range(), 1000, **more)
+    found = read.stream_lines(group(project), stream, read.Range(), 1000, **more)
     return [json.loads(one.text) for one in found]
 
 
@@ -71,8 +71,8 @@ COMPACT: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
 
 def said_of(here: LogGroup) -> list[dict[str, Any]]:
     """Return the lines of the stream that began first."""
-    stream = next(streams.page(here))
-    return [json.loads(one.text) for one in read.of_stream(here, stream, read.Range(), 1000)]
+    stream = next(streams.streams_by_name(here))
+    return [json.loads(one.text) for one in read.stream_lines(here, stream, read.Range(), 1000)]
 
 
 def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
@@ -87,9 +87,9 @@ def test_a_line_counts_the_redrives_before_it(project: Project) -> None:
     drain(executions.start(machine(project, FAILS), input="{}"))
     here, span = group(project), read.Range()
     ways = read.streams_from(here, span, "", None)
-    everything = read.search(here, ways, span, lambda _: True, 100).found
+    everything = read.search_lines(here, ways, span, lambda _: True, 100).found
     assert {one.text for one in everything} > {json.dumps(one, **COMPACT) for one in said_of(here)}
-    newest = read.newest(here, list(streams.page(here)), 100)
+    newest = read.newest_lines(here, list(streams.streams_by_name(here)), 100)
     assert sorted(one.text for one in newest) == sorted(one.text for one in everything)
 
 
@@ -103,15 +103,22 @@ def test_a_long_payload_is_cut_and_says_so(project: Project) -> None:
         type="ExecutionStarted",
         details=json.dumps({"input": text, "roleArn": ROLE}),
     )
-    details = json.loads(lines.line(event, "arn", 0, with_data=True))["details"]
+    details = json.loads(lines.log_line(event, "arn", 0, with_data=True))["details"]
     assert len(details["input"].encode()) <= 248 * 1024 < len(text.encode())
     assert details["inputDetails"] == {"truncated": True}
 
 
 def test_every_failure_is_an_error_and_nothing_else() -> None:
     """The levels nest, and every event type has one."""
-    assert lines.types("FATAL") < lines.types("ERROR") < lines.types("ALL") == set(engine.DETAILS)
-    assert not {one for one in lines.types("ERROR") if one.endswith(("Succeeded", "Exited"))}
+    assert (
+        lines.logged_event_types("FATAL")
+        < lines.logged_event_types("ERROR")
+        < lines.logged_event_types("ALL")
+        == set(engine.DETAILS)
+    )
+    assert not {
+        one for one in lines.logged_event_types("ERROR") if one.endswith(("Succeeded", "Exited"))
+    }
 
 
 def test_another_project_has_its_own_groups_and_streams(project: Project) -> None:
@@ -122,8 +129,8 @@ def test_another_project_has_its_own_groups_and_streams(project: Project) -> Non
         log_groups.get_group(other, REGION, GROUP)
     log_groups.create_group(other, REGION, GROUP)
     theirs = group(other)
-    assert list(streams.page(theirs)) == []
-    assert streams.find(theirs, only_stream(project).name) is None
+    assert list(streams.streams_by_name(theirs)) == []
+    assert streams.find_stream(theirs, only_stream(project).name) is None
 
 
 @pytest.mark.parametrize("action", ["CreateLogGroup", "DeleteLogGroup", "FilterLogEvents"])
@@ -149,14 +156,14 @@ def test_a_page_of_streams_costs_the_same_for_many(project: Project) -> None:
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:
-            assert list(islice(streams.page(here), 3))
+            assert list(islice(streams.streams_by_name(here), 3))
         return len(seen)
 
     here = group(project)
     few = queries()
     copies(first, 99)
     assert queries() == few == 2
-    assert len(list(streams.page(here))) == 100
+    assert len(list(streams.streams_by_name(here))) == 100
 
 
 def copies(execution: Execution, count: int) -> None:
@@ -186,7 +193,7 @@ def test_a_search_in_small_pages_finds_each_line_once(project: Project) -> None:
     cursor: read.Cursor | None = None
     while True:
         ways = read.streams_from(here, read.Range(), "", cursor)
-        page = read.search(here, ways, read.Range(), lambda line: "State" in line, 3, cursor)
+        page = read.search_lines(here, ways, read.Range(), lambda line: "State" in line, 3, cursor)
         found += [(one.stream.name, one.number) for one in page.found]
         if page.cursor is None:
             break
@@ -201,11 +208,13 @@ def test_a_search_gives_way_after_many_lines(
     copies(drain(executions.start(machine(project, PASSES), input="{}")), 2)
     monkeypatch.setattr(read, "_MOST_READ", 5)
     here, span = group(project), read.Range()
-    page = read.search(here, read.streams_from(here, span, "", None), span, lambda _: False, 10)
+    page = read.search_lines(
+        here, read.streams_from(here, span, "", None), span, lambda _: False, 10
+    )
     assert page.found == []
     assert page.cursor is not None
     ways = read.streams_from(here, span, "", page.cursor)
-    rest = read.search(here, ways, span, lambda _: True, 10, page.cursor)
+    rest = read.search_lines(here, ways, span, lambda _: True, 10, page.cursor)
     assert len(rest.found) == 5
     begun = min(one.stream.place for one in rest.found)
     assert [one.number for one in rest.found if one.stream.place == begun] == [2, 3, 4]
@@ -216,12 +225,15 @@ def test_streams_are_found_by_the_beginning_of_their_name(project: Project, pref
     """Whatever part of a name is given; another machine's are left out."""
     drain(executions.start(machine(project, PASSES), input="{}"))
     drain(executions.start(machine(project, PASSES, "another"), input="{}"))
-    names = [one.name for one in streams.page(group(project))]
+    names = [one.name for one in streams.streams_by_name(group(project))]
     assert [name.split("/")[1] for name in names] == ["another", "logging"]
     wanted = names[1] if prefix == "whole" else prefix
-    found = [one.name for one in streams.page(group(project), prefix=wanted)]
+    found = [one.name for one in streams.streams_by_name(group(project), prefix=wanted)]
     assert found == (names if not prefix else names[1:])
-    before = [one.name for one in streams.page(group(project), prefix="states/logging/2001-01-01")]
+    before = [
+        one.name
+        for one in streams.streams_by_name(group(project), prefix="states/logging/2001-01-01")
+    ]
     assert before == []
 
 
@@ -229,11 +241,11 @@ def test_a_made_up_stream_name_finds_nothing(project: Project) -> None:
     """The name must be the one that the execution's stream has."""
     drain(executions.start(machine(project, PASSES), input="{}"))
     stream = only_stream(project)
-    assert streams.find(group(project), stream.name) == replace(stream)
+    assert streams.find_stream(group(project), stream.name) == replace(stream)
     for name in (
         "x",
         stream.name[:-1] + "f",
         stream.name.replace("logging", "other"),
         "states/logging/2026-01-01-00-00/" + "f" * 21,
     ):
-        assert streams.find(group(project), name) is None
+        assert streams.find_stream(group(project), name) is None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def test_the_end_of_a_run_is_a_transition(project: Project) -> None:
     """One state and the end: two transitions at 0.000025 dollars."""
-    got = cost.of_execution(drain(start(create(project, PASS))), made=1)
+    got = cost.cost_of_execution(drain(start(create(project, PASS))), made=1)
     assert (got.count, got.dollars) == (2, Decimal("0.00005"))
     assert got.text == "$0.000050"
 
@@ -47,7 +47,7 @@ def test_each_retry_is_a_transition(project: Project, worker: Any) -> None:
     machine = create(project, calls)
     execution = ended(start(machine))
     assert shown(execution) == 4
-    of_all, looked_at = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, looked_at = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (of_all.count, looked_at) == (4, 1)
 
 
@@ -98,7 +98,7 @@ def test_retries_of_groups_are_transitions(project: Project, worker: Any, shape:
     machine = create(project, definition, shape)
     execution = ended(start(machine, data), 30)
     assert execution.status == "FAILED"
-    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (wanted, wanted)
 
 
@@ -110,7 +110,7 @@ def test_what_a_redrive_runs_again_is_no_retry(project: Project, worker: Any) ->
     assert shown(execution) == 2
     redrive.redrive(execution)
     execution = ended(execution)
-    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (3, 3)
 
 
@@ -118,7 +118,7 @@ def test_what_still_runs_has_no_end_yet(project: Project) -> None:
     """Its states count, its end will."""
     machine = create(project, WAIT)
     execution = drain(start(machine))
-    of_all, _ = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, _ = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (shown(execution), of_all.count) == (1, 1)
 
 
@@ -128,7 +128,7 @@ def test_a_sample_stands_for_the_rest(project: Project, monkeypatch: pytest.Monk
     machine = create(project, PASS)
     for _ in range(5):
         drain(start(machine))
-    of_all, looked_at = cost.of_machine(machine, 0, clock.now_ms() + 1)
+    of_all, looked_at = cost.cost_of_machine(machine, 0, clock.now_ms() + 1)
     assert (of_all.count, looked_at) == (10, 2)
 
 
@@ -139,7 +139,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
     )
     execution = drain(start(machine))
     Execution.objects.filter(pk=execution.pk).update(stop_ms=execution.start_ms + 1901)
-    got = cost.of_execution(Execution.objects.get(pk=execution.pk), made=1)
+    got = cost.cost_of_execution(Execution.objects.get(pk=execution.pk), made=1)
     assert got.gb_seconds == Decimal("0.125")
     assert got.dollars == Decimal("0.000001") + Decimal("0.125") * Decimal("0.00001667")
 
@@ -147,7 +147,7 @@ def test_express_pays_for_requests_and_memory(project: Project) -> None:
 def test_a_price_of_the_table_wins(project: Project) -> None:
     """With its own date and source."""
     Price.objects.create(name="standard_transition", dollars=1, as_of="2027-01-01", source="me")
-    got = cost.of_execution(drain(start(create(project, PASS))), made=1)
+    got = cost.cost_of_execution(drain(start(create(project, PASS))), made=1)
     assert got.dollars == 2
     assert (got.rate.as_of, got.rate.source) == ("2027-01-01", "me")
 

@@ -35,17 +35,17 @@ FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "No", "Cause":
 LATE = rollups.MINUTE * 5
 
 
-def asked(project: Project, *metrics: str, **more: Any) -> read.Asked:
+def asked(project: Project, *metrics: str, **more: Any) -> read.MetricQuery:
     """Ask for the last half hour and the next, in one period."""
-    now = read.floor(clock.now_ms())
+    now = read.floor_to_period(clock.now_ms())
     half = 30 * rollups.MINUTE
     span = {"since": now - half, "until": now + half, "period": 2 * half} | more
-    return read.Asked(project.pk, REGION, metrics, **span)
+    return read.MetricQuery(project.pk, REGION, metrics, **span)
 
 
 def sums(project: Project, *metrics: str, **more: Any) -> dict[str, float]:
     """Return the sum of each metric over that hour."""
-    found = read.buckets(asked(project, *metrics, **more))
+    found = read.read_buckets(asked(project, *metrics, **more))
     return {metric: sum(one.total for one in buckets.values()) for metric, buckets in found.items()}
 
 
@@ -83,10 +83,10 @@ def test_counts_equal_the_rows_before_and_after_summing(project: Project, later:
     some(project)
     assert sums(project, *WANTED) == WANTED
     later()
-    rollups.keep()
+    rollups.sum_up()
     assert MetricMinute.objects.filter(metric="ExecutionsFailed").exists()
     assert sums(project, *WANTED) == WANTED
-    rollups.keep()
+    rollups.sum_up()
     assert sums(project, *WANTED) == WANTED
     assert (
         sum(MetricTotal.objects.filter(metric="ExecutionsFailed").values_list("total", flat=True))
@@ -103,10 +103,10 @@ def test_a_crash_between_summing_and_the_cursor_doubles_nothing(
     with monkeypatch.context() as broken:
         broken.setattr(rollups, "_add_totals", lambda _totals: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            rollups.keep()
+            rollups.sum_up()
     assert rollups.summed_until() == 0
     assert not MetricMinute.objects.exists()
-    rollups.keep()
+    rollups.sum_up()
     assert sums(project, *WANTED) == WANTED
 
 
@@ -114,7 +114,7 @@ def test_a_slower_process_writes_nothing(project: Project, later: Any) -> None:
     """Who began at a cursor that has moved since is refused."""
     some(project)
     later()
-    rollups.keep()
+    rollups.sum_up()
     before = MetricMinute.objects.count()
     assert rollups.write(lambda: rollups._store(0, clock.now_ms(), {})) is False  # type: ignore[attr-defined]
     assert MetricMinute.objects.count() == before
@@ -125,7 +125,7 @@ def test_deleted_executions_stay_counted(project: Project, later: Any) -> None:
     """The sums outlive the rows they were made from."""
     some(project)
     later()
-    rollups.keep()
+    rollups.sum_up()
     Execution.objects.all().delete()
     assert sums(project, *WANTED) == WANTED
 
@@ -135,14 +135,14 @@ def test_percentiles_of_the_time_come_from_the_executions(project: Project, late
     some(project)
     longest = max(one.stop_ms - one.start_ms for one in Execution.objects.exclude(stop_ms=None))
     for _ in range(2):
-        buckets = read.buckets(
+        buckets = read.read_buckets(
             asked(project, "ExecutionTime", spread=frozenset({"ExecutionTime"}))
         )["ExecutionTime"]
         (one,) = buckets.values()
         assert one.count == 6
         assert one.statistic("p100") == one.most == longest
         later()
-        rollups.keep()
+        rollups.sum_up()
 
 
 def test_one_machine_has_its_own_numbers(project: Project) -> None:
@@ -215,7 +215,7 @@ def test_a_missed_heartbeat_has_a_metric_of_its_own(
 def test_open_executions_are_noted_each_minute(project: Project) -> None:
     """The gauge of the account counts what runs; noting it twice in a minute changes nothing."""
     some(project)
-    rollups.keep()
-    rollups.keep()
+    rollups.sum_up()
+    rollups.sum_up()
     rows = MetricMinute.objects.filter(metric="OpenExecutionCount")
     assert {(row.count, row.total) for row in rows} == {(1, 1.0)}

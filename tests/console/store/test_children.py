@@ -133,7 +133,7 @@ def test_only_abandon_leaves_a_waited_for_child_alone(
         asks.append(task.resource + job)
         return Succeeded("{}")
 
-    monkeypatch.setattr(integrations, "cancel", cancel)
+    monkeypatch.setattr(integrations, "cancel_job", cancel)
     parent = start(parent_of(project, policy, suffix=".sync"))
     drain(parent)
     work = called(parent)

@@ -91,7 +91,7 @@ def test_a_login_link_works_once(project: Project, django_user_model: Any) -> No
     from console import access
 
     user, _, _ = access.first_owner()
-    token = access.new_login_link(user)
+    token = access.create_login_link(user)
     first, second = Anybody(), Anybody()
     for scanner in (first, second):
         assert "Sign in as" in text(scanner.get(f"/login/{token}/"))

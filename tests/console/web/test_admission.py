@@ -39,7 +39,7 @@ def test_an_import_is_admitted_after_an_outage(project: Project, client: Client)
     async def most_bytes() -> list[Any]:
         found: list[Any] = []
         for _ in range(3):
-            found.append(await admission._most_bytes(scope))
+            found.append(await admission._max_body_bytes(scope))
             found.append(await sync_to_async(end_kept_session)())
         return found
 

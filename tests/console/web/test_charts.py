@@ -112,7 +112,7 @@ def test_a_tick_without_change_carries_nothing(two: Project, client: Client) -> 
 def test_few_queries(two: Project, client: Client, path: str) -> None:
     """At most 15 on a page, however much there is to show."""
     del two
-    rollups.keep()
+    rollups.sum_up()
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code == 200
     assert len(queries) <= 15, [one["sql"][:90] for one in queries]
@@ -181,7 +181,7 @@ def test_names_from_people_cannot_break_the_exposition(
     """Quotes, backslashes and new lines in a label are escaped."""
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-    from console.metrics.openmetrics import RENDERERS, render
+    from console.metrics.openmetrics import RENDERERS, render_metrics
     from console.metrics.samples import Series
     from console.metrics.tally import Tally
     from console.store.db.writer import write
@@ -191,7 +191,7 @@ def test_names_from_people_cannot_break_the_exposition(
     tally.add(1)
     series = Series(project.pk, "us-east-1", "ActivitiesFailed", odd)
     write(lambda: rollups._add_totals({series: tally}))
-    text = render(next(iter(RENDERERS))).decode()
+    text = render_metrics(next(iter(RENDERERS))).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     (sample,) = families["stepyard_activities_failed"].samples
     assert sample.labels["activity_arn"] == odd

@@ -105,7 +105,7 @@ def test_an_owner_whose_name_is_locked_by_others_comes_in(
     assert tried("owner", RIGHT) == 429
     assert tried("owner", RIGHT, by=home) == 302
     user, _, _ = access.first_owner()
-    assert Client().post(f"/login/{access.new_login_link(user)}/").status_code == 302
+    assert Client().post(f"/login/{access.create_login_link(user)}/").status_code == 302
 
 
 def test_a_known_browser_has_ten_attempts_of_its_own(signed_in: SignIn) -> None:
@@ -199,7 +199,7 @@ def test_what_cannot_be_a_name_is_refused_like_any_other(project: Project) -> No
 def test_a_login_link_is_pressed_by_one_of_eight(project: Project) -> None:
     """All press at once; one is in, the others see that it was used."""
     user, _, _ = access.first_owner()
-    token = access.new_login_link(user)
+    token = access.create_login_link(user)
     results = crowd(8, lambda _: Client().post(f"/login/{token}/").status_code)
     assert sorted(results) == [302] + [410] * 7
 
@@ -208,4 +208,4 @@ def test_a_login_link_needs_the_form_of_its_page(project: Project) -> None:
     """Another site cannot sign somebody in as somebody else."""
     user, _, _ = access.first_owner()
     strict = Client(enforce_csrf_checks=True)
-    assert strict.post(f"/login/{access.new_login_link(user)}/").status_code == 403
+    assert strict.post(f"/login/{access.create_login_link(user)}/").status_code == 403

@@ -150,7 +150,7 @@ def test_a_removed_member_keeps_nothing(project: Project, signed_in: SignIn) -> 
     operator.post("/keys/")
     user = Membership.objects.get(user__username="operator").user
     key = AccessKey.objects.get(user=user)
-    token = access.new_login_link(user)
+    token = access.create_login_link(user)
     assert access.principal_of_key(key.key_id) is not None
     assert operator.get("/executions/_new").status_code != 302
     owner.post("/team/remove/", {"name": "operator"})

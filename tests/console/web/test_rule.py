@@ -54,7 +54,7 @@ def test_targets_are_added_and_removed(project: Project, client: Client) -> None
 def test_the_signing_secret_is_the_editors(project: Project, signed_in: SignIn) -> None:
     """A viewer sees where a rule sends, not how to sign for it, and no form."""
     made = rule(project)
-    secret = notices.secret_for(made.arn, "1")
+    secret = notices.target_secret(made.arn, "1")
     assert secret in text(signed_in("editor").get("/rules/ends/"))
     viewer = signed_in("viewer")
     shown = text(viewer.get("/rules/ends/"))

@@ -130,11 +130,11 @@ def test_x11_the_file_is_a_mock_configuration(
 ) -> None:
     """Each state answers in the order in which it was called."""
     settings.STEPYARD_MOCKS = scenario(client, shopped)
-    assert mocks.cases("machine") == ["x"]
-    assert mocks.respond("machine", "x", "Pay", 0) == Failed("Busy", "later")
-    assert mocks.respond("machine", "x", "Pay", 1) == Succeeded('{"id":7}')
-    assert mocks.respond("machine", "x", "Look", 0) == Failed("Busy", None)
-    assert mocks.respond("machine", "x", "Look", 1) == Succeeded('{"look":"second"}')
+    assert mocks.test_cases("machine") == ["x"]
+    assert mocks.mocked_outcome("machine", "x", "Pay", 0) == Failed("Busy", "later")
+    assert mocks.mocked_outcome("machine", "x", "Pay", 1) == Succeeded('{"id":7}')
+    assert mocks.mocked_outcome("machine", "x", "Look", 0) == Failed("Busy", None)
+    assert mocks.mocked_outcome("machine", "x", "Look", 1) == Succeeded('{"look":"second"}')
 
 
 def test_x11_the_file_has_what_test_state_is_asked(client: Client, shopped: Execution) -> None:

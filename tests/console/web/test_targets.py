@@ -209,7 +209,7 @@ def test_the_page_says_which_functions_of_a_machine_are_called(
     shown = text(client.get("/targets/"))
     key = targets.MachineKey("default", "machine")
     for name, target in {"add": "near:add", "sub": "far:sub", "b-one": "near:b"}.items():
-        assert (targets.function(name, "", key) or ("",))[0] == target
+        assert (targets.find_function(name, "", key) or ("",))[0] == target
         assert target in shown
     assert "far:add" not in shown
     assert "far:one" not in shown

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     SignIn = Callable[[str], Client]
 
-MODEL = shapes.service().operation_model("TestState")
+MODEL = shapes.service_model().operation_model("TestState")
 ADDRESS = "/machines/machine/test/"
 MOST_QUERIES = 15
 INNER = {"Type": "Pass", "Parameters": {"was.$": "$.n"}, "End": True}
@@ -152,7 +152,7 @@ def machine(project: Project, settings: Any) -> StateMachine:
 
 def asked(project: Project, **params: Any) -> dict[str, Any]:
     """Return what the API's handler answers to TestState."""
-    shapes.check(MODEL, params)
+    shapes.check_params(MODEL, params)
     user = Membership.objects.select_related("user").get(user__username="editor").user
     who = access.Principal(user, project, Role.OWNER, "AKIATEST")
     call = Call("TestState", params, who, REGION, Actor("editor", "AKIATEST", "id"))

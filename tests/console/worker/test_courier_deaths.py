@@ -45,7 +45,7 @@ def test_every_commit_between_a_start_and_the_last_delivery(project: Project, mo
             sent[notice.event_id] += 1
 
         with pytest.MonkeyPatch.context() as receiving:
-            receiving.setattr(notices, "send", send)
+            receiving.setattr(notices, "send_notice", send)
             with pytest.MonkeyPatch.context() as monkeypatch:
                 count = die_at(monkeypatch, commit, moment)
                 try:

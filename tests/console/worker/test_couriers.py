@@ -40,7 +40,7 @@ def test_a_webhook_gets_the_signed_event(project: Project, receiver: Receiver) -
     ((headers, body),) = receiver.got
     assert json.loads(body)["id"] == event_id == headers["X-Stepyard-Event-Id"]
     moment, _, given = headers["X-Stepyard-Signature"].partition(",")
-    secret = notices.secret_for(rule.arn, "1")
+    secret = notices.target_secret(rule.arn, "1")
     message = f"{moment.removeprefix('t=')}.{body}".encode()
     assert given == "v1=" + hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
     assert Delivery.objects.get().status == "delivered"

@@ -68,7 +68,7 @@ def refused(execution: Execution, action: str) -> bool:
     """Tell whether an execution failed since it had not the right, and says who it was."""
     assert execution.status == "FAILED", execution.output
     cause = execution.cause or ""
-    assert f"User: {execution_rights.describe(execution)} {DENIED}{action}" in cause
+    assert f"User: {execution_rights.describe_caller(execution)} {DENIED}{action}" in cause
     assert "Status Code: 403" in cause
     return (execution.error or "").endswith(("SfnException", "AWSStepFunctionsException"))
 
@@ -98,7 +98,7 @@ def test_an_execution_deletes_what_both_might(
 ) -> None:
     """The lesser of the two counts, whoever owns the project's oldest key."""
     owner = get_user_model().objects.get(username="ana")
-    access.new_key(owner, project)
+    access.create_access_key(owner, project)
     found = outcome(machine_of(project, editor, deleting(prey)), starter)
     if allowed:
         assert found.status == "SUCCEEDED", found.cause
@@ -120,7 +120,7 @@ def test_the_audit_says_which_execution_and_who_started_it(
 def test_nothing_hangs_on_a_key(project: Project) -> None:
     """The owner's key is disabled, then gone; there may never have been one."""
     owner = get_user_model().objects.get(username="ana")
-    key = access.new_key(owner, project)
+    key = access.create_access_key(owner, project)
     child = machine_of(project, "ana", PASS, "child")
     machine = machine_of(project, "ed", starting(child))
     AccessKey.objects.filter(pk=key.pk).update(disabled_ms=1)

@@ -349,7 +349,7 @@ def test_the_worker_prunes_if_told_so(project: Project, settings: Any) -> None:
     """Hourly, by STEPYARD_RETENTION_DAYS; without it everything is kept."""
     machine = create(project, PASS)
     old, young = done(machine, 8), done(machine, 6)
-    rollups.keep()
+    rollups.sum_up()
     worker = Embedded()
     worker.start()
     worker.sweep()

@@ -122,17 +122,17 @@ def test_what_comes_before_what(
     """Own functions, then a target that names Lambda, then the function of the sample."""
     settings.STEPYARD_TARGETS, settings.STEPYARD_FUNCTIONS = named, functions
     arn = LAMBDA.format("NotifyCustomer")
-    found = targets.registered_function("NotifyCustomer", arn, M, sample=of_sample)
+    found = targets.find_registered_function("NotifyCustomer", arn, M, sample=of_sample)
     assert (found or ("", ""))[1].startswith(wanted)
     assert (found is None) == (wanted == "")
     task = Task("lambda", arn, "", "", "{}", "k", "arn:aws:states:r:a:execution:M:x", "")
     if not named and not functions and not of_sample:
-        outcome = invoke.by_arn(task)
+        outcome = invoke.call_by_arn(task)
         assert isinstance(outcome, Failed)
         assert outcome.error == "Lambda.ResourceNotFoundException"
     resource = engine.parse_resource(arn)
     assert resource is not None
-    plan = explain.plan(resource, None, M, sample=of_sample)
+    plan = explain.plan_call(resource, None, M, sample=of_sample)
     assert wanted in plan.entry
     assert (plan.problem != "") == (not wanted and "lambda" not in str(named) and "*" not in named)
 

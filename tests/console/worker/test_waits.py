@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from console import integrations
 from console.awsapi import masking
 from console.awsapi.operations.call import Later
+from console.errors import ErrorCode
 from console.models import AuditEntry, Execution, StateMachine, TaskRow
 from console.store.db import signals
 from console.store.db.audit import Actor
@@ -46,6 +47,7 @@ from tests.console.worker.nesting import (
     starting,
     worked,
 )
+from tests.refusals import raises_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -361,7 +363,7 @@ def test_a_redrive_and_a_deletion_leave_no_execution_without_its_machine(
     executions.stop(execution)
     machines.finish_deletions()
     assert not StateMachine.objects.filter(pk=machine.pk).exists()
-    with pytest.raises(redrive.ExecutionNotRedrivable, match="DELETING"):  # type: ignore[attr-defined]
+    with raises_code(ErrorCode.ExecutionNotRedrivable, match="DELETING"):
         redrive.redrive(Execution.objects.get(pk=execution.pk))
 
 
@@ -420,7 +422,7 @@ def test_looks_in_an_outage_are_no_lines_each(
 ) -> None:
     """The outage is said once, for all who meet it; then the look is made up for."""
     child = create(project, WAIT, "child")
-    real, left = integrations.look, [3]
+    real, left = integrations.poll_job, [3]
 
     def look(*about: Any) -> Any:
         if left[0]:
@@ -428,7 +430,7 @@ def test_looks_in_an_outage_are_no_lines_each(
             raise OperationalError("gone")
         return real(*about)
 
-    monkeypatch.setattr(integrations, "look", look)
+    monkeypatch.setattr(integrations, "poll_job", look)
     with capture_logs() as lines:
         parent = executions.start(create(project, starting(child, ".sync"), "parent"), input="{}")
         until(lambda: not left[0])
