@@ -137,7 +137,7 @@ def test_states_outside_of_maps_have_no_picker(client: Client, failed: Execution
     with open_trace(failed) as trace:
         found = iterations.iteration_picker(trace, trace.graph.nodes[0])
         assert found is not None
-        assert (found.owner, found.here, found.total) == ("Over", None, 142)
+        assert (found.owner, found.current, found.total) == ("Over", None, 142)
     assert iterations.iteration_label((2, 5)) == "#2 → #5"
     assert iterations.parse_iteration("2.5") == (2, 5)
     assert iterations.parse_iteration("2.") == ()
