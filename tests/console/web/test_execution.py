@@ -58,6 +58,7 @@ def test_a_step_is_a_part_of_the_address(project: Project, client: Client) -> No
         "details": "In progress",
         "definition": '"Seconds": 3600',
         "attempts": "no attempts",
+        "tries": "no attempts",  # the name of this tab in the release before
         "events": "WaitStateEntered",
     }.items():
         assert words in text(client.get(page(execution, f"?step=Nap&tab={tab}")))
