@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 from django.db import connection
 
+from console.awsapi.threads import run_in_loop
 from console.store.db.writer import is_embedded
 
 if TYPE_CHECKING:
@@ -26,9 +27,16 @@ def looped(fn: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
     found: list[T] = []
     failed: list[BaseException] = []
 
+    async def closing() -> T:
+        try:
+            return await asyncio.wait_for(fn(), seconds)
+        finally:
+            if is_embedded():
+                run_in_loop(connection.close)
+
     def run() -> None:
         try:
-            found.append(asyncio.run(asyncio.wait_for(fn(), seconds)))
+            found.append(asyncio.run(closing()))
         except BaseException as error:  # noqa: BLE001 - it is the test's
             failed.append(error)
         finally:

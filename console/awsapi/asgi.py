@@ -22,7 +22,7 @@ import engine
 from console import access
 from console.awsapi import cbor, services, shapes, sigv4
 from console.awsapi.operations.call import Answer, Call, Later
-from console.awsapi.threads import threads, written
+from console.awsapi.threads import run_in_loop, threads, written
 from console.errors import ErrorCode, ProtocolError, ServiceError
 from console.store.db import outages
 from console.store.db.audit import Actor
@@ -68,7 +68,7 @@ async def aws_application(
         body = await _read_body(receive, headers)
         call = partial(answer_call, scope, headers, body, request_id)
         if name in _SHORT and len(body) <= _SHORT_BYTES and is_embedded():
-            answer = call()  # in this thread: see ``serving.read_in_the_event_loop``
+            answer = run_in_loop(call)
         else:
             answer = await threads().run(call)
         if isinstance(answer, Pending):

@@ -169,10 +169,15 @@ def base64_encode(values: list[Json], scope: Scope) -> str:
 
 
 def base64_decode(values: list[Json], scope: Scope) -> str:
-    """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode)."""
+    """Return the UTF-8 text of a Base64 text of at most 10,000 characters (States.Base64Decode).
+
+    As in Java, the padding at the end may be missing whole.
+    """
     del scope
+    text = _require_text(values[0], _MAX_TEXT)
+    padding = "" if "=" in text else "=" * (-len(text) % 4)
     try:
-        return base64.b64decode(_require_text(values[0], _MAX_TEXT), validate=True).decode()
+        return base64.b64decode(text + padding, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError(f"got a text that is not Base64 of UTF-8: {error}") from None
 

@@ -1,13 +1,14 @@
-"""What does a JSONata expression yield in a state machine?
+"""Compile and evaluate the JSONata expressions of a state machine.
 
 An expression is parsed when the machine is compiled. One that provably cannot run away - no
 functions of its own, no loops over itself, no growth - is evaluated here; every other one in a
-child process held to a second and to its memory.
+child process that is held to limits of time, memory and depth.
 """
 
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,9 @@ from jsonata.jexception import JException
 from engine import jsontext
 from engine.data import jsonata_eval
 from engine.data.expression import ABSENT, Json, Scope
+from engine.data.jsonata_names import ROOT, mentions_root, top_level_names
 from engine.data.jsonata_pool import POOL, evaluate_here
+from engine.data.jsonata_text import error_text
 from engine.data.paths import PathSyntaxError
 from engine.errors import QueryEvaluationError
 
@@ -96,6 +99,24 @@ def looks_broken(value: Json) -> bool:
     return isinstance(value, str) and value.startswith(OPEN) != value.endswith(CLOSE)
 
 
+class JsonataSyntaxError(PathSyntaxError):
+    """An expression that the service refuses in a definition.
+
+    ``code``: of the diagnostic. ``messages``: one a problem. ``jsonata_code``: JSONata's own code
+    of a syntax error, which the service leaves out.
+    """
+
+    def __init__(self, code: str, messages: list[str], jsonata_code: str = "") -> None:
+        """Keep what a diagnostic tells."""
+        super().__init__(" ".join(messages))
+        self.code = code
+        self.messages = messages
+        self.jsonata_code = jsonata_code
+
+
+INVALID, UNSUPPORTED = "INVALID_JSONATA_EXPRESSION", "UNSUPPORTED_JSONATA_EXPRESSION"
+
+
 @dataclass(frozen=True, slots=True)
 class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
     """A compiled expression.
@@ -118,17 +139,20 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
         """Return the value or ``UNDEFINED``; raise ``QueryEvaluationError`` when it fails."""
         bindings = self._bindings(scope)
         seed = scope.rng().getrandbits(64) if _RANDOM.search(self.text) else 0
-        if self.tame:
-            kind, value = evaluate_here(self.text, bindings, seed, 0)
-        else:
-            kind, value = POOL.evaluate(self.text, bindings, seed, 0)
-        if kind == jsonata_eval.VALUE and not self._halved(value):
-            return value
-        if kind == jsonata_eval.UNDEFINED:
-            return UNDEFINED
-        if kind in (jsonata_eval.VALUE, jsonata_eval.UNSUPPORTED):
-            raise self._error("returned an unsupported result type.")
-        raise self._error(f"threw an error during evaluation. {value}")
+        evaluate = evaluate_here if self.tame else POOL.evaluate
+        kind, value = evaluate(self.text, bindings, seed)
+        match kind:
+            case jsonata_eval.VALUE if not self._halved(value):
+                return value
+            case jsonata_eval.UNDEFINED:
+                return UNDEFINED
+            case jsonata_eval.VALUE | jsonata_eval.UNSUPPORTED:
+                raise self._error("returned an unsupported result type.")
+            case jsonata_eval.INTERNAL:
+                ticket = uuid.UUID(int=scope.rng().getrandbits(128), version=4)
+                raise self._error(f"threw an internal error during evaluation. {ticket}")
+        mark = "." if _CODED.match(value) else ":"
+        raise self._error(f"threw an error during evaluation{mark} {value}")
 
     def _halved(self, value: Json) -> bool:
         """Tell whether an escape in the expression made half a character."""
@@ -148,30 +172,33 @@ class Expression_:  # noqa: N801 - ``Expression`` is the protocol's name
             states["result"] = scope.result
         if scope.error_output is not ABSENT:
             states["errorOutput"] = scope.error_output
-        return {**scope.variables, "states": states}
+        mentioned = {
+            name: value for name, value in scope.variables.items() if f"${name}" in self.text
+        }
+        return {**mentioned, "states": states}
 
 
-_RANDOM = re.compile(r"\$(random|uuid)\b")
+_CODED = re.compile(r"[DSTU]\d{4}: ")
+_RANDOM = re.compile(r"\$(random|shuffle|uuid)\b")
 # The context object is asked for by name, or as a part of ``$states`` taken as a whole.
 _CONTEXT = re.compile(r"context|\$states(?!\s*\.\s*(input|result|errorOutput)\b)")
 
 
 @lru_cache(maxsize=4096)
 def _inspect(text: str) -> bool:
-    """Parse an expression and tell whether it is tame; raise ``PathSyntaxError``."""
+    """Parse an expression and tell whether it is tame; raise ``JsonataSyntaxError``."""
     try:
         tree = jsonata_eval.compiled(text).ast
     except JException as error:
-        raise PathSyntaxError(f"{getattr(error, 'error', '')}: {error}".strip(": ")) from None
-    except Exception as error:  # noqa: BLE001 - the library lets bare errors of Python through
-        raise PathSyntaxError(f"{type(error).__name__}: {error}") from None
-    if _calls(text, "eval"):
-        raise PathSyntaxError("the function $eval is not supported")
+        raise JsonataSyntaxError(INVALID, [error_text(error)], str(error.error)) from None
+    except Exception:  # noqa: BLE001 - the library lets bare errors of Python through
+        raise JsonataSyntaxError(INVALID, ["The expression cannot be read"]) from None
+    if mentions_root(tree):
+        raise JsonataSyntaxError(UNSUPPORTED, [f"Reference to '{ROOT}' is not supported."])
+    if names := top_level_names(tree):
+        messages = [f"Reference to '{name}' at the top level is not supported." for name in names]
+        raise JsonataSyntaxError(UNSUPPORTED, messages)
     return len(text) <= _MAX_TAME and _is_tame(tree)
-
-
-def _calls(text: str, name: str) -> bool:
-    return re.search(rf"\${name}\s*\(", text) is not None
 
 
 _WILD = {"lambda", "partial", "regex", "descendant", "bind", "apply", "transform", "sort", "group"}
@@ -203,15 +230,8 @@ def _tame_call(node: Any) -> bool:
 
 
 def compile_jsonata(text: str, *, field: str) -> Expression:
-    """Compile a text between its marks; raise ``PathSyntaxError``."""
+    """Compile a text between its marks; raise ``PathSyntaxError`` or ``JsonataSyntaxError``."""
     if not is_jsonata(text):
         raise PathSyntaxError(jsonata_problem(text))
     inner = text[len(OPEN) : -len(CLOSE)].strip()
-    try:
-        tame = _inspect(inner)
-    except PathSyntaxError as error:
-        raise PathSyntaxError(
-            f"The JSONata expression '{inner}' specified for the field '{field}' is not valid. "
-            f"{error}"
-        ) from None
-    return Expression_(inner, field, tame)
+    return Expression_(inner, field, _inspect(inner))

@@ -6,10 +6,10 @@ who kills this process.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import resource
 import sys
+import types
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,30 +23,34 @@ def main() -> None:
     compiled = lru_cache(maxsize=256)(evaluation.compiled)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     sys.setrecursionlimit(6_000)
+    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
     for line in sys.stdin:
         request = json.loads(line)
         try:
             expression = compiled(request["text"])
-            answer = evaluation.evaluate(
-                expression, request["bindings"], request["seed"], request["now_ms"]
-            )
+            answer = evaluation.evaluate(expression, request["bindings"], request["seed"])
             text = json.dumps(answer)
-        except MemoryError:
-            text = json.dumps((evaluation.ERROR, "Expression evaluation memory limit exceeded"))
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        except Exception as error:  # noqa: BLE001 - a child that ends answers nobody
+            text = json.dumps(evaluation.failure(error))
+        answers.write(text + "\n")
+        answers.flush()
 
 
 def _evaluation() -> Any:
-    """Load the evaluator by its file: importing the package would cost the child half its start."""
+    """Import the evaluator without ``engine/__init__``, which would cost the child half its start.
+
+    The packages stand empty: only their folders are known, so that the modules below import one
+    another as everywhere else.
+    """
     folder = Path(__file__).resolve().parent
     sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != folder]
-    spec = importlib.util.spec_from_file_location("jsonata_eval", folder / "jsonata_eval.py")
-    if spec is None or spec.loader is None:
-        raise ImportError("jsonata_eval.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    for name, place in (("engine", folder.parent), ("engine.data", folder)):
+        package = types.ModuleType(name)
+        package.__path__ = [str(place)]
+        sys.modules[name] = package
+    from engine.data import jsonata_eval
+
+    return jsonata_eval
 
 
 if __name__ == "__main__":

@@ -38,9 +38,12 @@ class TemplateSyntaxError(EngineError):
     ``pointer``: where, below the template, as ``/a/b.$``.
     """
 
-    def __init__(self, message: str, pointer: str, key: str) -> None:
-        """``key``: the field the value stands in."""
+    def __init__(
+        self, message: str, pointer: str, key: str, reason: EngineError | None = None
+    ) -> None:
+        """``key``: the field the value stands in. ``reason``: the expression's own error."""
         super().__init__(message)
+        self.reason = reason
         self.pointer = pointer
         self.key = key
 
@@ -150,7 +153,7 @@ def _expression(text: str, pointer: str, field: str) -> Expression:
     try:
         return compile_jsonata(text, field=field)
     except PathSyntaxError as error:
-        raise TemplateSyntaxError(str(error), pointer, field) from None
+        raise TemplateSyntaxError(str(error), pointer, field, error) from None
 
 
 def _join_field(field: str, name: str) -> str:

@@ -9,6 +9,7 @@ at once; but a definition with an error never becomes a Machine.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -62,8 +63,15 @@ def parse_state(text: str, state_name: str | None = None) -> tuple[Machine, str]
         if diagnostic.code not in (DiagnosticCode.MISSING_TARGET, DiagnosticCode.MISSING_END)
     ]
     if errors or machine is None:
-        raise DefinitionError(errors)
+        raise DefinitionError([_with_detail(one) for one in errors])
     return machine, name
+
+
+def _with_detail(problem: Diagnostic) -> Diagnostic:
+    """Return a problem whose message names JSONata's own code, for who tries a state."""
+    if not problem.detail:
+        return problem
+    return replace(problem, message=f"{problem.message} ({problem.detail})")
 
 
 def _find_state(definition: Any, name: str) -> Any:

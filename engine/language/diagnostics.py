@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from engine.data.jsonata import JsonataSyntaxError
+
 
 class Severity(StrEnum):
     """How bad a problem is. The values are those of ValidateStateMachineDefinition."""
@@ -18,6 +20,8 @@ class DiagnosticCode(StrEnum):
 
     SCHEMA = "SCHEMA_VALIDATION_FAILED"  # a field is missing, unknown or has a wrong value
     NOT_JSON = "INVALID_JSON_DESCRIPTION"  # the text is no JSON
+    INVALID_JSONATA = "INVALID_JSONATA_EXPRESSION"  # a JSONata expression is no JSONata
+    UNSUPPORTED_JSONATA = "UNSUPPORTED_JSONATA_EXPRESSION"  # one reads what is not there
     MISSING_TARGET = "MISSING_TRANSITION_TARGET"  # a transition leads nowhere, or none leads here
     MISSING_END = "MISSING_END_STATE"  # no state of a block ends it
     DUPLICATE_STATE = "DUPLICATE_STATE_NAME"  # two states have one name
@@ -38,6 +42,8 @@ class Diagnostic:
 
     ``location``: a pointer such as ``/States/Pay/Next``, as the service writes it; "" for the whole
     text. ``line`` and ``column`` count from 1; None where the place is not in the text.
+
+    ``detail``: JSONata's own code of a syntax error, which only TestState tells.
     """
 
     severity: Severity
@@ -46,6 +52,7 @@ class Diagnostic:
     location: str = ""
     line: int | None = None
     column: int | None = None
+    detail: str = ""
 
     def __str__(self) -> str:
         """Return the problem as InvalidDefinition lists it."""
@@ -60,10 +67,22 @@ class Problems:
     found: list[Diagnostic] = field(default_factory=list)
 
     def error(
-        self, location: str, message: str, code: DiagnosticCode = DiagnosticCode.SCHEMA
+        self,
+        location: str,
+        message: str,
+        code: DiagnosticCode = DiagnosticCode.SCHEMA,
+        detail: str = "",
     ) -> None:
         """Note what the service refuses."""
-        self.found.append(Diagnostic(Severity.ERROR, code, message, location))
+        self.found.append(Diagnostic(Severity.ERROR, code, message, location, detail=detail))
+
+    def jsonata_error(self, location: str, error: Exception | None, otherwise: str) -> None:
+        """Note why a JSONata expression is refused; ``otherwise``: what any other error means."""
+        if not isinstance(error, JsonataSyntaxError):
+            self.error(location, otherwise)
+            return
+        for message in error.messages:
+            self.error(location, message, DiagnosticCode(error.code), error.jsonata_code)
 
     def warning(self, location: str, message: str, code: DiagnosticCode) -> None:
         """Note what the service accepts, although the author hardly meant it."""

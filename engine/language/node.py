@@ -151,7 +151,7 @@ class DefinitionNode:
         value = self.get(name)
         try:
             if self.jsonata:
-                return self._jsonata_template(name, value)
+                return self.jsonata_template(name, field=name)
             _warn_of_bare_paths(self, name, value)
             return compile_template(value, field=name)
         except CollidingKeysError as error:
@@ -166,11 +166,12 @@ class DefinitionNode:
             )
             return None
 
-    def _jsonata_template(self, name: str, value: Json) -> Expression | None:
+    def jsonata_template(self, name: str, *, field: str) -> Expression | None:
+        """Return a field that holds any JSON with expressions; ``field``: its name in causes."""
         try:
-            return compile_jsonata_template(value, field=name)
+            return compile_jsonata_template(self.get(name), field=field)
         except TemplateSyntaxError as error:
-            self.problems.error(self.at(name) + error.pointer, str(error))
+            self.problems.jsonata_error(self.at(name) + error.pointer, error.reason, str(error))
             return None
 
     def scalar(self, name: str, least: int, most: int = MAX_SECONDS) -> Expression | None:
@@ -191,7 +192,7 @@ class DefinitionNode:
         try:
             return compile_jsonata(value, field=name)
         except PathSyntaxError as error:
-            self.error(name, str(error))
+            self.problems.jsonata_error(self.at(name), error, str(error))
             return None
 
 

@@ -13,7 +13,6 @@ from engine.data.jsonata import is_jsonata
 from engine.data.paths import REPLACE, PathSyntaxError, ResultPath, compile_result_path
 from engine.data.templates import (
     TemplateSyntaxError,
-    compile_jsonata_template,
     compile_template,
     compile_value,
     find_collision,
@@ -119,7 +118,7 @@ def _compile_assignment(single: DefinitionNode, key: str, name: str) -> Expressi
     """Compile one variable's value; its field is named ``Assign/x`` in JSONata errors."""
     try:
         if single.jsonata:
-            return compile_jsonata_template(single.get(key), field=f"Assign/{key}")
+            return single.jsonata_template(key, field=f"Assign/{key}")
         if key.endswith(".$"):
             return compile_value(single.get(key), field=key)
         return compile_template(single.get(key), field=name)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from console.awsapi import asgi
-from console.awsapi.threads import Threads, written
+from console.awsapi.threads import Threads, run_in_loop, written
 from console.models import Activity, Execution
 from console.store.db import writer
 from console.store.db.pending import Pending
@@ -47,13 +47,21 @@ def test_many_threads_answer_one_loop() -> None:
 
 @pytest.mark.sqlite_only
 def test_an_embedded_database_is_read_in_the_event_loop(project: Project) -> None:
-    """A row of SQLite takes less time than waking another thread."""
+    """A row of SQLite takes less time than waking another thread; all tasks use one connection."""
     execution = start(create(project, PASS))
 
-    async def ask() -> str:
-        return executions.get_execution(project, execution.arn).arn
+    def read() -> tuple[str, int]:
+        found = executions.get_execution(project, execution.arn)
+        return found.arn, id(connection.connection)
 
-    assert looped(ask) == execution.arn
+    async def task() -> tuple[str, int]:
+        return run_in_loop(read)
+
+    async def ask() -> list[tuple[str, int]]:
+        return await asyncio.gather(*(task() for _ in range(5)))
+
+    [(arn, _)] = set(looped(ask))
+    assert arn == execution.arn
 
 
 @pytest.mark.postgres_only

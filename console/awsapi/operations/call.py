@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console.awsapi.threads import written
+from console.awsapi.threads import run_in_loop, written
 from console.store.db import outages, signals
 from console.store.db.pending import Pending, settled
 from console.store.db.writer import (
@@ -161,7 +161,7 @@ class Later:
 
     async def _look(self, threads: Threads) -> Found:
         if self.short and is_embedded():
-            found = self._settled()
+            found = run_in_loop(self._settled)
         else:
             found = await threads.run(self._settled)
         return await written(found, threads) if isinstance(found, Pending) else found

@@ -9,12 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.test.utils import CaptureQueriesContext
 
 from console import access
 from console.awsapi import masking, services, shapes
 from console.awsapi.asgi import aws_application
+from console.awsapi.threads import run_in_loop
 from console.masking import masked_execution
 from console.models import AuditEntry, Execution, MapRun, Membership, Project
 from console.store.db.audit import Actor
@@ -241,12 +242,17 @@ def counting(counts: list[int], fn: Callable[[], Any]) -> None:
     """Run an event loop in a thread of its own, and note how many queries that thread makes."""
 
     def counted() -> None:
-        try:
-            with CaptureQueriesContext(connection) as queries, asyncio.Runner() as runner:
-                runner.run(fn())
-            counts.append(len(queries))
-        finally:
-            connection.close()
+        async def of_loop() -> Any:
+            return run_in_loop(lambda: connections[DEFAULT_DB_ALIAS])
+
+        with asyncio.Runner() as runner:
+            connection = runner.run(of_loop())
+            try:
+                with CaptureQueriesContext(connection) as queries:
+                    runner.run(fn())
+                counts.append(len(queries))
+            finally:
+                connection.close()
 
     thread = threading.Thread(target=counted)
     thread.start()

@@ -46,7 +46,7 @@ def test_a_server_with_many_descriptors_evaluates(descriptors: None) -> None:
     del descriptors
     pool = jsonata_pool.Pool(1)
     try:
-        assert pool.evaluate("1 + 1", {}, 0, 0)[1] == 2
+        assert pool.evaluate("1 + 1", {}, 0)[1] == 2
     finally:
         child = pool._free[0]
         child._process.kill()

@@ -1,0 +1,441 @@
+"""The library's JSONata, corrected to what JSONata 2 and the service yield.
+
+Every correction overrides one method. What the library does right stays its own.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from jsonata.functions import Functions
+from jsonata.jexception import JException
+from jsonata.jsonata import Jsonata
+from jsonata.parser import Parser
+from jsonata.utils import Utils
+
+from engine.data.jsonata_builtins import LIBRARY, BuiltIn, VariableFrame, number
+from engine.data.jsonata_library import clone, merge_sorted, to_string
+from engine.data.jsonata_regex import find_matches, regex_engine
+from engine.data.jsonata_service import MAX_BYTES, MemoryLimitError
+from engine.data.jsonata_syntax import checked_signature, thread_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIMEOUT_S: Final = 1.4  # AWS: a second; the rest makes up for an interpreter that is slower
+MAX_DEPTH: Final = 100  # so many evaluations inside one another [measured]
+_MAX_RANGE: Final = 10_000_000  # JSONata's own limit
+_CHECK_TIME: Final = 0x3F  # every 64 evaluations
+_MAX_NUMBERS: Final = MAX_BYTES // 8
+
+
+class DepthError(Exception):
+    """Evaluations lie deeper inside one another than the service allows."""
+
+
+class TimeLimitError(Exception):
+    """An evaluation runs longer than the service allows."""
+
+
+_METHODS: Final = {
+    "apply": "evaluate_apply_expression",
+    "binary": "evaluate_binary",
+    "bind": "evaluate_bind_expression",
+    "block": "evaluate_block",
+    "condition": "evaluate_condition",
+    "descendant": "_descendants",
+    "function": "evaluate_function",
+    "lambda": "evaluate_lambda",
+    "name": "evaluate_name",
+    "number": "_literal",
+    "parent": "_parent",
+    "partial": "evaluate_partial_application",
+    "path": "evaluate_path",
+    "regex": "_pattern",
+    "string": "_literal",
+    "transform": "evaluate_transform_expression",
+    "unary": "evaluate_unary",
+    "value": "_literal",
+    "variable": "evaluate_variable",
+    "wildcard": "_wildcard",
+}
+
+
+def _member(path: Any, value: Any) -> Any:
+    """Return what a path of bare names leads to through objects, ``NONE`` if it is none such."""
+    try:
+        names = path.bare_names
+    except AttributeError:
+        names = path.bare_names = _bare_names(path)
+    if not names:
+        return Utils.NONE
+    for name in names:
+        if type(value) is not dict:
+            return Utils.NONE
+        if name not in value:
+            return None
+        value = value[name]
+        if value is None:
+            value = Utils.NULL_VALUE
+    return Utils.NONE if isinstance(value, list) else value
+
+
+_ADDED_TO_PATHS: Final = ("group", "predicate", "tuple", "keep_singleton_array", "keep_array")
+_ADDED_TO_STEPS: Final = ("stages", "predicate", "group", "tuple", "focus", "index", "ancestor")
+
+
+def _bare_names(path: Any) -> list[str]:
+    """Return the names of a path that is made of nothing else, [] of any other."""
+    plain = not any(getattr(path, added, None) for added in _ADDED_TO_PATHS) and all(
+        step.type == "name"
+        and not step.keep_array
+        and all(getattr(step, added, None) is None for added in _ADDED_TO_STEPS)
+        for step in path.steps
+    )
+    return [str(step.value) for step in path.steps] if plain else []
+
+
+def _collapsed(sequence: Any, expr: Any) -> Any:
+    """Return what a sequence amounts to: nothing, its only member, or itself."""
+    if not sequence.sequence or sequence.tuple_stream:
+        return sequence
+    if expr.keep_array:
+        sequence.keep_singleton = True
+    if not sequence:
+        return None
+    return sequence[0] if len(sequence) == 1 and not sequence.keep_singleton else sequence
+
+
+class Evaluator(Jsonata):  # type: ignore[misc]
+    """A parsed expression that can be evaluated, by one thread at a time."""
+
+    def __init__(self, text: str) -> None:
+        """Parse an expression; raise ``JException`` for a syntax error."""
+        self.regex_engine = regex_engine
+        self.parser = thread_parser()
+        self.ast = self.parser.parse(text)
+        self.errors = None
+        self.environment = self.create_frame(LIBRARY)
+        self.timestamp = 0
+        self.input = None
+        self.validate_input = False
+        self.output_convert_nulls = False
+        self._depth = 0
+        self._evaluations = 0
+        self._ends = math.inf
+
+    def result(self, names: dict[str, Any], root: Any = None) -> Any:
+        """Evaluate with variables; None is nothing, ``Utils.NULL_VALUE`` is null."""
+        Jsonata.CURRENT.jsonata = self
+        self._depth = 0
+        self._evaluations = 0
+        self._ends = time.monotonic() + TIMEOUT_S
+        return self.evaluate(root, names)
+
+    def get_per_thread_instance(self) -> Evaluator:
+        """Return this one: the library would take the one that was made last."""
+        return self
+
+    def create_frame(self, enclosing_environment: Any = None) -> VariableFrame:
+        """Make a scope of variables inside another one."""
+        return VariableFrame(enclosing_environment)
+
+    def eval(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as inherited
+        """Evaluate a part within the limits of depth, time and memory."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise DepthError(f"Depth={self._depth} max={MAX_DEPTH}")
+        self._evaluations += 1
+        if not self._evaluations & _CHECK_TIME and time.monotonic() > self._ends:
+            raise TimeLimitError
+        before, self.environment = self.environment, environment
+        result = self._value(expr, input, environment)
+        self.environment = before
+        self._depth -= 1
+        if isinstance(result, list):
+            if len(result) > _MAX_NUMBERS:
+                raise MemoryLimitError
+            return _collapsed(result, expr) if isinstance(result, Utils.JList) else result
+        if isinstance(result, str) and len(result) > MAX_BYTES:
+            raise MemoryLimitError
+        return result
+
+    def _value(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Evaluate a part with its predicates and its grouping, as it stands."""
+        kind = expr.type
+        if kind == "path" and type(input) is dict and self._depth < MAX_DEPTH:
+            found = _member(expr, input)
+            if found is not Utils.NONE:
+                return found
+        method = _METHODS.get(kind)
+        result = getattr(self, method)(expr, input, environment) if method else None
+        for predicate in expr.predicate or ():
+            result = self.evaluate_filter(predicate.expr, result, environment)
+        if kind != "path" and expr.group is not None:
+            result = self.evaluate_group_expression(expr.group, result, environment)
+        return result
+
+    def _literal(self, expr: Any, *_: Any) -> Any:
+        return Utils.NULL_VALUE if expr.value is None else expr.value
+
+    def _pattern(self, expr: Any, *_: Any) -> Any:
+        return expr.value
+
+    def _wildcard(self, expr: Any, input: Any, _: Any) -> Any:  # noqa: A002
+        return self.evaluate_wildcard(expr, input)
+
+    def _descendants(self, expr: Any, input: Any, _: Any) -> Any:  # noqa: A002
+        return self.evaluate_descendants(expr, input)
+
+    def _parent(self, expr: Any, _: Any, environment: Any) -> Any:
+        return environment.lookup(expr.slot.label)
+
+    # -- operators -----------------------------------------------------------------------------
+
+    def evaluate_binary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Evaluate an operator between two parts."""
+        left, sign = self.eval(expr.lhs, input, environment), expr.value
+        if sign in ("and", "or"):
+            known = Jsonata.boolize(left)
+            if known is (sign == "or"):
+                return known
+            return Jsonata.boolize(self.eval(expr.rhs, input, environment))
+        right = self.eval(expr.rhs, input, environment)
+        if sign in _ARITHMETIC:
+            return self.evaluate_numeric_expression(left, right, sign)
+        if sign in ("=", "!="):
+            equal = _equal(left, right)
+            return False if equal is None else equal is (sign == "=")
+        if sign in ("<", "<=", ">", ">="):
+            return self.evaluate_comparison_expression(left, right, sign)
+        if sign == "&":
+            return (to_string(left) or "") + (to_string(right) or "")
+        if sign == "in":
+            return self.evaluate_includes_expression(left, right)
+        return self.evaluate_range_expression(left, right)
+
+    def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        """Calculate with doubles, as JavaScript does."""
+        if lhs is not None and not Utils.is_numeric(lhs):
+            raise JException("T2001", -1, op, lhs)
+        if rhs is not None and not Utils.is_numeric(rhs):
+            raise JException("T2002", -1, op, rhs)
+        if lhs is None or rhs is None:
+            return None
+        return number(_ARITHMETIC[op](float(lhs), float(rhs)))
+
+    def evaluate_unary(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Negate a number; all other prefixes are the library's."""
+        if expr.value != "-":
+            return super().evaluate_unary(expr, input, environment)
+        value = self.eval(expr.expression, input, environment)
+        if value is None:
+            return None
+        if not Utils.is_numeric(value):
+            raise JException("D1002", expr.position, value)
+        return number(-float(value))
+
+    def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> bool:
+        """Tell whether a value is one of others; ``true`` is not 1."""
+        if lhs is None or rhs is None:
+            return False
+        return any(_same(lhs, item) for item in (rhs if isinstance(rhs, list) else [rhs]))
+
+    def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
+        """Make the integers from one to the other, both included."""
+        if lhs is not None and not _is_integer(lhs):
+            raise JException("T2003", -1, lhs)
+        if rhs is not None and not _is_integer(rhs):
+            raise JException("T2004", -1, rhs)
+        if lhs is None or rhs is None or lhs > rhs:
+            return None
+        numbers = range(int(lhs), int(rhs) + 1)
+        if len(numbers) > _MAX_RANGE:
+            raise JException("D2014", -1, len(numbers))
+        if len(numbers) > _MAX_NUMBERS:
+            raise MemoryLimitError
+        return Utils.create_sequence_from_iter(numbers)
+
+    def evaluate_sort_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Order a sequence by its terms."""
+        if input is None:
+            return None
+        if len(input) <= 1:
+            return input
+        tuples = isinstance(input, Utils.JList) and input.tuple_stream
+        compare = Jsonata.ComparatorWrapper(self, expr, environment, tuples).compare
+        ordered: Any = merge_sorted(list(input), lambda *pair: compare(*pair) > 0)
+        if tuples:
+            ordered.tuple_stream = True
+        return ordered
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def evaluate_filter(self, predicate: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Keep what a predicate is true of, or what stands at its indices."""
+        if input is None:
+            return Utils.create_sequence()
+        tuples = isinstance(input, Utils.JList) and input.tuple_stream
+        results = Utils.create_sequence()
+        results.tuple_stream = bool(tuples)
+        items = input if isinstance(input, list) else [input]
+        if predicate.type == "number":
+            place = math.floor(predicate.value)
+            found = items[place] if -len(items) <= place < len(items) else None
+            return found if isinstance(found, list) else _with_item(results, found)
+        for index, item in enumerate(items):
+            scope = self.create_frame_from_tuple(environment, item) if tuples else environment
+            kept = self.eval(predicate, item["@"] if tuples else item, scope)
+            if Utils.is_numeric(kept):
+                kept = [kept]
+            if Utils.is_array_of_numbers(kept):
+                places = (math.floor(place) for place in kept)
+                hits = sum(
+                    index == (place + len(items) if place < 0 else place) for place in places
+                )
+                results.extend([item] * hits)
+            elif Jsonata.boolize(kept):
+                results.append(item)
+        return results
+
+    def evaluate_lambda(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Make a closure; its signature is checked as those of built-in functions are."""
+        procedure = super().evaluate_lambda(expr, input, environment)
+        if procedure.signature is not None:
+            procedure.signature = checked_signature(procedure.signature)
+        return procedure
+
+    def evaluate_transform_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Return the function that a transformation is."""
+        del input
+
+        def transform(value: Any) -> Any:
+            return self._transformed(expr, environment, value)
+
+        return BuiltIn("transform", "<(oa):o>", transform)
+
+    def _transformed(self, expr: Any, environment: Any, value: Any) -> Any:
+        """Return a copy of a value in which the parts that match a pattern are changed."""
+        if not isinstance(environment.lookup("clone"), Jsonata.JFunction | Parser.Symbol):
+            raise JException("T2013", expr.position)
+        copied = clone(value)
+        matches = self.eval(expr.pattern, copied, environment)
+        for match in matches if isinstance(matches, list) else [matches]:
+            if match is None:
+                continue
+            update = self.eval(expr.update, match, environment)
+            if update is not None and not isinstance(update, dict):
+                raise JException("T2011", expr.update.position, update)
+            gone = None if expr.delete is None else self.eval(expr.delete, match, environment)
+            names = gone if isinstance(gone, list) else [] if gone is None else [gone]
+            if not Utils.is_array_of_strings(names):
+                raise JException("T2012", expr.delete.position, gone)
+            if isinstance(match, dict):
+                match.update(update or {})
+                for name in names:
+                    match.pop(name, None)
+        return copied
+
+    def evaluate_partial_application(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Bind some arguments; T1007 names the function that was written without its ``$``."""
+        procedure = expr.procedure
+        if procedure.type == "path" and self.eval(procedure, input, environment) is None:
+            name = str(procedure.steps[0].value)
+            if environment.lookup(name) is not None:
+                raise JException("T1007", expr.position, name)
+        return super().evaluate_partial_application(expr, input, environment)
+
+    def evaluate_function(
+        self,
+        expr: Any,
+        input: Any,  # noqa: A002
+        environment: Any,
+        first: Any = Utils.NONE,
+    ) -> Any:
+        """Call a function; ``first``: the left side of ``~>``, its first argument."""
+        called = expr.procedure
+        if called.type == "variable" and called.value and not called.predicate:
+            procedure = environment.lookup(called.value)
+        else:
+            procedure = self.eval(called, input, environment)
+        name = called.steps[0].value if called.type == "path" else called.value
+        if procedure is None:
+            known = called.type == "path" and environment.lookup(str(name)) is not None
+            raise JException("T1005" if known else "T1006", expr.position, name)
+        args = [] if first is Utils.NONE else [first]
+        args += [self.eval(argument, input, environment) for argument in expr.arguments or ()]
+        if isinstance(procedure, Parser.Symbol):
+            procedure.token, procedure.position = name, expr.position
+        return self.apply(procedure, args, input, environment)
+
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002
+        """Call a function with arguments; T1006 for what is none."""
+        del environment
+        if isinstance(proc, Jsonata.JFunction):
+            return proc.call(input, args)
+        if Functions.is_lambda(proc):
+            return self.apply_procedure(proc, self.validate_arguments(proc, args, input))
+        if Functions.is_regex(proc):
+            text = next((value for value in args if isinstance(value, str)), "")
+            return _next_match(find_matches(proc, text, function="match"))
+        raise JException("T1006", -1)
+
+
+def _with_item(sequence: Any, item: Any) -> Any:
+    if item is not None:
+        sequence.append(item)
+    return sequence
+
+
+def _next_match(matches: Any) -> Any:
+    """Return a pattern's next match as the function does that a pattern is."""
+    found = next(matches, None)
+    if found is None:
+        return None
+    return {
+        "match": found.text,
+        "start": found.start,
+        "end": found.end,
+        "groups": list(found.groups),
+        "next": BuiltIn("next", "<:x>", lambda: _next_match(matches)),
+    }
+
+
+def _divided(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+
+
+_ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divided,
+    "%": lambda left, right: math.fmod(left, right) if right else math.nan,
+}
+
+
+def _is_integer(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or value.is_integer()
+
+
+def _equal(left: Any, right: Any) -> bool | None:
+    """Compare two values deeply; None if one of them is nothing."""
+    if left is None or right is None:
+        return None
+    return bool(Utils.is_deep_equal(left, right))
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Tell whether two values are one to JavaScript's ``===``."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list | dict):
+        return left is right
+    return bool(left == right)

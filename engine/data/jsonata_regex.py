@@ -1,0 +1,123 @@
+"""Regular expressions of JSONata: patterns of RE2, which cannot run away, and matcher functions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import re2
+from jsonata.functions import Functions
+from jsonata.jexception import JException
+from jsonata.utils import Utils
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class RefusedPatternError(Exception):
+    """A regular expression that RE2 does not take is used."""
+
+
+class Found(NamedTuple):
+    """One match: its text, where it begins and ends, and its groups."""
+
+    text: str
+    start: int
+    end: int
+    groups: list[Any]
+
+
+def regex_engine(pattern: str, flags: Any) -> Any:
+    """Compile a pattern with RE2; one that it does not take fails where it is used."""
+    options = re2.Options()
+    options.case_sensitive = not flags.case_insensitive
+    options.one_line = not flags.multiline
+    options.never_nl = False
+    options.log_errors = False
+    try:
+        return re2.compile(("(?m)" if flags.multiline else "") + pattern, options)
+    except re2.error as error:
+        (why,) = error.args
+        return _RefusedPattern(pattern, why.decode() if isinstance(why, bytes) else str(why))
+
+
+class _RefusedPattern:
+    """Stands for a pattern that RE2 does not take, which is an error once it is evaluated.
+
+    Not when it is parsed: AWS takes more, so the machine around it may well be wanted.
+    """
+
+    def __init__(self, pattern: str, why: str) -> None:
+        self._pattern = pattern
+        self._why = why
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        msg = (
+            f"The regular expression /{self._pattern}/ is not supported: {self._why}. Patterns are"
+            " those of RE2, which cannot run away: no lookahead, no lookbehind, no backreference,"
+            " and no repetition, nested ones multiplied, of more than 1000."
+        )
+        raise RefusedPatternError(msg)
+
+    search = match = fullmatch = finditer = findall = split = sub = subn = _refuse
+
+
+def find_matches(matcher: Any, text: str, *, function: str) -> Iterator[Found]:
+    """Yield the matches of a pattern or of a matcher function in a text.
+
+    ``function``: which built-in asks, for T1010. Raises D1004 for a pattern that matches nothing.
+    """
+    if not Functions.is_regex(matcher):
+        yield from _called_matches(matcher, text, function)
+        return
+    for match in matcher.finditer(text):
+        if match.start() == match.end():
+            raise JException("D1004", -1, match.group())
+        groups = [Utils.NULL_VALUE if group is None else group for group in match.groups()]
+        yield Found(match.group(), match.start(), match.end(), groups)
+
+
+def _called_matches(matcher: Any, text: str, function: str) -> Iterator[Found]:
+    """Yield what a function returns that follows JSONata's protocol of matchers."""
+    answer = Functions.func_apply(matcher, [text])
+    while answer is not None:
+        if not _is_match(answer):
+            raise JException("T1010", -1, function)
+        groups = list(answer["groups"])
+        yield Found(answer["match"], int(answer["start"]), int(answer["end"]), groups)
+        answer = Functions.func_apply(answer["next"], [])
+
+
+def _is_match(answer: Any) -> bool:
+    return (
+        isinstance(answer, dict)
+        and isinstance(answer.get("start"), int | float)
+        and isinstance(answer.get("end"), int | float)
+        and isinstance(answer.get("groups"), list)
+        and (Functions.is_lambda(answer.get("next")) or hasattr(answer.get("next"), "call"))
+    )
+
+
+_REFERENCE = re.compile(r"\$(\$|\d+)")
+
+
+def expand_replacement(template: str, found: Found) -> str:
+    """Return a replacement with ``$$``, ``$0`` and ``$1`` filled in.
+
+    Of ``$12`` as many digits count as there are groups for; the rest stands as it is.
+    """
+
+    def expand(match: re.Match[str]) -> str:
+        digits = match[1]
+        if digits == "$":
+            return "$"
+        if digits.startswith("0"):
+            return found.text + digits[1:]
+        width = len(str(len(found.groups))) if found.groups else 1
+        for length in range(min(width, len(digits)), 0, -1):
+            if int(digits[:length]) <= len(found.groups):
+                group = found.groups[int(digits[:length]) - 1]
+                return ("" if group is Utils.NULL_VALUE else str(group)) + digits[length:]
+        return digits[1:]
+
+    return _REFERENCE.sub(expand, template)
